@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from jaxtree import forks
-
 Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 32_768
@@ -55,12 +53,7 @@ def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
         >>> for_blocks(lambda block: print(block.start, block.stop), 5, 6)
         0 5
     """
+    from jaxtree.devices import carried, current_platform  # which need JAX; tables do without
+
     blocks = blocks_of(num_rows, size, equal=True)
-    in_threads(work, blocks, num_threads=None if is_cpu() and len(blocks) > 1 else 1)
-
-
-def is_cpu() -> bool:
-    """Whether JAX computes on the processor by default; a process that it does not compute in has nothing else."""
-    import jax  # which tables do without
-
-    return forks.is_cut_off() or jax.default_backend() == "cpu"
+    in_threads(carried(work), blocks, num_threads=None if len(blocks) > 1 and current_platform() == "cpu" else 1)

@@ -22,6 +22,7 @@ import numpy as np
 from jax.core import Tracer
 
 from jaxtree import forks, traces
+from jaxtree.devices import platform_of
 from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
 from jaxtree.program_folder import keep_programs
 
@@ -149,7 +150,7 @@ class Compiled:
         function: Pure, of arrays and static keywords.
         static: Names of the keywords that are no arrays.
         what: Returns in words, for the log, the purpose of a program for given arguments.
-        options: Returns XLA's options for given static keywords.
+        options: Returns XLA's options for a platform and given static keywords.
     """
 
     def __init__(
@@ -172,21 +173,24 @@ class Compiled:
         leaves, structure = jax.tree.flatten((arrays, keywords))
         is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
-        key = (self, is_traced, *static.values(), structure, *map(_shape_and_type, leaves))
+        # What XLA is asked for depends on the platform, which no shape tells.
+        platform = None if self._options is None or is_traced else platform_of(*leaves)
+        key = (self, is_traced, platform, *static.values(), structure, *map(_shape_and_type, leaves))
         program = PROGRAMS.find(key)
         if program is not None:
             return program(*arrays, **keywords)
         keep_programs()
         # JAX takes no options for a part of another program, which therefore is one of its own.
-        program = PROGRAMS.add(key, self.jitted(static, has_options=not is_traced))
+        program = PROGRAMS.add(key, self.jitted(static, platform=platform))
         if is_traced:
             return program(*arrays, **keywords)
         with PROGRAMS.counting(key), _telling(lambda: self._in_words(arrays, keywords | static)):
             return program(*arrays, **keywords)
 
-    def jitted(self, static: dict[str, Any], *, has_options: bool) -> Any:
-        """Returns the function as `jax.jit` compiles it, with static keywords and perhaps XLA's options for these."""
-        options = self._options(**static) if self._options is not None and has_options else None
+    def jitted(self, static: dict[str, Any], *, platform: str | None = None) -> Any:
+        """Returns the function as `jax.jit` compiles it, with static keywords, and XLA's options of a platform."""
+        given = {"platform": platform} | static
+        options = None if self._options is None or platform is None else self._options(**given)
         return jax.jit(functools.partial(self._function, **static), compiler_options=options)
 
     def num_programs(self) -> int:
@@ -207,7 +211,7 @@ def compiled(
     Args:
         static: Names of its keywords that are no arrays; they are always given by name.
         what: Returns in words the purpose of a program for given arguments; the function's name if not given.
-        options: Returns XLA's options for given static keywords; the usual ones if not given.
+        options: Returns XLA's options for a `platform` and given static keywords; the usual ones if not given.
 
     Example:
         >>> import jax.numpy as jnp
@@ -236,9 +240,9 @@ def quick_options(level: int) -> dict[str, Any]:
     return options
 
 
-def options_of_small_programs(**_: object) -> dict[str, Any]:
+def options_of_small_programs(*, platform: str, **_: object) -> dict[str, Any]:
     """XLA's options for a program that does little itself: on a CPU those of the quickest compilation."""
-    return quick_options(0) if jax.default_backend() == "cpu" else {}
+    return quick_options(0) if platform == "cpu" else {}
 
 
 def num_maps() -> int | None:

@@ -74,7 +74,9 @@ def unfitted():
             classes,
         ),
         "cart_vote": (
-            jaxtree.DecisionTreeClassifier(missing="branch", pruning=jaxtree.Dropout(0.2, 0.5, draws=5)),
+            jaxtree.DecisionTreeClassifier(
+                missing="branch", pruning=jaxtree.Dropout(0.2, 0.5, draws=5), random_state=0
+            ),
             table,
             classes,
         ),

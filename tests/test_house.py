@@ -17,6 +17,7 @@ STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
     {"arrays", "errors", "buckets", "kernel", "notebook", "sklearn_compat"},
     {"either", "forks", "traces", "program_folder"},
+    {"devices"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
     {"tree"},

@@ -1,5 +1,6 @@
 """The calls of compiled functions that public functions make, stopped before they run, and compiled elsewhere."""
 
+import contextlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -10,6 +11,17 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxtree.compilation import Compiled
+
+_ASKING = (
+    "growth.loop.grow.platform_of",
+    "boosting.booster.platform_of",
+    "dropout.scores.current_platform",
+    "dropout.votes.current_platform",
+    "optimal.exact.current_platform",
+    "prune.draws.current_platform",
+    "soft.training.current_platform",
+)
+"""The places that ask where a program will run, before it is called."""
 
 
 class Call(NamedTuple):
@@ -51,9 +63,10 @@ def capture(name: str, run: Callable[[], Any], platform: str) -> Call:
 
     with (
         mock.patch.object(Compiled, "__call__", call),
-        mock.patch("jaxtree.growth.loop.grow.platform_of", lambda codes, mesh: platform),
-        mock.patch("jaxtree.boosting.booster.platform_of", lambda codes, mesh: platform),
+        contextlib.ExitStack() as asked,
     ):
+        for asking in _ASKING:
+            asked.enter_context(mock.patch(f"jaxtree.{asking}", lambda *arrays, mesh=None: platform))
         try:
             run()
         except _Reached:
@@ -67,9 +80,9 @@ def compile_call(call: Call, mesh: Mesh, *, quickly: bool = False) -> Any:
     With `quickly` a TPU's compiler takes half its time, for a program of more temporary memory; it refuses the same.
     """
     static = {key: mesh if isinstance(value, Mesh) else value for key, value in call.static.items()}
-    with jax.enable_x64(call.is_wide), mock.patch.object(jax, "default_backend", lambda: call.platform):
+    with jax.enable_x64(call.is_wide):
         arrays, keywords = jax.tree.map(lambda values: _placed(values, mesh), call.arrays)
-        lowered = call.function.jitted(static, has_options=True).lower(*arrays, **keywords)
+        lowered = call.function.jitted(static, platform=call.platform).lower(*arrays, **keywords)
         with _effort("O1" if quickly else "UNKNOWN"):
             return lowered.compile()
 

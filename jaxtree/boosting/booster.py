@@ -21,10 +21,11 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
 from jaxtree.boosting.score_trees import with_all_scores
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
 from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
-from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of, platform_of
+from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.plan.plan import Plan
@@ -295,7 +296,7 @@ def _prepare(
     if data.features is not None:
         check_features(data.features, data.rows.codes, rules, learner.sizes.num_bins)
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
-    where = {"platform": platform_of(data.rows.codes, mesh), "devices": devices_of(mesh)}
+    where = {"platform": platform_of(data.rows.codes, mesh=mesh), "devices": devices_of(mesh)}
     plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
     # Numbers of columns are set only now, so that no size of the program depends on them.
     prepared = prepared._replace(limits=shrinkage.column_fractions.limits(prepared))

@@ -25,6 +25,7 @@ from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.compilation import is_out_of_memory
+from jaxtree.devices import current_platform, default_device, kind_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.bundles import NO_LIMIT, limits_of_roots
 from jaxtree.growth.inputs.mesh import check_mesh
@@ -216,7 +217,7 @@ def slots_for(call: Call, num_members: int, num_kept: int) -> int:
     num_rows = sum(rows.weight.size for rows in (call.rows, *call.evaluations))
     of_trees = call.trees_per_round * call.plan.capacity * (num_kept + 1)
     num_bytes = num_rows * BYTES_PER_ROW * call.loss.num_scores + of_trees * BYTES_PER_NODE
-    is_host = jax.default_backend() == "cpu"
+    is_host = current_platform() == "cpu"
     most = int(np.clip(bytes_at_a_time() // num_bytes, 1, MOST_SLOTS_OF_HOST if is_host else MOST_SLOTS_OF_DEVICE))
     return -(-num_members // -(-num_members // most))
 
@@ -226,9 +227,9 @@ def bytes_at_a_time() -> int:
 
     Models do not depend on it: it decides how many of them are made at once.
     """
-    device = jax.local_devices()[0]
+    device = default_device()
     stats = device.memory_stats() or {}
-    if device.platform != "cpu" and "bytes_limit" in stats:
+    if kind_of(device) != "cpu" and "bytes_limit" in stats:
         return int((stats["bytes_limit"] - stats.get("bytes_in_use", 0)) * SHARE_OF_DEVICE)
     free = free_bytes_of_host()
     return MOST_BYTES_OF_HOST if free is None else min(MOST_BYTES_OF_HOST, int(free * SHARE_OF_HOST))

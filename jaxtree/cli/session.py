@@ -145,8 +145,9 @@ class Session:
     """How a command runs; every command has these options."""
 
     device: Annotated[
-        Literal["cpu", "gpu", "tpu"] | None, _run(help="The device to compute on.", show_default="JAX's choice")
-    ] = None
+        Literal["auto", "cpu", "gpu", "tpu"],
+        _run(help="The device to compute on; auto: where it is done sooner."),
+    ] = "auto"
     cores: Annotated[int | None, _run(min=1, help="The number of cores to use.", show_default="all")] = None
     quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False
     debug: Annotated[bool, _run("--debug", help="Show where an error arose.")] = False
@@ -278,20 +279,15 @@ def _in_one_line(error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def _computing_on(device: str | None, cores: int | None) -> Iterator[None]:
+def _computing_on(device: str, cores: int | None) -> Iterator[None]:
     """Computes on a kind of device and on a number of cores."""
     with contextlib.ExitStack() as after:
         if cores is not None:
             after.callback(os.sched_setaffinity, 0, _use_cores(cores))
         # JAX is started here, so that --help is quick and that it sees the cores it may use.
-        import jax
+        from jaxtree.devices import computing_on
 
-        if device is not None:
-            try:
-                after.enter_context(jax.default_device(jax.devices(device)[0]))
-            except RuntimeError:
-                found = ", ".join(sorted({other.platform for other in jax.devices()}))
-                raise InvalidInputError(f"there is no {device} here; JAX finds {found}") from None
+        after.enter_context(computing_on(device))
         yield
 
 

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float, Int, Int32, Num, PRNGKeyArray, Real, UInt
 from jaxtree.arrays import AnyArray, FloatLike, is_traced, library_of
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
+from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import check_classes, exactly
@@ -72,7 +73,9 @@ def sampled_accuracy(
         0.86 0.86
     """
     plan, batch = plan_draws(tree, rates, key, num_draws)
-    correct = _score_draws(plan, right_rows(tree, codes, y), num_draws=num_draws).reshape(*batch, num_draws)
+    correct = _score_draws(plan, right_rows(tree, codes, y), num_draws=num_draws, platform=current_platform()).reshape(
+        *batch, num_draws
+    )
     return correct / jnp.asarray(codes.shape[1], float)
 
 
@@ -187,14 +190,14 @@ def _mean(tree: Tree, effects: SplitEffects, codes, rates) -> Float[Array, "..."
     return _sum_of_kept(links_of(tree), effects, padded_rates(tree, rates)) / codes.shape[1]
 
 
-@compiled("num_draws")
-def _score_draws(plan: DrawPlan, right: SplitEffects, *, num_draws: int) -> Int32[Array, "setting draw"]:
+@compiled("num_draws", "platform")
+def _score_draws(plan: DrawPlan, right: SplitEffects, *, num_draws: int, platform: str) -> Int32[Array, "setting draw"]:
     effect = right.by_split[plan.inner.node][:, None]
 
     def score(_, kept):
         return right.at_root + jnp.sum(jnp.where(kept, effect, 0), axis=1, dtype=jnp.int32)
 
-    return scan_draws(plan, num_draws, score)[1]
+    return scan_draws(plan, num_draws, score, platform=platform)[1]
 
 
 @compiled()

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
+from jaxtree.devices import current_platform
 from jaxtree.dropout.scores import RowClasses, RowCodes, ended_rows, majority_table, pad_like_links
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
@@ -57,7 +58,7 @@ def drawn_votes(
     """
     table = _padded_values(tree, node_value)
     plan, batch = plan_draws(tree, rates, key, num_draws)
-    votes = exactly(_drawn_votes, plan, table, num_draws=num_draws)
+    votes = exactly(_drawn_votes, plan, table, num_draws=num_draws, platform=current_platform())
     return trim(votes.reshape(*batch, *table.shape), tree.depth.shape[-1], axis=-2)
 
 
@@ -144,7 +145,7 @@ def vote_accuracy(
     """
     ended, votes = ended_rows(tree, codes, y), majority_table(tree).astype(bool)
     plan, batch = plan_draws(tree, rates, key, num_draws)
-    right = _count_right_votes(plan, votes, ended, num_draws=num_draws)
+    right = _count_right_votes(plan, votes, ended, num_draws=num_draws, platform=current_platform())
     return right.reshape(*batch, num_draws) / jnp.asarray(codes.shape[1], float)
 
 
@@ -165,9 +166,9 @@ def _expected_votes(inner: Inner, rates, node_value) -> Float[Array, "... node c
     return _mix(inner, kept, kept[..., inner.parent] * rates, node_value)
 
 
-@compiled("num_draws")
-def _drawn_votes(plan: DrawPlan, node_value, *, num_draws: int) -> Float[Array, "setting node column"]:
-    inner, count = plan.inner, scan_draws(plan, num_draws, lambda count, kept: None)[0]
+@compiled("num_draws", "platform")
+def _drawn_votes(plan: DrawPlan, node_value, *, num_draws: int, platform: str) -> Float[Array, "setting node column"]:
+    inner, count = plan.inner, scan_draws(plan, num_draws, lambda count, kept: None, platform=platform)[0]
     stopped = count[:, inner.parent] - count
     return _mix(inner, count.astype(node_value.dtype), stopped.astype(node_value.dtype), node_value) / num_draws
 
@@ -178,15 +179,20 @@ def _mix(inner: Inner, kept, stopped, node_value) -> Float[Array, "*setting node
     return above[..., inner.above, :] + kept[..., inner.above, None] * node_value
 
 
-@compiled("num_draws")
+@compiled("num_draws", "platform")
 def _count_right_votes(
-    plan: DrawPlan, node_votes: Bool[Array, "node class"], ended: Int32[Array, "node class"], *, num_draws: int
+    plan: DrawPlan,
+    node_votes: Bool[Array, "node class"],
+    ended: Int32[Array, "node class"],
+    *,
+    num_draws: int,
+    platform: str,
 ) -> Int32[Array, "setting draw"]:
     def count_right(before, kept):
         count = before[..., None] + jnp.cumsum(kept, axis=-1, dtype=jnp.int32)
         return _right_votes(plan.inner, count, node_votes, ended)
 
-    return scan_draws(plan, num_draws, count_right, columns=2)[1]
+    return scan_draws(plan, num_draws, count_right, platform=platform, columns=2)[1]
 
 
 def _right_votes(

@@ -16,7 +16,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from jaxtree import forks, notebook
-from jaxtree.blocks import for_blocks, is_cpu
+from jaxtree.blocks import for_blocks
+from jaxtree.devices import costs, current_platform, placed
 from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.explain.on_host import HostRule, HostTree
@@ -229,14 +230,18 @@ class _Question(NamedTuple):
         """The most levels of edges."""
         return max(len(tree.levels) for tree in self.edges)
 
-    def is_for_jax(self) -> bool:
-        """Whether JAX computes it."""
-        if is_cpu() and (forks.is_cut_off() or self.num_levels > MOST_LEVELS):
-            return False
+    @property
+    def num_numbers(self) -> int:
+        """The product of rows, edges, points and outputs."""
         num_edges = sum(level.parent.size for tree in self.edges for level in tree.levels)
         times = (1 if self.others is None else len(self.others)) * (self.num_levels if self.of_pairs else 1)
-        numbers = num_edges * len(self.rule.point) * self.edges[0].base.size * len(self.values) * times
-        return not is_cpu() or numbers > MANY_NUMBERS
+        return num_edges * len(self.rule.point) * self.edges[0].base.size * len(self.values) * times
+
+    def is_for_jax(self) -> bool:
+        """Whether JAX computes it."""
+        if current_platform() == "cpu" and (forks.is_cut_off() or self.num_levels > MOST_LEVELS):
+            return False
+        return current_platform() != "cpu" or self.num_numbers > MANY_NUMBERS
 
 
 def _sum_up(
@@ -256,10 +261,18 @@ def _sum_up(
     result = np.zeros((len(asked.values), *columns, asked.edges[0].base.size))
     if not asked.num_levels or not len(asked.values):
         return result
+    with placed(None, lambda: costs.shapley(*asked.values.shape, numbers=asked.num_numbers)):
+        return _sum_of_blocks(asked, program, columns[0], factor, result)
+
+
+def _sum_of_blocks(
+    asked: _Question, program: Callable[..., Any], num_columns: int, factor: float, result: Float64[np.ndarray, "..."]
+) -> Float64[np.ndarray, "..."]:
+    """Writes the sums of all rows, block by block and in threads."""
     if asked.is_for_jax():
-        size, explain = _explain_in_jax(asked, program, columns[0])
+        size, explain = _explain_in_jax(asked, program, num_columns)
     else:
-        size, explain = _explain_on_host(asked, columns[0])
+        size, explain = _explain_on_host(asked, num_columns)
 
     def fill_block(block: slice) -> None:
         result[block] = np.moveaxis(explain(asked.values[block]), -1, 0) * factor
@@ -309,6 +322,6 @@ def _explain_in_jax(asked: _Question, program: Callable[..., Any], num_columns: 
 def _rows_of_block(edges: Edges, num_points: int, num_rows: int) -> int:
     """Rows that a program works on at a time, a power of two."""
     widest = max(level.parent.shape[1] for level in edges.levels) * num_points * edges.base.size
-    numbers = _NUMBERS_OF_BLOCK if is_cpu() else _NUMBERS_ON_ACCELERATOR
+    numbers = _NUMBERS_OF_BLOCK if current_platform() == "cpu" else _NUMBERS_ON_ACCELERATOR
     most = min(_MOST_ROWS, max(_LEAST_ROWS, numbers // widest))
     return min(1 << (most.bit_length() - 1), 1 << max(num_rows - 1, 1).bit_length())

@@ -18,6 +18,7 @@ from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt
 from jaxtree.arrays import Device
 from jaxtree.buckets import capacity_bucket, pad_to, row_bucket
 from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.devices import default_device, kind_of
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 from jaxtree.forests.samples import (
     Drawing,
@@ -152,8 +153,8 @@ def grow_forest(
     drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
     growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start)
     # A thread does not see the device that its caller has chosen in a context.
-    devices = course.devices or (_default_device(),) * course.num_threads
-    batch_limits = CPU_LIMITS if devices[0].platform == "cpu" else ACCELERATOR_LIMITS
+    devices = course.devices or (default_device(),) * course.num_threads
+    batch_limits = CPU_LIMITS if kind_of(devices[0]) == "cpu" else ACCELERATOR_LIMITS
     batches = make_batches(len(trees), growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
@@ -171,12 +172,6 @@ def _check(rows: Rows, features: Features, limits: Limits, rules: Rules, num_tre
 def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
     """Returns how the trees of a key's forest draw their rows."""
     return make_drawing(split_key(key)[0], rows.num_rows, num_draws, rows.weight)
-
-
-def _default_device() -> Device:
-    """The device that arrays are made on."""
-    chosen = jax.config.values["jax_default_device"]
-    return chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
 
 
 class _ForestGrowth:
@@ -223,7 +218,7 @@ class _ForestGrowth:
     def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
         with jax.default_device(device):
-            if device.platform == "cpu" and grows_on_host(self._rules):
+            if kind_of(device) == "cpu" and grows_on_host(self._rules):
                 return self._grow(batch, self._rows.codes, self._target, grow_on_host)
             return self._grow(batch, *self._arrays_on(device), grow_checked)
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from jaxtree.buckets import row_bucket
+from jaxtree.devices import current_platform
 from jaxtree.optimal import native
 from jaxtree.optimal.costs import CostedTarget, LeafCost
 from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
@@ -110,7 +111,9 @@ class SplitTable:
         member = np.zeros(rows.label.size, bool)
         member[: self.num_rows] = is_member
         with jax.enable_x64(True):
-            sides = best_sides(rows, member, self.cost, depth=depth, num_limbs=self._num_limbs)
+            sides = best_sides(
+                rows, member, self.cost, depth=depth, num_limbs=self._num_limbs, platform=current_platform()
+            )
         return np.asarray(sides)[:, :, :number]
 
     @functools.cached_property

@@ -11,7 +11,6 @@ bits and in chunks of rows so few that no sum comes near 2**24: all are exact.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, UInt16
@@ -57,9 +56,9 @@ class Sides(NamedTuple):
     outside: Int64[Array, "leaves indicator"]
 
 
-@compiled("depth", "num_limbs")
+@compiled("depth", "num_limbs", "platform")
 def best_sides(
-    rows: IndicatorRows, is_member: Bool[AnyArray, " row"], cost: LeafCost, *, depth: int, num_limbs: int
+    rows: IndicatorRows, is_member: Bool[AnyArray, " row"], cost: LeafCost, *, depth: int, num_limbs: int, platform: str
 ) -> Int64[Array, "side leaves indicator"]:
     """Returns the least cost on both sides of every first split, of trees of a depth of 1, 2 or 3.
 
@@ -71,8 +70,9 @@ def best_sides(
         cost: The cost of a leaf.
         depth: The depth of the whole tree.
         num_limbs: Limbs of a value.
+        platform: The platform that it runs on.
     """
-    whole = pair_sums(rows, is_member, num_labels=cost.num_labels, num_limbs=num_limbs)
+    whole = pair_sums(rows, is_member, num_labels=cost.num_labels, num_limbs=num_limbs, platform=platform)
     total = _total(rows, is_member, cost.num_labels)
     if depth < 3:
         sides = two_levels(whole, total, cost)
@@ -80,7 +80,7 @@ def best_sides(
 
     def below(root):
         inside_rows = is_member & column(rows, root)
-        inside = pair_sums(rows, inside_rows, num_labels=cost.num_labels, num_limbs=num_limbs)
+        inside = pair_sums(rows, inside_rows, num_labels=cost.num_labels, num_limbs=num_limbs, platform=platform)
         own = _total(rows, inside_rows, cost.num_labels)
         return jnp.stack([best_by_leaves(inside, own, cost), best_by_leaves(whole - inside, total - own, cost)])
 
@@ -95,14 +95,14 @@ def column(rows: IndicatorRows, indicator: Int[Array, ""]) -> Bool[Array, " row"
 
 
 def pair_sums(
-    rows: IndicatorRows, is_member: Bool[Array, " row"], *, num_labels: int, num_limbs: int
+    rows: IndicatorRows, is_member: Bool[Array, " row"], *, num_labels: int, num_limbs: int, platform: str
 ) -> Int64[Array, "channel indicator indicator"]:
     """Returns the sums of the rows where both indicators of a pair are 1, for every label and value."""
     num_values, num_rows = rows.value.shape
     size, channels = rows.place.size, num_labels * num_values * num_limbs
     step = max(1, min(MOST_ROWS, num_rows, CELLS // max(size * channels, 1)))
     step = min(1 << (step.bit_length() - 1), num_rows & -num_rows)
-    operand = jnp.float32 if jax.default_backend() == "cpu" else jnp.bfloat16
+    operand = jnp.float32 if platform == "cpu" else jnp.bfloat16
 
     def add(chunk, sums):
         part = lambda values: lax.dynamic_slice_in_dim(values, chunk * step, step, -1)  # noqa: E731

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int32, Int64
 
+from jaxtree.devices import current_platform
 from jaxtree.growth.native.trees import has_handler
 from jaxtree.optimal.costs import LeafCost, RowValues
 from jaxtree.optimal.indicators import Indicators
@@ -21,7 +22,7 @@ FORMULAS = ("cost", "gini", "entropy", "squared_error", "poisson")
 
 def is_available() -> bool:
     """Whether the kernel is there, and computes on this device."""
-    return jax.default_backend() == "cpu" and has_handler(HANDLER)
+    return current_platform() == "cpu" and has_handler(HANDLER)
 
 
 class KernelTable:

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Key, PRNGKeyArray, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, child_hash, is_traced
 from jaxtree.compilation import compiled
+from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.inputs import check_numbers, check_whole_number, exactly
 from jaxtree.tree import Tree
@@ -175,7 +176,9 @@ def draws(tree: Tree, rates: Rates, *, key: PRNGKeyArray, num_draws: int) -> Boo
         array([0. , 0. , 0.5, 0.5, 0. , 0. , 0. , 0. ])
     """
     check_whole_number("num_draws", num_draws)
-    collapsed = _collapse_often(links_of(tree), padded_rates(tree, rates), key, num_draws=num_draws)
+    collapsed = _collapse_often(
+        links_of(tree), padded_rates(tree, rates), key, num_draws=num_draws, platform=current_platform()
+    )
     return trim(collapsed, tree.depth.shape[-1])
 
 
@@ -222,7 +225,7 @@ def plan_draws(tree: Tree, rates: Rates, key: PRNGKeyArray, num_draws: int) -> t
 
 
 def scan_draws(
-    plan: DrawPlan, num_draws: int, use: Callable[[Array, Array], Any], *, columns: int = 1
+    plan: DrawPlan, num_draws: int, use: Callable[[Array, Array], Any], *, platform: str, columns: int = 1
 ) -> tuple[Int32[Array, "setting place"], Any]:
     """Makes draws block by block; a node is *kept* in a draw if neither it nor any node above it is collapsed.
 
@@ -231,12 +234,13 @@ def scan_draws(
         num_draws: The number of draws.
         use: Makes a number of every draw of a block, or None, given how often each node was kept in the draws before,
             and which nodes are kept in these: (setting, place) and (setting, place, draw).
+        platform: The platform that it runs on.
         columns: How many numbers `use` holds at every place of a draw.
 
     Returns:
         How often every node is kept, and the numbers of all draws, (setting, draw).
     """
-    size = _block_size(plan.rates, num_draws, columns)
+    size = _block_size(plan.rates, num_draws, platform, columns)
 
     def visit_block(count, first):
         draw = first + jnp.arange(size, dtype=jnp.uint32)
@@ -256,9 +260,9 @@ def _take_inner(links: Links, inner: Inner, rates, key) -> DrawPlan:
     return DrawPlan(key, inner, _path_hashes(links)[inner.node], rates)
 
 
-def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, columns: int = 1) -> int:
+def _block_size(rates: Float[AnyArray, "*setting place"], num_draws: int, platform: str, columns: int = 1) -> int:
     """The number of draws processed at a time, a power of two, if each has `columns` columns at every place."""
-    most = BLOCK_SIZE if jax.default_backend() == "cpu" else BLOCK_SIZE_OF_ACCELERATORS
+    most = BLOCK_SIZE if platform == "cpu" else BLOCK_SIZE_OF_ACCELERATORS
     fitting = 1 << max(most // (rates.size * columns), 1).bit_length() - 1
     return min(fitting, 1 << (num_draws - 1).bit_length())
 
@@ -274,10 +278,10 @@ def _numbers_of_draw(links: Links, key: PRNGKeyArray) -> UInt32[Array, " node"]:
     return _numbers(_path_hashes(links), key)
 
 
-@compiled("num_draws")
-def _collapse_often(links: Links, rates, key, *, num_draws: int) -> Bool[Array, "... draw node"]:
+@compiled("num_draws", "platform")
+def _collapse_often(links: Links, rates, key, *, num_draws: int, platform: str) -> Bool[Array, "... draw node"]:
     path, batch, num_nodes = _path_hashes(links), rates.shape[:-1], rates.shape[-1]
-    size = _block_size(rates, num_draws)
+    size = _block_size(rates, num_draws, platform)
 
     def one_block(first):
         keys = _keys_of(key, first + jnp.arange(size, dtype=jnp.uint32))

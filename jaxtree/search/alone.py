@@ -31,20 +31,21 @@ class PlainSearchCV(SettingsSearchCV):
         scorers, refit_metric = self._get_scorers()
         candidates = self._settings()
         self._check_names(candidates)
-        search = self._task(X, y, params, candidates, scorers)
-        results: Results = [[None] * len(search.splits) for _ in candidates]
-        total = len(candidates) * len(search.splits)
-        try:
-            with progress_of(self.verbose, total, "fitting settings", "fits") as report:
-                for number in range(len(candidates)):
-                    for fold in range(len(search.splits)):
-                        results[number][fold] = fit_alone(search, number, fold)
-                        if report is not None:
-                            report(1)
-        except KeyboardInterrupt:
-            self._keep_scored(search, results, refit_metric)
-            raise
-        self._choose(search, results, refit_metric)
-        if self.refit:
-            self._refit(search)
+        with self._placed(X, len(candidates)):
+            search = self._task(X, y, params, candidates, scorers)
+            results: Results = [[None] * len(search.splits) for _ in candidates]
+            total = len(candidates) * len(search.splits)
+            try:
+                with progress_of(self.verbose, total, "fitting settings", "fits") as report:
+                    for number in range(len(candidates)):
+                        for fold in range(len(search.splits)):
+                            results[number][fold] = fit_alone(search, number, fold)
+                            if report is not None:
+                                report(1)
+            except KeyboardInterrupt:
+                self._keep_scored(search, results, refit_metric)
+                raise
+            self._choose(search, results, refit_metric)
+            if self.refit:
+                self._refit(search)
         return self

@@ -16,12 +16,16 @@ from jaxtree.estimators.common.conventions import SEED, whole
 from jaxtree.estimators.common.display import Shown
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
 from jaxtree.search.settings import Parameters, settings_of
 from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
+
+USUAL_FOLDS = 5
+"""The folds that a splitter is taken to have, where it does not matter how many there are."""
 
 ROUNDING = 1e-12
 """Scores that differ by a smaller share of the greatest one are equal."""
@@ -97,6 +101,11 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
             return base.score(X, y, **params)
         scorer: Any = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
         return scorer(self.best_estimator_, X, y, **params)
+
+    def _placed(self, X: Any, num_settings: int, mesh: Any = None) -> contextlib.AbstractContextManager[None]:
+        """Returns a context in which all fits of a search compute at one place, chosen for all of them."""
+        num_folds = self.cv if isinstance(self.cv, int) else USUAL_FOLDS
+        return placed_fit(self.estimator, X, mesh, num_fits=num_settings * num_folds)
 
     def _settings(self) -> list[Parameters]:
         """Returns the settings: all of a grid, or as many as are drawn."""

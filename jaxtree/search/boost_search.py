@@ -164,22 +164,23 @@ class BoostSearchCV(BaseSettingsSearch):
         asks_for_ensemble = isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
         scorers, refit_metric = self._scorers_and_metric(asks_for_ensemble)
         halving = self._halving(refit_metric)
-        search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
-        standings = Standings([own.n_estimators for own in settings], len(search.splits))
-        if halving is not None:
-            settings = with_seeds(settings, generator_of(self.random_state))
-        try:
-            with self._progress(standings) as progress:
-                fit_settings(search, settings, halving, standings, progress)
-        except KeyboardInterrupt:
-            if not standings.kept()[0]:
-                raise
-            _warn_of_interrupt(standings)
-        search = self._settle(search, standings, refit_metric, halving)
-        if asks_for_ensemble:
-            self._fit_ensemble(search)
-        elif self.refit:
-            self._refit(search)
+        with self._placed(X, len(candidates), mesh):
+            search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
+            standings = Standings([own.n_estimators for own in settings], len(search.splits))
+            if halving is not None:
+                settings = with_seeds(settings, generator_of(self.random_state))
+            try:
+                with self._progress(standings) as progress:
+                    fit_settings(search, settings, halving, standings, progress)
+            except KeyboardInterrupt:
+                if not standings.kept()[0]:
+                    raise
+                _warn_of_interrupt(standings)
+            search = self._settle(search, standings, refit_metric, halving)
+            if asks_for_ensemble:
+                self._fit_ensemble(search)
+            elif self.refit:
+                self._refit(search)
         return self
 
     def _halving(self, refit_metric: Any) -> Halving | None:

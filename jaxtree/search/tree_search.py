@@ -91,17 +91,18 @@ class TreeSearchCV(SettingsSearchCV):
         scorers, refit_metric = self._get_scorers()
         candidates = self._settings()
         self._check_names(candidates)
-        search = self._task(X, y, params, candidates, scorers)
-        results: Results = [[None] * len(search.splits) for _ in candidates]
-        try:
-            total = len(candidates) * len(search.splits)
-            with progress_of(self.verbose, total, "scoring settings", "scores") as report:
-                fill_in = evaluate_forests if isinstance(self.estimator, BaseForest) else evaluate
-                fill_in(search, results, report or (lambda number: None))
-        except KeyboardInterrupt:
-            self._keep_scored(search, results, refit_metric)
-            raise
-        self._choose(search, results, refit_metric)
-        if self.refit:
-            self._refit(search)
+        with self._placed(X, len(candidates)):
+            search = self._task(X, y, params, candidates, scorers)
+            results: Results = [[None] * len(search.splits) for _ in candidates]
+            try:
+                total = len(candidates) * len(search.splits)
+                with progress_of(self.verbose, total, "scoring settings", "scores") as report:
+                    fill_in = evaluate_forests if isinstance(self.estimator, BaseForest) else evaluate
+                    fill_in(search, results, report or (lambda number: None))
+            except KeyboardInterrupt:
+                self._keep_scored(search, results, refit_metric)
+                raise
+            self._choose(search, results, refit_metric)
+            if self.refit:
+                self._refit(search)
         return self

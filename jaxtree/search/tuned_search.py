@@ -38,6 +38,9 @@ from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 FEW_WITHOUT_KERNEL = 2
 """Settings that are fitted at once where the kernel in C++ is missing."""
 
+FEWEST_SETTINGS = 100
+"""Settings that a tuning is expected to try, by which it is decided where it computes."""
+
 LEAST_ROWS = 10
 """The fewest rows of a fit in a fold."""
 
@@ -145,7 +148,7 @@ class TunedSearchCV(BaseSettingsSearch):
         budget = Budget(60 * self.minutes, most, used_before=time.monotonic() - began)
         seed = _seed_of(self.random_state)
         task = self._task_of(X, y, sample_weight, groups, seed)
-        with self._progress_of_time(budget.seconds) as report:
+        with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
             self._take(find_ensemble(task, self._space(task), budget, seed, report))
         if self.was_interrupted_:
             text = f"the tuning was interrupted: its ensemble is of {len(self.cv_results_['params'])} settings"

@@ -167,7 +167,7 @@ def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) 
     return f"training of {num_models} soft models on {num_rows:,} rows x {num_features:,} columns"
 
 
-@compiled("config", what=_in_words)
+@compiled("config", "platform", what=_in_words)
 def run_epochs(
     progress: Progress,
     rows: TrainingRows,
@@ -177,6 +177,7 @@ def run_epochs(
     limits: Int[Array, " limit"],
     *,
     config: TrainingConfig,
+    platform: str,
 ) -> tuple[Progress, tuple[Float[Array, "model epoch"], Float[Array, "model epoch"]]]:
     """Trains all models for some epochs.
 
@@ -188,6 +189,7 @@ def run_epochs(
         keys: The key of each.
         limits: The first epoch, the one after the last, the number of all epochs, and the patience.
         config: What is compiled.
+        platform: The platform that it runs on.
     """
     first, stop, num_epochs, patience = limits
     nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
@@ -208,7 +210,7 @@ def run_epochs(
         progress, *losses = jax.lax.fori_loop(first, stop, one_epoch, (progress, nothing, nothing))
         return progress, tuple(losses)
 
-    width = models_at_once(progress.model, config.batch_size, jax.default_backend())
+    width = models_at_once(progress.model, config.batch_size, platform)
     return jax.lax.map(run, (progress, hyperparameters, keys), batch_size=None if width == 1 else width)
 
 
@@ -221,7 +223,7 @@ def monitor_start(
     return progress._replace(best_loss=found)
 
 
-def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
+def models_at_once(models: PyTree, batch_size: int, platform: str) -> int:
     """How many models take a step side by side; the others of the program follow one after another.
 
     A CPU is fastest where what a step works on fits its cache: small trees go side by side, large ones do not. Other
@@ -229,7 +231,7 @@ def models_at_once(models: PyTree, batch_size: int, backend: str) -> int:
     """
     number = jax.tree.leaves(models)[0].shape[0]
     trees = getattr(models, "trees", models)
-    if backend != "cpu" or not isinstance(trees, SoftTree):
+    if platform != "cpu" or not isinstance(trees, SoftTree):
         return number
     num_ends = math.prod(trees.leaf.value.shape[1:-1])
     return max(1, min(number, NUMBERS_IN_CACHE // (batch_size * num_ends)))

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.compilation import compiled
+from jaxtree.devices import current_platform
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft.epochs import (
     MOST_EPOCHS_A_CALL,
@@ -152,7 +153,7 @@ def train_many(
             stop = min(done + at_once, num_epochs)
             limits = np.array([done, stop, num_epochs, patience], np.int32)
             progress, latest = jax.block_until_ready(
-                run_epochs(progress, rows, held, numbers, keys, limits, config=config)
+                run_epochs(progress, rows, held, numbers, keys, limits, config=config, platform=current_platform())
             )
             losses.append([np.asarray(part)[:, : stop - done] for part in latest])
             _check_finite(losses[-1][0], done)

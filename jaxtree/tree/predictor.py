@@ -9,6 +9,7 @@ A row whose value is missing may be shared out among all branches of a node. Its
 several leaves, each with a weight, and the row is predicted by their weighted mean (Quinlan, *C4.5*, 1993, chapter 3).
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,9 +20,12 @@ from jax import lax
 from jaxtyping import Array, Float, Float64, Int, Int32, Int64
 
 from jaxtree import forks
-from jaxtree.blocks import blocks_of, for_blocks, is_cpu
+from jaxtree.arrays import Device
+from jaxtree.blocks import blocks_of, for_blocks
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
+from jaxtree.devices import costs, current_platform, default_device, placed
+from jaxtree.devices.costs import Work
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.native_walk import NativeTrees, can_walk
@@ -73,6 +77,17 @@ class Roots(NamedTuple):
     number: Any
 
 
+def _in_its_place(walk: Callable) -> Callable:
+    """Decorates what walks rows through trees: it is done where it is done sooner, see `jaxtree.devices`."""
+
+    @functools.wraps(walk)
+    def placed_walk(self: Any, values: Any, *more: Any) -> Any:
+        with placed(None, lambda: self.work_of(*values.shape)):
+            return walk(self, values, *more)
+
+    return placed_walk
+
+
 class Predictor:
     """Predicts rows by the trees of a table.
 
@@ -104,12 +119,13 @@ class Predictor:
         self._shares_any = bool(self.shares_out.any())
         self._steps: dict[np.dtype, Steps] = {}
         self._native: dict[np.dtype, NativeTrees] = {}
-        self._on_device: dict[np.dtype, tuple[Steps, Roots]] = {}
+        self._on_device: dict[tuple[np.dtype, Device], tuple[Steps, Roots]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[Forest]]:
         """Stores the trees alone: nothing that lies on a device or follows from them."""
         return type(self), (self._forest,)
 
+    @_in_its_place
     def ends(
         self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, " row"] | None = None
     ) -> Int64[np.ndarray, " row"]:
@@ -131,6 +147,7 @@ class Predictor:
 
         return _in_blocks(walk_block, 1, np.empty(len(values), np.int64), values, start)
 
+    @_in_its_place
     def ends_in_trees(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
         """The nodes where the walks of every row end, in all trees."""
         if self._is_native(values):
@@ -145,6 +162,7 @@ class Predictor:
 
         return _in_blocks(walk_block, self.num_trees, result, values)
 
+    @_in_its_place
     def mean(
         self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
     ) -> Float64[np.ndarray, "row column"]:
@@ -223,6 +241,10 @@ class Predictor:
         some = share > 0
         return Instances(held.row[source[some]], child[some], share[some])
 
+    def work_of(self, num_rows: int, num_features: int) -> Work:
+        """Returns how much is done to walk rows through all trees."""
+        return costs.walk(num_rows, num_features, levels=float(self._depths.mean()), trees=self.num_trees)
+
     def _walk_on_the_host(
         self, values: Float[np.ndarray, "row feature"], start: Int[np.ndarray, "row walk"]
     ) -> Int64[np.ndarray, "row walk"]:
@@ -249,7 +271,7 @@ class Predictor:
 
     def _is_native(self, values: Float[np.ndarray, "row feature"]) -> bool:
         """Whether the kernel walks these rows; many rows are for an accelerator, if JAX has one."""
-        return (len(values) <= FEW_ROWS or is_cpu()) and can_walk(self._host_steps(values.dtype))
+        return (len(values) <= FEW_ROWS or current_platform() == "cpu") and can_walk(self._host_steps(values.dtype))
 
     def _native_trees(self, dtype: np.dtype) -> NativeTrees:
         if dtype not in self._native:
@@ -258,12 +280,13 @@ class Predictor:
 
     def _tables(self, dtype: np.dtype) -> tuple[Steps, Roots]:
         """The tables that programs read, which stay on the device between calls."""
-        if dtype not in self._on_device:
+        place = dtype, default_device()
+        if place not in self._on_device:
             steps, size = jax.tree.map(pad_to_bucket, self._host_steps(dtype)), 1 << (self.num_trees - 1).bit_length()
             roots = Roots(pad_to(self._roots, size), pad_to(self._depths, size), np.array(self.num_trees, np.int32))
             with jax.enable_x64(True):
-                self._on_device[dtype] = jax.tree.map(jnp.asarray, (steps, roots))
-        return self._on_device[dtype]
+                self._on_device[place] = jax.tree.map(jnp.asarray, (steps, roots))
+        return self._on_device[place]
 
 
 def _is_for_the_host(values: Float[np.ndarray, "row feature"]) -> bool:
@@ -278,7 +301,7 @@ def rows_at_a_time(num_trees: int, num_features: int) -> int:
     (32768, 4096, 128)
     """
     most, rows = VALUES_ON_ACCELERATOR, ROWS_ON_ACCELERATOR
-    if is_cpu():
+    if current_platform() == "cpu":
         most, rows = VALUES_ON_CPU, ROWS_FOR_MANY_TREES if num_trees >= MANY_TREES else ROWS_FOR_FEW_TREES
     return min(rows, 1 << max(most // num_features, 1).bit_length() - 1)
 

@@ -196,7 +196,16 @@ USAGE = {
         "--task",
         "magic",
     ],
-    "'magic' is not one of 'cpu', 'gpu', 'tpu'": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--device", "magic"],
+    "'magic' is not one of 'auto', 'cpu', 'gpu', 'tpu'": [
+        "fit",
+        "patients.csv",
+        "-t",
+        "ill",
+        "-o",
+        "m",
+        "--device",
+        "magic",
+    ],
     "must be one character": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--separator", "ab"],
     "both categorical and numeric": [
         *["fit", "patients.csv", "-t", "ill", "-o", "m", "--categorical", "age", "--numeric", "age"]

@@ -109,12 +109,11 @@ def test_blocks_do_not_change_draws(cars, monkeypatch):
     np.testing.assert_array_equal(draws(cars[0], node_rates(cars[0], 0.2, 0.1), key=KEY, num_draws=100), whole)
 
 
-def test_an_accelerator_makes_more_draws_at_a_time(monkeypatch):
+def test_an_accelerator_makes_more_draws_at_a_time():
     rates = np.zeros((60, 128))
-    assert drawing._block_size(rates, 5000) == 32
-    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    assert drawing._block_size(rates, 5000) == 2048
-    assert drawing._block_size(rates, 100) == 128
+    assert drawing._block_size(rates, 5000, "cpu") == 32
+    assert drawing._block_size(rates, 5000, "gpu") == 2048
+    assert drawing._block_size(rates, 100, "gpu") == 128
 
 
 def test_draws_are_the_same_under_every_transformation(cars):

@@ -42,6 +42,7 @@ from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
@@ -138,7 +139,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
-        with fails_in_all(mesh, self):
+        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
             given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
             task = self.read_task(X, y, sample_weight, **given, **extras)
             if task.num_earlier < self.n_estimators:
@@ -198,7 +199,6 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             )
         if self.early_stopping is True and not held:
             self._check_can_hold_out(sample, together)
-        if self.early_stopping is True and not held:
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
         data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
         data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)

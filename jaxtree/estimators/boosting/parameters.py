@@ -15,6 +15,9 @@ from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.dataset.sample import Outputs
+from jaxtree.devices import costs
+from jaxtree.devices.costs import Work
+from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.estimators.boosting.usual import Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
@@ -178,6 +181,16 @@ class BoostingParameters(EncodingParameters):
     def native_splits(self) -> str:
         """How trees split the other columns of categories."""
         return "subset" if self.categorical_splits in ("auto", "ordered") else self.categorical_splits
+
+    def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
+        """Returns how much a fit of so many rows and columns has to do, if it makes all rounds."""
+        leaves = self._without_auto(num_rows).max_leaf_nodes
+        levels = costs.levels_of(num_rows if leaves is None else leaves, self.max_depth)
+        models = 1
+        if self.early_stopping == FOLDS:
+            scheme = scheme_of(num_rows, num_rows)
+            models = scheme.num_folds * scheme.num_repeats
+        return costs.boosting(num_rows, num_columns, levels=levels, rounds=self.n_estimators * models)
 
     def shrinkage(self, num_rows: int) -> Shrinkage:
         """Returns how boosting holds back on so many rows."""

@@ -111,7 +111,7 @@ _FOR_REASONS = {
         *("booster", "boosting_type", "boosting", "max_drop", "uniform_drop", "xgboost_dart_mode", "one_drop"),
         *("sample_type", "normalize_type"),
     ),
-    "arrays and jax.default_device say where a fit computes": (
+    "jaxtree.set_device says where a fit computes": (
         *("device", "device_type", "task_type", "devices", "gpu_id", "gpu_ram_part", "predictor", "use_quantized_grad"),
         *("device_config", "pinned_memory_size", "gpu_cat_features_storage", "data_partition"),
     ),

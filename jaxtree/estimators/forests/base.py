@@ -16,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import forks
 from jaxtree.arrays import Device
 from jaxtree.dataset.dataset import Dataset, read_dataset
+from jaxtree.devices import costs
+from jaxtree.devices.costs import Work
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.common.constraints import check_kept_trees
 from jaxtree.estimators.common.conventions import key_of, progress_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.parameters import ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.forests.start import devices_of_trees, number_of_threads, pruning_seeds
 from jaxtree.estimators.trees.base import BaseTree
@@ -71,22 +74,31 @@ class BaseForest(ForestParameters, FittedTrees):
         """
         forks.check_is_whole("fit")
         self.check_parameters()
-        devices = devices_of_trees(mesh)
-        data = self.read(X, y, sample_weight)
-        old = self._kept_trees(data)
-        if old is None:
-            self.draw_key()
-            forest = self._pruned(self.grow_trees(data, devices=devices), data)
-        elif len(old) == self.n_estimators:
-            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2)
-            forest = old
-        else:
-            grown = self.grow_trees(data, len(old), devices)
-            forest = join_forests([old, self._pruned(grown, data, len(old))])
-        self._take(forest, data)
-        if self.oob_score:
-            self._score_out_of_bag(data)
-        return self
+        with placed_fit(self, X, mesh):
+            devices = devices_of_trees(mesh)
+            data = self.read(X, y, sample_weight)
+            old = self._kept_trees(data)
+            if old is None:
+                self.draw_key()
+                forest = self._pruned(self.grow_trees(data, devices=devices), data)
+            elif len(old) == self.n_estimators:
+                warnings.warn(
+                    "Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2
+                )
+                forest = old
+            else:
+                grown = self.grow_trees(data, len(old), devices)
+                forest = join_forests([old, self._pruned(grown, data, len(old))])
+            self._take(forest, data)
+            if self.oob_score:
+                self._score_out_of_bag(data)
+            return self
+
+    def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
+        """Returns how much a fit of so many rows and columns has to do."""
+        size = {"levels": costs.levels_of(num_rows, self.max_depth), "trees": self.n_estimators}
+        drawn = 1 if self._splitter == "random" else number_of_features(self.max_features, num_columns)
+        return costs.growth(num_rows, num_columns, **size, features_of_node=drawn)
 
     def read(self, X: Any, y: Any, sample_weight: Any = None, *, same_as: Dataset | None = None) -> Dataset:
         """Checks the parameters, and reads the arguments of a fit, see `fit`.

@@ -10,6 +10,7 @@ from jaxtyping import Int, PRNGKeyArray
 from jaxtree.arrays import Device
 from jaxtree.compilation import compiled
 from jaxtree.dataset.collectives import spans_processes
+from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
 
 
@@ -32,7 +33,7 @@ def devices_of_trees(mesh: Mesh | None) -> tuple[Device, ...]:
 
 def number_of_threads(n_jobs: int | None) -> int:
     """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator."""
-    if jax.default_backend() != "cpu":
+    if current_platform() != "cpu":
         return 1
     if n_jobs is not None and n_jobs > 0:
         return n_jobs

@@ -11,12 +11,14 @@ from sklearn.base import is_classifier
 
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
-from jaxtree.blocks import is_cpu
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.splitting import split_rows
+from jaxtree.devices import costs, current_platform, placed
+from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
@@ -134,10 +136,19 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """
         forks.check_is_whole("fit")
         check_parameters(self)
-        sample = self._read_sample(X, y, sample_weight)
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
-        return self._fit_sample(sample, None if X_val is None else self._read_sample(X_val, y_val, None, is_known=True))
+        with placed_fit(self, X):
+            sample = self._read_sample(X, y, sample_weight)
+            held = None if X_val is None else self._read_sample(X_val, y_val, None, is_known=True)
+            return self._fit_sample(sample, held)
+
+    def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
+        """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
+        depth = auto_depth(num_rows, 2, self._largest_auto_depth) if self.depth == AUTO else int(self.depth)
+        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(int(self.batch_size), num_rows)
+        steps = epochs_of(self, num_rows) * -(-num_rows // batch)
+        return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
     def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
         """Trains on rows that are read, by the loss of a teacher if one is given."""
@@ -326,9 +337,11 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""
         model, x = self.soft_model_, self.inputs_.transform(values)
-        if is_cpu():
-            return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
-        return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
+        nodes = 2**self.depth_ * getattr(self, "n_estimators", 1)
+        with placed(None, lambda: costs.soft(*x.shape, nodes=nodes, steps=1, rows_of_step=len(x))):
+            if current_platform() == "cpu":
+                return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
+            return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
 
 
 def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:

@@ -20,12 +20,15 @@ from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
+from jaxtree.devices import costs
+from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.constraints import clip_to_bounds
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
 from jaxtree.estimators.common.parameters import TableParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTree, PredictsClasses
 from jaxtree.estimators.common.prunings import CostComplexity, MaxLeafNodes, Pruning
 from jaxtree.estimators.trees.ccp_cv import find_alpha
@@ -113,10 +116,14 @@ class BaseTree(TableParameters, FittedTree):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        with fails_in_all(mesh, self):
+        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
             task = self.growth_task(X, y, sample_weight, X_val, y_val, mesh=mesh)
             (grown,) = grow_tables([task], mesh)
-        return self.finish_fit(grown, task)
+            return self.finish_fit(grown, task)
+
+    def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
+        """Returns how much a fit of so many rows and columns has to do."""
+        return costs.growth(num_rows, num_columns, levels=costs.levels_of(num_rows, getattr(self, "max_depth", None)))
 
     def draws_growth(self) -> bool:
         """Returns whether the tree depends on `random_state` before it is pruned."""

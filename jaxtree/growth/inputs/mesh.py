@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.core import Tracer
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Bool, Int32, Shaped
@@ -101,15 +100,6 @@ def check_mesh(mesh: Any) -> None:
 def devices_of(mesh: Mesh | None) -> Devices:
     """The devices of a mesh, or the only one."""
     return Devices(1 if mesh is None else mesh.devices.size)
-
-
-def platform_of(codes: Any, mesh: Mesh | None) -> str:
-    """JAX's name for the kind of device that a growth runs on."""
-    if mesh is not None:
-        return mesh.devices.flat[0].platform
-    if isinstance(codes, jax.Array) and not isinstance(codes, Tracer):
-        return next(iter(codes.devices())).platform
-    return jax.default_backend()
 
 
 def divide_rows(mesh: Mesh, arrays: dict[str, Any]) -> dict[str, Any]:

@@ -14,10 +14,11 @@ from jaxtyping import Array, Bool, Int32, Key, UInt32
 from jaxtree import forks
 from jaxtree.arrays import library_of
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
+from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.checks import check_bundles
-from jaxtree.growth.inputs.mesh import check_mesh, devices_of, divide_rows, on_mesh, platform_of
+from jaxtree.growth.inputs.mesh import check_mesh, devices_of, divide_rows, on_mesh
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import NodeResult
 from jaxtree.growth.loop.best_first import drop_splits
@@ -125,7 +126,7 @@ def grow_checked(
         root_seed = np.asarray(root_seed)
     is_wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     with jax.enable_x64(True):
-        where = {"platform": platform_of(data.codes, mesh), "devices": devices_of(mesh)}
+        where = {"platform": platform_of(data.codes, mesh=mesh), "devices": devices_of(mesh)}
         plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, **where)
         if mesh is None:
             return _grow(prepared, plan=plan, is_wide=bool(is_wide))

@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
+from jaxtree.devices import current_platform
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.mesh import devices_of
 from jaxtree.growth.loop.grow import Growth, grow_checked, grow_levels, root_seeds
@@ -24,7 +25,7 @@ def stays_on_host(rules: Rules, mesh: Mesh | None = None) -> bool:
 
     Then arrays need no padding: no program is compiled for their shapes.
     """
-    return mesh is None and jax.default_backend() == "cpu" and grows_on_host(rules)
+    return mesh is None and current_platform() == "cpu" and grows_on_host(rules)
 
 
 def grow_on_host(

@@ -1,0 +1,52 @@
+"""Where estimators compute: a fit chooses its device once, by how much it has to do."""
+
+import contextlib
+import os
+from typing import Any
+
+from jax.sharding import Mesh
+
+from jaxtree.devices import placed
+from jaxtree.devices.costs import Work
+from jaxtree.estimators.common.conventions import check_parameters
+from jaxtree.table.sources import open_source
+
+
+def placed_fit(
+    estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1
+) -> contextlib.AbstractContextManager[None]:
+    """Returns a context that fits an estimator where it is done sooner; see `jaxtree.devices`.
+
+    Args:
+        estimator: An estimator with `work_of_fit`.
+        X: A table or a source; an array of JAX says where.
+        mesh: Devices that the fit is divided among.
+        num_fits: How many fits of this size there are.
+    """
+    return placed(type(estimator).__name__, lambda: _work_of(estimator, X, num_fits), X, mesh=mesh)
+
+
+def _work_of(estimator: Any, X: Any, num_fits: int) -> Work | None:
+    """Returns the work of fits; None if the size of the table is not known."""
+    if not hasattr(estimator, "work_of_fit"):
+        return None
+    check_parameters(estimator)
+    shape = shape_of(X)
+    return None if shape is None else estimator.work_of_fit(*shape).times(num_fits)
+
+
+def shape_of(X: Any) -> tuple[int, int] | None:
+    """Returns the rows and columns of a table, or of a file; None if they are not known before it is read.
+
+    >>> shape_of([[1.0, 2.0]]), shape_of(iter([]))
+    ((1, 2), None)
+    """
+    shape: Any = getattr(X, "shape", None)
+    if isinstance(X, str | os.PathLike):
+        source = open_source(X)
+        shape = source.num_rows, len(source.names or ())
+    elif isinstance(X, list | tuple) and X and hasattr(X[0], "__len__"):
+        shape = len(X), len(X[0])
+    if shape is None or len(shape) != 2 or not all(isinstance(size, int) and size > 0 for size in shape):
+        return None
+    return shape[0], shape[1]

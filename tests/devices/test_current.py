@@ -1,0 +1,152 @@
+"""Where JAX computes: in the order of a mesh, arrays, `jax.default_device` and JAX's first device."""
+
+import ast
+import contextlib
+import inspect
+import pathlib
+import threading
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh
+
+from jaxtree import devices
+from jaxtree.blocks import for_blocks
+from jaxtree.boosting import many
+from jaxtree.compilation import options_of_small_programs
+from jaxtree.devices.current import (
+    current_platform,
+    default_device,
+    device_of,
+    devices_of_kind,
+    kind_of,
+    platform_of,
+)
+from jaxtree.estimators.forests.start import number_of_threads
+from jaxtree.explain import shap
+from jaxtree.growth import Classes, Rules
+from jaxtree.growth.loop.on_host import stays_on_host
+from jaxtree.growth.native.trees import grows_on_host
+from jaxtree.optimal import native
+from jaxtree.prune import draws
+from jaxtree.soft import init
+from jaxtree.soft.epochs import models_at_once
+from jaxtree.soft.model import SoftForm
+from jaxtree.tree.predictor import ROWS_ON_ACCELERATOR, rows_at_a_time
+from tests.devices.stand_ins import stand_in
+
+PACKAGE = pathlib.Path(devices.__file__).parent.parent
+HOST = jax.devices()[0]
+
+QUESTIONS = {"default_backend", "jax_default_device", "device_kind", "platform"}
+"""Attributes that tell where JAX computes."""
+
+
+def asked(source):
+    """What a source asks JAX of devices; of the system's own `sys.platform` nothing."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute)
+        and node.attr in QUESTIONS
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("sys", "self", "call"))
+    }
+
+
+def test_one_room_alone_asks_where_jax_computes():
+    outside = [file for file in PACKAGE.rglob("*.py") if file.parent != PACKAGE / "devices"]
+    found = {str(file.relative_to(PACKAGE)): asked(file.read_text()) for file in outside}
+    allowed = {
+        # A mesh of devices of several kinds is refused.
+        "growth/inputs/mesh.py": {"device_kind"},
+    }
+    assert {file: names for file, names in found.items() if names} == allowed
+
+
+def test_the_check_sees_a_question():
+    assert asked("jax.default_backend() == 'cpu'") == {"default_backend"}
+    assert not asked("sys.platform == 'linux'")
+
+
+def test_a_context_and_an_option_are_followed():
+    with stand_in("gpu") as there:
+        assert default_device() == there and current_platform() == "gpu"
+        with jax.default_device(HOST):
+            assert default_device() == HOST and current_platform() == "cpu"
+        with jax.default_device("cpu"):
+            assert kind_of(default_device()) == "cpu" and current_platform() == "cpu"
+        assert current_platform() == "gpu"
+    assert current_platform() == "cpu"
+
+
+def test_arrays_come_before_a_context_and_a_mesh_before_arrays():
+    with stand_in("tpu") as there:
+        here = jax.device_put(np.zeros(3), HOST)
+        of_tpu = jax.device_put(np.zeros(3), there)
+        assert platform_of(np.zeros(3), [1.0]) == "tpu"
+        assert platform_of(np.zeros(3), here) == "cpu"
+        with jax.default_device(HOST):
+            assert platform_of(of_tpu, here) == "tpu"
+        assert platform_of(here, mesh=Mesh(np.array([there]), ("rows",))) == "tpu"
+        assert device_of(np.zeros(2)) is None
+        # What is traced lies nowhere.
+        assert jax.eval_shape(lambda x: jnp.zeros(len(platform_of(x))), here).shape == (3,)
+
+
+def test_a_stand_in_is_the_only_device_of_its_platform():
+    with stand_in("gpu") as there:
+        assert devices_of_kind("gpu") == [there]
+        assert there not in devices_of_kind("cpu") and devices_of_kind("tpu") == []
+    assert devices_of_kind("gpu") == [] and there in devices_of_kind("cpu")
+
+
+SOFT = jax.eval_shape(
+    lambda key: jax.vmap(lambda own: init(SoftForm(10, 4, 2), key=own))(jax.random.split(key, 5)), jax.random.key(0)
+)
+"""Soft trees too large for a core's cache."""
+
+BATCH = SimpleNamespace(
+    rows=SimpleNamespace(weight=np.zeros(8)), evaluations=(), trees_per_round=1, plan=SimpleNamespace(capacity=8),
+    loss=SimpleNamespace(num_scores=1),
+)  # fmt: skip
+"""What the size of a batch of boosted models depends on."""
+
+
+def num_threads():
+    """The threads in which blocks of rows are worked on."""
+    threads, both = set(), threading.Barrier(2)
+
+    def note(block):
+        threads.add(threading.get_ident())
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.2)
+
+    for_blocks(note, 8, 4)
+    return len(threads)
+
+
+ENTRIES = {
+    "growth": lambda: stays_on_host(Rules(Classes(2))) == grows_on_host(Rules(Classes(2))),
+    "options of the compiler": lambda: bool(options_of_small_programs(platform=current_platform())),
+    "optimal trees": lambda: native.is_available() == native.has_handler(native.HANDLER),
+    "Shapley values": lambda: shap.current_platform() == "cpu",
+    "draws": lambda: draws._block_size(np.zeros((60, 128)), 5000, draws.current_platform()) == 32,
+    "soft epochs": lambda: models_at_once(SOFT, 256, current_platform()) == 1,
+    "batches of models": lambda: inspect.unwrap(many.slots_for)(BATCH, 10**4, 1) <= many.MOST_SLOTS_OF_HOST,
+    "threads of forests": lambda: number_of_threads(3) == 3,
+    "predictions": lambda: rows_at_a_time(1, 4) < ROWS_ON_ACCELERATOR,
+    "threads of blocks": lambda: num_threads() == 2,
+}
+"""What chooses by platform: true on the host."""
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_all_that_chooses_by_platform_follows(name):
+    assert ENTRIES[name]()
+    with stand_in("gpu"):
+        assert not ENTRIES[name]()
+        with jax.default_device(HOST):
+            assert ENTRIES[name]()
