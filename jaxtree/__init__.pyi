@@ -3,6 +3,7 @@ from jaxtree import boosting as boosting
 from jaxtree import compilation as compilation
 from jaxtree import criteria as criteria
 from jaxtree import datasets as datasets
+from jaxtree import doctor as doctor
 from jaxtree import dropout as dropout
 from jaxtree import errors as errors
 from jaxtree import explain as explain

@@ -26,6 +26,7 @@ PUBLIC_ROOMS = (
     "jaxtree.compilation",
     "jaxtree.criteria",
     "jaxtree.datasets",
+    "jaxtree.doctor",
     "jaxtree.dropout",
     "jaxtree.errors",
     "jaxtree.explain",

@@ -29,7 +29,7 @@ FLOORS = [
     {"estimators"},
     {"page", "ray"},
     {"search"},
-    {"resampling"},
+    {"resampling", "doctor"},
     {"cli", "__init__"},
     {"__main__"},
 ]

@@ -36,3 +36,39 @@ def test_another_version_is_not_opened(installed, monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda path: pytest.fail("opened"))
     installed(kernel.INTERFACE + 1)
     assert kernel.load() is None
+
+
+def test_it_says_why_it_is_not_there(installed, monkeypatch):
+    installed(kernel.INTERFACE)
+    assert (kernel.why_absent() or "").startswith("the system cannot load it: ")
+    installed(kernel.INTERFACE + 1)
+    said = f"it is of version {kernel.INTERFACE + 1}, and this jaxtree needs {kernel.INTERFACE}: install again"
+    assert kernel.why_absent() == said
+    monkeypatch.setenv("JAXTREE_NATIVE", "0")
+    assert kernel.why_absent() == "JAXTREE_NATIVE=0 switches it off"
+
+
+@pytest.mark.parametrize(
+    ("origin", "reason"),
+    [
+        ('{"dir_info": {}, "url": "file:///checkout"}', "it was not built with jaxtree"),
+        ('{"archive_info": {}, "url": "file:///jaxtree.whl"}', "this is the wheel for every platform, which has none"),
+        (None, "this is the wheel for every platform, which has none"),
+    ],
+)
+def test_an_installation_without_it_says_what_it_is(monkeypatch, origin, reason):
+    monkeypatch.delenv("JAXTREE_NATIVE", raising=False)
+    monkeypatch.setitem(sys.modules, "jaxtree_native", None)
+    distribution = types.SimpleNamespace(read_text=lambda name: origin)
+    monkeypatch.setattr(kernel.importlib.metadata, "distribution", lambda name: distribution)
+    assert (kernel.why_absent() or "").startswith(reason)
+
+
+def test_a_folder_on_the_path_is_no_installation(monkeypatch):
+    def absent(name):
+        raise kernel.importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.delenv("JAXTREE_NATIVE", raising=False)
+    monkeypatch.setitem(sys.modules, "jaxtree_native", None)
+    monkeypatch.setattr(kernel.importlib.metadata, "distribution", absent)
+    assert kernel.why_absent() == "jaxtree is used from a folder and not installed"

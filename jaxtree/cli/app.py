@@ -25,6 +25,7 @@ COMMANDS = {
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
     "tune": ("tune", "Searches for the best boosted trees in a given time, and writes an ensemble of them."),
+    "doctor": ("doctor", "Says in a minute what this machine does, and whether its trees are the same everywhere."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }
 """The module of every command, and the first line of its help."""

@@ -1,0 +1,18 @@
+"""What a machine does: its devices, its kernel, its kept programs, and whether its trees are the same everywhere."""
+
+from jaxtree.doctor.checking import check_machine as check_machine
+from jaxtree.doctor.fits import FITS as FITS
+from jaxtree.doctor.fits import Fit as Fit
+from jaxtree.doctor.report import Choice as Choice
+from jaxtree.doctor.report import Compared as Compared
+from jaxtree.doctor.report import DeviceFacts as DeviceFacts
+from jaxtree.doctor.report import Machine as Machine
+from jaxtree.doctor.report import ProgramsKept as ProgramsKept
+from jaxtree.doctor.report import Report as Report
+from jaxtree.doctor.report import Timed as Timed
+from jaxtree.doctor.report import from_text as from_text
+from jaxtree.doctor.report import to_text as to_text
+from jaxtree.doctor.words import describe as describe
+from jaxtree.notebook import lister
+
+__dir__ = lister(__name__)

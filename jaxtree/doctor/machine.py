@@ -1,0 +1,125 @@
+"""Versions, hardware, and the devices that JAX finds, or why it finds none."""
+
+import contextlib
+import importlib.metadata
+import logging
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import jax
+
+import jaxtree
+from jaxtree.arrays import Device
+from jaxtree.doctor.report import DeviceFacts, Machine, without_home
+from jaxtree.errors import InvalidInputError
+
+PACKAGES = (
+    "jaxtree", "jax", "jaxlib", "numpy", "scipy", "scikit-learn", "jax-cuda12-plugin", "jax-cuda13-plugin",
+    "jax-rocm7-plugin", "jax-metal", "libtpu", "warp-lang",
+)  # fmt: skip
+"""The packages that decide what fits do; plugins are those of the devices."""
+
+BACKENDS = "jax._src.xla_bridge"
+"""The logger to which JAX says, for one, that there is a GPU for which it has no plugin."""
+
+_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def find_versions() -> dict[str, str]:
+    """Returns the version of Python and of every package that is there.
+
+    >>> sorted(find_versions())[:3]
+    ['jax', 'jaxlib', 'jaxtree']
+    """
+    versions = {"python": platform.python_version(), "jaxtree": jaxtree.__version__}
+    for name in PACKAGES[1:]:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
+
+
+def describe_machine() -> Machine:
+    """Returns what the operating system says of the hardware."""
+    return Machine(
+        f"{platform.system()} {platform.release()} {platform.machine()}", _processor(), num_cores(), _memory()
+    )
+
+
+def num_cores() -> int:
+    """Returns how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def find_devices() -> tuple[list[Device], list[str]]:
+    """Returns the devices of this process, those of the CPU first, and what JAX has said while it looked for them.
+
+    Raises:
+        InvalidInputError: JAX is not to use the CPU, with which others are compared.
+    """
+    with _listening(BACKENDS) as said:
+        try:
+            devices = jax.local_devices()
+        except RuntimeError as error:
+            said.append(without_home(error))
+            devices = []
+        try:
+            hosts = jax.local_devices(backend="cpu")
+        except RuntimeError as error:
+            raise InvalidInputError(
+                "devices are compared with the CPU, and JAX may not use it: add cpu to JAX_PLATFORMS, as in cuda,cpu "
+                f"({without_home(error)})"
+            ) from None
+    return [*hosts, *(device for device in devices if device.platform != "cpu")], said
+
+
+def describe_device(device: Device) -> DeviceFacts:
+    """Returns what JAX says of a device."""
+    try:
+        memory = (device.memory_stats() or {}).get("bytes_limit")
+    except (AttributeError, RuntimeError):
+        # Not every plugin counts.
+        memory = None
+    return DeviceFacts(place_of(device), device.platform, device.device_kind, memory)
+
+
+def place_of(device: Device) -> str:
+    """Returns the name of a device: its kind and number."""
+    return f"{device.platform}:{device.id}"
+
+
+@contextlib.contextmanager
+def _listening(name: str) -> Iterator[list[str]]:
+    """Collects what is logged as a warning or worse."""
+    said: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    vars(handler)["emit"] = lambda record: said.append(without_home(record.getMessage()))
+    logger = logging.getLogger(name)
+    logger.addHandler(handler)
+    try:
+        yield said
+    finally:
+        logger.removeHandler(handler)
+
+
+def _processor() -> str:
+    """The name of the processor: that of Linux or macOS, or else what Python knows."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line for line in lines if line.startswith("model name")).partition(":")[2].strip()
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        command = ["sysctl", "-n", "machdep.cpu.brand_string"]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory() -> int | None:
+    """Bytes that the machine has, or its container may use."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(_LIMIT.read_text()))
+    return min(found, default=None)
