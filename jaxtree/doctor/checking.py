@@ -46,6 +46,7 @@ def check_machine(platform: str | None = None, *, num_rows: int = ROWS, on_step:
     began, say = time.monotonic(), on_step or (lambda what: None)
     if num_rows < 1:
         raise InvalidInputError(f"num_rows must be at least 1, got {num_rows}")
+    machine = describe_machine()
     say("kept programs")
     programs = check_programs()
     found, warnings = find_devices()
@@ -64,10 +65,10 @@ def check_machine(platform: str | None = None, *, num_rows: int = ROWS, on_step:
     return Report(
         form=FORM,
         date=date.today().isoformat(),
-        seconds=time.monotonic() - began,
+        seconds=round(time.monotonic() - began, 1),
         rows=num_rows,
         versions=find_versions(),
-        machine=describe_machine(),
+        machine=machine,
         kernel=_without_home(kernel.why_absent()),
         devices=tuple(map(describe_device, found)),
         warnings=tuple(warnings),

@@ -43,9 +43,9 @@ def find_versions() -> dict[str, str]:
 
 def describe_machine() -> Machine:
     """Returns what the operating system says of the hardware."""
-    return Machine(
-        f"{platform.system()} {platform.release()} {platform.machine()}", _processor(), num_cores(), _memory()
-    )
+    system = f"{platform.system()} {platform.release()} {platform.machine()}"
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+    return Machine(system, _processor(), num_cores(), _memory(), load)
 
 
 def num_cores() -> int:

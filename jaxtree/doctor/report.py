@@ -8,7 +8,7 @@ import math
 import re
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.files.container import ModelFile
@@ -32,12 +32,14 @@ class Machine(NamedTuple):
         processor: The name of the processor.
         cores: The number that this process may use.
         memory: Bytes that there are; None where the system does not say.
+        load: How many programs wanted a core in the minute before, in the mean; None where the system does not say.
     """
 
     system: str
     processor: str
     cores: int
     memory: int | None
+    load: float | None
 
 
 class DeviceFacts(NamedTuple):
@@ -171,8 +173,9 @@ class Report(NamedTuple):
 
 
 def to_text(report: Report) -> str:
-    """Returns a report as JSON, which `from_text` reads."""
-    return json.dumps(write_record(report, Report).header, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    """Returns a report as JSON, which `from_text` reads, with a line a fact: a device, a fit, a time."""
+    parts = [f" {_in_json(name)}: {_in_lines(part)}" for name, part in write_record(report, Report).header.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def from_text(text: str) -> Report:
@@ -187,6 +190,17 @@ def from_text(text: str) -> Report:
         raise InvalidInputError(f"a report is JSON, as `jaxtree doctor --json` prints it: {error}") from None
     except ModelFileError as error:
         raise InvalidInputError(f"not a report of form {FORM}: {str(error).strip()}") from None
+
+
+def _in_lines(part: Any) -> str:
+    """JSON of a part of a report; of a list with a line an item."""
+    if not isinstance(part, list) or not part:
+        return _in_json(part)
+    return "[\n" + ",\n".join(f"  {_in_json(item)}" for item in part) + "\n ]"
+
+
+def _in_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def without_home(text: object) -> str:

@@ -20,6 +20,9 @@ from jaxtree.doctor.report import WITHOUT_KERNEL, Compared, Timed, without_home
 REPEATS = 3
 """Fits after the first, and predictions, of which the fastest counts."""
 
+DECIMALS = 6
+"""Decimals of seconds that are told."""
+
 PATIENCE = 300.0
 """Seconds that XLA's programs on the CPU may take to compile and to run."""
 
@@ -137,6 +140,7 @@ def _timed(make: Callable[[], Any], X: Any, y: Any, repeats: int) -> tuple[Any, 
 
 
 def _seconds(call: Callable[[], Any]) -> float:
+    """Seconds that a call takes, of which more digits say nothing."""
     start = time.perf_counter()
     call()
-    return time.perf_counter() - start
+    return round(time.perf_counter() - start, DECIMALS)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from jaxtree.doctor.fits import has_prediction
-from jaxtree.doctor.report import HOST, Compared, ProgramsKept, Report
+from jaxtree.doctor.report import HOST, Compared, Machine, ProgramsKept, Report
 
 _GIB = 2**30
 _MILLISECONDS = 1000
@@ -43,12 +43,19 @@ def _machine(report: Report) -> list[str]:
     rows = [
         ("versions", ", ".join(f"{name} {own}" for name, own in versions.items())),
         ("system", machine.system),
-        ("processor", f"{machine.processor}, {machine.cores} cores, {_bytes(machine.memory)}"),
+        ("processor", f"{machine.processor}, {machine.cores} cores, {_bytes(machine.memory)}{_busy(machine)}"),
         ("kernel in C++", "is there" if report.kernel is None else f"is not there: {report.kernel}"),
         *((own.place, f"{own.kind}, {_bytes(own.memory)}") for own in report.devices),
         *(("JAX says", own) for own in report.warnings),
     ]
     return columns(rows)
+
+
+def _busy(machine: Machine) -> str:
+    """Says that other programs have had the cores, where they have: times then say little."""
+    if machine.load is None or machine.load < machine.cores / 2:
+        return ""
+    return f"; {machine.load:.1f} programs wanted them in the minute before, so that times say little"
 
 
 def _programs(report: Report) -> list[str]:

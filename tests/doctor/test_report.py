@@ -28,7 +28,7 @@ REPORT = Report(
     seconds=41.5,
     rows=10_000,
     versions={"python": "3.11.7", "jaxtree": "0.1.0", "jax": "0.10.2", "jaxlib": "0.10.2"},
-    machine=Machine("Linux", "a processor", 2, 2**34),
+    machine=Machine("Linux", "a processor", 2, 2**34, 0.5),
     kernel=None,
     devices=(DeviceFacts("cpu:0", "cpu", "cpu", None), DeviceFacts("gpu:0", "gpu", "Tesla T4", 2**33)),
     warnings=("a GPU may be present",),
@@ -95,11 +95,13 @@ def test_words_have_every_fact_in_columns():
     assert "          gpu:0                                   9000    250     0.50        125" in lines
     assert "  no prediction for this kind: Tesla T4" in lines and "  no prediction for this kind: cpu" not in lines
     assert "  tree  cpu:0  1,000 x 10, 100,000 x 28  small" in lines
+    assert "  processor      a processor, 2 cores, 16.0 GiB" in lines
     assert lines[-1] == "All 4 fits are as they must be; 42 s."
 
 
 def test_words_say_what_is_wrong():
     worse = REPORT._replace(
+        machine=REPORT.machine._replace(load=3.0),
         kernel="JAXTREE_NATIVE=0 switches it off",
         folder=None,
         programs=(ProgramsKept("cpu", False, False, ""),),
@@ -115,6 +117,7 @@ def test_words_say_what_is_wrong():
     text = describe(worse)
     assert "kernel in C++  is not there: JAXTREE_NATIVE=0 switches it off" in text
     assert "cpu     not kept: JAX has written none" in text and "every process compiles anew" in text
+    assert "16.0 GiB; 3.0 programs wanted them" in text
     assert "DIFFERS: threshold" in text and "boosting on gpu:0: XlaRuntimeError: out of memory" in text
     assert text.endswith("2 of 4 fits are not as they must be: forest (gpu:0), boosting (gpu:0).")
 
