@@ -1,0 +1,1 @@
+"""A prediction of times on devices that nobody has timed, from compiled programs and public rates."""
