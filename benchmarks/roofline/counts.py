@@ -8,7 +8,11 @@ taken from it, others from `rounds`, by the place of the loop in the sources.
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
+from unittest import mock
+
+import jax
 
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.targets import mesh_of
@@ -16,6 +20,8 @@ from benchmarks.roofline.program import Operation, ProgramText, read
 from benchmarks.roofline.rounds import Rounds, count_rounds
 from benchmarks.roofline.work import Work, work_of
 from benchmarks.roofline.workloads import Workload
+from jaxtree.growth.loop import prepare
+from jaxtree.growth.plan import backends
 
 
 class Part(NamedTuple):
@@ -73,14 +79,35 @@ class Counts(NamedTuple):
 
 def count_workload(workload: Workload, platform: str, size: int | None = None) -> Counts:
     """Compiles the program of a workload for a kind of device, and counts what it does in a call."""
-    rounds = count_rounds(workload if size is None else workload._replace(size=size), platform)
-    call = capture(workload.function, lambda: workload.run(workload.size if size is None else size), platform)
-    start = time.process_time()
-    compiled = compile_call(call, mesh_of(platform))
-    seconds = time.process_time() - start
+    workload = workload if size is None else workload._replace(size=size)
+    rounds = count_rounds(workload, platform)
+    with _kernel() if workload.has_kernel else nullcontext():
+        call = capture(workload.function, lambda: workload.run(workload.size), platform)
+        start = time.process_time()
+        with _whole_places():
+            compiled = compile_call(call, mesh_of(platform))
+        seconds = time.process_time() - start
     memory = compiled.memory_analysis()
     parts = list(parts_of(read(compiled.as_text()), rounds, host_ends_loops=platform == "gpu"))
     return Counts(parts, memory.argument_size_in_bytes, memory.temp_size_in_bytes, round(seconds, 1))
+
+
+@contextmanager
+def _kernel() -> Iterator[None]:
+    """Has a GPU sum histograms by the kernel in Warp, though none is there to try it on."""
+    with mock.patch.object(prepare, "backend_of", lambda *_: backends.GPU_WITH_WARP):
+        yield
+
+
+@contextmanager
+def _whole_places() -> Iterator[None]:
+    """Has XLA write down all calls that lead to an operation, and not only the last ten."""
+    before = jax.config.values["jax_traceback_in_locations_limit"]
+    jax.config.update("jax_traceback_in_locations_limit", -1)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_traceback_in_locations_limit", before)
 
 
 def parts_of(program: ProgramText, rounds: Rounds, *, host_ends_loops: bool) -> Iterator[Part]:

@@ -6,9 +6,10 @@ writes the same down beside every loop that it compiles. A device runs what its 
 """
 
 import functools
+import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from jax import lax
 import jaxtree
 from benchmarks.compile_only.captured import Call, capture
 from benchmarks.roofline.workloads import Workload
+from jaxtree.boosting import batch, booster
 
 PACKAGE = str(Path(jaxtree.__file__).parent)
 """The folder of the files whose functions belong to places."""
@@ -40,7 +42,9 @@ def place_of(frames: Sequence[tuple[str, str, int]]) -> str:
         'grow > find:9'
     """
     own = [(function.rpartition(".")[2], line) for file, function, line in frames if file.startswith(PACKAGE)]
-    return " > ".join(function for function, _ in own) + (f":{own[-1][1]}" if own else "")
+    # A function that is traced again, as that of a map is, stands twice.
+    names = [name for name, _ in itertools.groupby(function for function, _ in own)]
+    return " > ".join(names) + (f":{own[-1][1]}" if own else "")
 
 
 def count_rounds(workload: Workload, platform: str) -> Rounds:
@@ -49,20 +53,44 @@ def count_rounds(workload: Workload, platform: str) -> Rounds:
     Where they were counted at two sizes, they grow on a line through both.
     """
     sizes = workload.counted[platform]
-    found = [_count(capture(workload.function, functools.partial(workload.run, size), platform)) for size in sizes]
+    with _single_rounds():
+        calls = [capture(workload.function, functools.partial(workload.run, size), platform) for size in sizes]
+        found = [count_call(call) for call in calls]
+    counted = on_a_line(found, sizes, workload.size)
+    return {place: workload.rounds * number for place, number in counted.items()}
+
+
+@contextmanager
+def _single_rounds() -> Iterator[None]:
+    """Has a call of boosting make one round."""
+    with mock.patch.object(booster, "ROUNDS_AT_A_TIME", 1), mock.patch.object(batch, "ROUNDS_AT_A_TIME", 1):
+        yield
+
+
+def on_a_line(found: Sequence[Mapping[str, float]], sizes: Sequence[float], size: float) -> Rounds:
+    """Returns the rounds at a size from those at one or two other sizes.
+
+    Example:
+        >>> on_a_line([{"a": 2, "b": 4}, {"a": 2, "b": 8}], (100, 200), 1000)
+        {'a': 2.0, 'b': 40.0}
+    """
     if len(found) == 1:
-        return dict(found[0])
+        return {place: float(number) for place, number in found[0].items()}
     first, second = found
     places = sorted(first.keys() | second.keys())
-    slope = {place: (second[place] - first[place]) / (sizes[1] - sizes[0]) for place in places}
-    return {place: max(second[place] + slope[place] * (workload.size - sizes[1]), 0.0) for place in places}
+    rise = {place: (second.get(place, 0) - first.get(place, 0)) / (sizes[1] - sizes[0]) for place in places}
+    return {place: max(second.get(place, 0) + rise[place] * (size - sizes[1]), 0.0) for place in places}
 
 
-def _count(call: Call) -> Counter[str]:
+def count_call(call: Call) -> Counter[str]:
     """Runs a program on the CPU, and returns how often every place was entered."""
     entered: Counter[str] = Counter()
     arrays, keywords = call.arrays
-    with jax.enable_x64(call.is_wide), _telling(entered), mock.patch.object(jax, "default_backend", lambda: call.platform):
+    with (
+        jax.enable_x64(call.is_wide),
+        _telling(entered),
+        mock.patch.object(jax, "default_backend", lambda: call.platform),
+    ):
         # A new function, so that nothing that was traced before is used.
         function = functools.partial(call.function._function, **call.static)
         jax.block_until_ready(jax.jit(lambda *a, **k: function(*a, **k))(*arrays, **keywords))

@@ -50,7 +50,7 @@ Work = Counter[str]
 - `cells`: bytes of the tables that are added to.
 - `shared additions`: numbers added by a kernel in the memory of its processor.
 - `f64`, `f32`, `i64`, `i32`: operations of arithmetic.
-- `products`: operations of products of matrices, of bfloat16 or float32.
+- `bf16 products`, `f32 products`: operations of products of matrices of these numbers, or of wider ones.
 - `cycles`: those that a TPU's compiler estimates.
 """
 
@@ -123,7 +123,9 @@ def _of_step(step: Operation, types: dict[str, str]) -> Work:
                 work["wide additions" if BYTES.get(element, 4) == 8 else "additions"] += number
         work["cells"] += bytes_of(step.type)
     elif step.kind in ("dot", "convolution"):
-        work["products"] += 2 * arrays[0][1] * _contracted(step, types)
+        given = arrays_of(types.get(step.operands[0], "")) or arrays
+        kind = "bf16" if BYTES.get(given[0][0], 4) <= 2 else "f32"
+        work[f"{kind} products"] += 2 * arrays[0][1] * _contracted(step, types)
     elif step.kind in ("reduce", "reduce-window"):
         for name in step.operands[: len(arrays)]:
             for element, number in arrays_of(types.get(name, "")):

@@ -14,6 +14,8 @@ from benchmarks.gpu import grow_one, make_table
 from benchmarks.search_boosting import settings_of
 from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, SoftTreeClassifier
 from jaxtree.boosting import BaseLearner, BoostData, ScoredRows, Shrinkage, boost, logistic
+from jaxtree.boosting.batch import ROUNDS_AT_A_TIME as ROUNDS_OF_MANY
+from jaxtree.boosting.booster import ROUNDS_AT_A_TIME as ROUNDS_OF_ONE
 from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
 from jaxtree.tree import apply
 
@@ -34,8 +36,10 @@ class Workload(NamedTuple):
         size: The size that is predicted: rows, or trees of a forest.
         counted: Two sizes at which rounds of loops are counted for each kind of device, or one if they stay the same.
         calls: How often the function is called.
+        rounds: Rounds of boosting that a call makes, one like the other: all other loops are within that of rounds.
         reads_in_order: Whether codes are read in the order of the rows, so that neighbouring threads read one sector.
         timed_by: What times it on a device.
+        has_kernel: Whether the kernel in Warp sums histograms, as with the extra `gpu`; rounds are counted without it.
     """
 
     words: str
@@ -46,6 +50,8 @@ class Workload(NamedTuple):
     calls: int
     reads_in_order: bool
     timed_by: str
+    rounds: int = 1
+    has_kernel: bool = False
 
 
 def grow_tree(num_rows: int) -> Any:
@@ -107,6 +113,11 @@ WORKLOADS = {
         *("_grow", grow_tree, ROWS), {"gpu": (2**17,), "tpu": (2**14, 2**15)}, 1, True,
         "`python benchmarks/gpu.py --rows 1000000 --skip-boosting`, `minimum_s` of `trees`",
     ),
+    "tree, kernel": Workload(
+        "one tree: the same, with histograms by the kernel in Warp",
+        *("_grow", grow_tree, ROWS), {"gpu": (2**17,)}, 1, True,
+        "the same with `jaxtree[gpu]` installed", has_kernel=True,
+    ),
     "forest": Workload(
         "a forest: 64 trees of depth 10, each on 100,000 rows drawn from 100,000 x 28, 5 features a node",
         *("_grow", grow_forest, 64), {"gpu": (64,), "tpu": (1, 2)}, 1, False,
@@ -114,14 +125,20 @@ WORKLOADS = {
     ),
     "boosting": Workload(
         "100 rounds of boosting: log loss, 1,000,000 rows x 28 features of 256 codes, depth 6",
-        *("make_rounds", boost_trees, ROWS), {"gpu": (2**17,), "tpu": (2**13, 2**14)}, NUM_ROUNDS // 25, True,
-        "`benchmarks.gpu.boosting(device, 1_000_000, 28, 100, 6)`, `minimum_s`",
+        *("make_rounds", boost_trees, ROWS), {"gpu": (2**17,), "tpu": (2**13, 2**14)},
+        *(NUM_ROUNDS // ROUNDS_OF_ONE, True),
+        "`benchmarks.gpu.boosting(device, 1_000_000, 28, 100, 6)`, `minimum_s`", rounds=ROUNDS_OF_ONE,
+    ),
+    "boosting, kernel": Workload(
+        "100 rounds of boosting: the same, with histograms by the kernel in Warp",
+        *("make_rounds", boost_trees, ROWS), {"gpu": (2**17,)}, NUM_ROUNDS // ROUNDS_OF_ONE, True,
+        "the same with `jaxtree[gpu]` installed", rounds=ROUNDS_OF_ONE, has_kernel=True,
     ),
     "search": Workload(
         "a search of 200 settings x 8 folds: 1,600 boosted models of 50 to 100 rounds on 1,000 rows x 20",
         *("make_rounds_of_many", search_settings, SEARCH_ROWS),
-        {"gpu": (SEARCH_ROWS,), "tpu": (SEARCH_ROWS,)}, NUM_FOLDS * NUM_ROUNDS // 10, True,
-        "`python -m benchmarks.search_boosting --rows 1000 --folds 8 --peer-settings 0`, warm",
+        {"gpu": (SEARCH_ROWS,), "tpu": (SEARCH_ROWS,)}, NUM_FOLDS * NUM_ROUNDS // ROUNDS_OF_MANY, True,
+        "`python -m benchmarks.search_boosting --rows 1000 --folds 8 --peer-settings 0`, warm", rounds=ROUNDS_OF_MANY,
     ),
     "predictions": Workload(
         "a million predictions: 1,000,000 rows x 28 codes down one tree of depth 8",
