@@ -67,6 +67,11 @@ class Counts(NamedTuple):
         total["reads"] = sum(part.reads for part in self.parts)
         return total
 
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of memory that it needs."""
+        return self.argument_bytes + self.temporary_bytes
+
     @classmethod
     def of(cls, stored: dict[str, Any]) -> "Counts":
         """Returns counts that were stored as JSON."""

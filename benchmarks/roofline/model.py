@@ -20,6 +20,7 @@ from benchmarks.roofline.rates import (
     READ,
     SHARED_BANKS,
     V5E_CLOCK,
+    V5E_SIZE,
     Device,
     Range,
 )
@@ -55,11 +56,13 @@ class Prediction(NamedTuple):
         terms: The terms of the time, each.
         transfer: The seconds that its arguments take from the host, apart; None where the bus is not published.
         compile_seconds: Seconds of a core for the compilation, apart.
+        fits: Whether arguments and temporary memory fit into the device's.
     """
 
     terms: list[Term]
     transfer: Range | None
     compile_seconds: float
+    fits: bool
 
     @property
     def seconds(self) -> Range:
@@ -111,14 +114,15 @@ def predict_gpu(counts: Counts, device: Device, *, calls: int, reads_in_order: b
     ]  # fmt: skip
     found = [_times(term, calls) for term in terms if term.amount]
     bus = PART_OF_BUS.per(device.bus)
-    return Prediction(found, Range(*(counts.argument_bytes * of_byte for of_byte in bus)), counts.compile_seconds)
+    transfer = Range(*(counts.argument_bytes * of_byte for of_byte in bus))
+    return Prediction(found, transfer, counts.compile_seconds, counts.num_bytes <= device.size)
 
 
 def predict_tpu(counts: Counts, *, calls: int) -> Prediction:
     """Predicts a workload on a TPU v5e, from the cycles that its compiler estimates."""
     cycle = PART_OF_CYCLES.per(V5E_CLOCK)
     term = Term("cycles that the compiler estimates", counts.total["cycles"], "cycles", cycle)
-    return Prediction([_times(term, calls)], None, counts.compile_seconds)
+    return Prediction([_times(term, calls)], None, counts.compile_seconds, counts.num_bytes <= V5E_SIZE)
 
 
 def predict(counts: Counts, device: str, *, calls: int, reads_in_order: bool) -> Prediction:

@@ -51,7 +51,7 @@ def predictions(stored: dict[str, Any]) -> dict[str, dict[str, Prediction]]:
 def _summary(found: dict[str, dict[str, Prediction]]) -> str:
     rows = []
     for name, own in found.items():
-        rows.append([name, *(_with_range(own[device].seconds) if device in own else "" for device in DEVICES)])
+        rows.append([name, *(_told(own[device]) if device in own else "" for device in DEVICES)])
     text = _table(["workload", *DEVICES], rows)
     largest = [[name, *(own[d].largest.name if d in own else "" for d in DEVICES)] for name, own in found.items()]
     return text + "\nThe largest term of each:\n\n" + _table(["workload", *DEVICES], largest)
@@ -78,7 +78,10 @@ def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: 
         lines.append(f"TPU v5e: {_amount(term.amount)} {term.name}, {_with_range(own[V5E].seconds)}.")
     seconds = [f"{own[device].compile_seconds:.0f} s for {words}" for device, words in
                (("H200", "the H200"), (V5E, "the v5e")) if device in own]  # fmt: skip
-    lines.append(f"Apart: compilation, of a core of a CPU, {' and '.join(seconds)}.")
+    needs = max(Counts.of(stored["counts"][name][platform]).num_bytes for platform in stored["counts"][name])
+    lines.append(
+        f"A call needs up to {needs / 1e9:.2g} GB. Apart: compilation, of a core of a CPU, {' and '.join(seconds)}."
+    )
     for platform, words in (("gpu", "H200"), ("tpu", "TPU v5e")):
         if platform in stored["counts"][name]:
             lines += ["", _parts(Counts.of(stored["counts"][name][platform]), platform, words)]
@@ -177,6 +180,10 @@ def _seconds(value: float) -> str:
 
 def _range(seconds: Range) -> str:
     return f"{_seconds(seconds.best)} to {_seconds(seconds.worst)}"
+
+
+def _told(own: Prediction) -> str:
+    return _with_range(own.seconds) + ("" if own.fits else ", does not fit")
 
 
 def _with_range(seconds: Range) -> str:

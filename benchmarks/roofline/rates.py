@@ -25,6 +25,7 @@ class Device(NamedTuple):
 
     Attributes:
         name: Its name.
+        size: Bytes of its memory.
         memory: Bytes a second of its memory.
         cache: Bytes of its last cache.
         cache_rate: Bytes a second of that cache.
@@ -38,6 +39,7 @@ class Device(NamedTuple):
     """
 
     name: str
+    size: float
     memory: float
     cache: float
     cache_rate: float
@@ -55,23 +57,23 @@ GUIDE = "CUDA C++ Programming Guide, table of arithmetic throughput"
 
 NVIDIA = {
     "H100": Device(
-        "H100 SXM", 3.35e12, 50e6, 5120 * 1.755e9, 132, 1.98e9, 64, 128, 64, 989e12, 64e9,
+        "H100 SXM", 80e9, 3.35e12, 50e6, 5120 * 1.755e9, 132, 1.98e9, 64, 128, 64, 989e12, 64e9,
         f"NVIDIA H100 data sheet; cache: arithmetic of doi:10.1016/j.ultsonch.2023.106546, table 3; {GUIDE}, 9.0",
     ),
     "H200": Device(
-        "H200 SXM", 4.8e12, 50e6, 5120 * 1.755e9, 132, 1.98e9, 64, 128, 64, 989e12, 64e9,
+        "H200 SXM", 141e9, 4.8e12, 50e6, 5120 * 1.755e9, 132, 1.98e9, 64, 128, 64, 989e12, 64e9,
         f"NVIDIA H200 data sheet; cache as H100; {GUIDE}, 9.0",
     ),
     "A100": Device(
-        "A100 SXM 80 GB", 2.039e12, 40e6, 5120 * 1.41e9, 108, 1.41e9, 32, 64, 64, 312e12, 32e9,
+        "A100 SXM 80 GB", 80e9, 2.039e12, 40e6, 5120 * 1.41e9, 108, 1.41e9, 32, 64, 64, 312e12, 32e9,
         f"NVIDIA A100 data sheet; NVIDIA A100 Tensor Core GPU Architecture (5,120 bytes a cycle); {GUIDE}, 8.0",
     ),
     "T4": Device(
-        "T4", 320e9, 4e6, 1.27e12, 40, 1.59e9, 2, 64, 64, 65e12, 16e9,
+        "T4", 16e9, 320e9, 4e6, 1.27e12, 40, 1.59e9, 2, 64, 64, 65e12, 16e9,
         f"NVIDIA T4 data sheet; cache: Jia et al., arXiv:1903.07486; {GUIDE}, 7.5",
     ),
     "L4": Device(
-        "L4", 300e9, 48e6, 58 * 64 * 2.04e9, 58, 2.04e9, 2, 128, 64, 121e12, 32e9,
+        "L4", 24e9, 300e9, 48e6, 58 * 64 * 2.04e9, 58, 2.04e9, 2, 128, 64, 121e12, 32e9,
         f"NVIDIA L4 data sheet; cache: 64 bytes a cycle and processor, a guess; {GUIDE}, 8.9",
     ),
 }  # fmt: skip
@@ -80,6 +82,9 @@ NVIDIA = {
 V5E = "v5e"
 V5E_CLOCK = 197e12 / (4 * 128 * 128 * 2)
 """Cycles a second of a TPU v5e: 197 * 10**12 operations of four units of 128 x 128 (Google Cloud, "TPU v5e")."""
+
+V5E_SIZE = 16e9
+"""Bytes of its memory, from the same page."""
 
 LAUNCH = Range(2.0e-6, 3.8e-6, 9.6e-6)
 """Seconds of a short kernel, started one after another. Likely: A. Gray, "Getting Started with CUDA Graphs" (NVIDIA

@@ -9,7 +9,8 @@ was written before anyone timed jaxtree on these devices, so that a time can sho
 only the H200's program was compiled, which is taken for all. Made by `python -m benchmarks.roofline` from counts of
 {counted}; `--compile` counts again.
 
-The likely time (best to worst) of programs that are compiled and whose arrays are on the device:
+The likely time (best to worst) of programs that are compiled and whose arrays are on the device. Where arguments and
+temporary memory do not fit, jaxtree halves the work and tries again, which is not predicted:
 
 """
 
