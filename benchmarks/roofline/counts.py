@@ -18,7 +18,7 @@ from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.targets import mesh_of
 from benchmarks.roofline.program import Operation, ProgramText, read
 from benchmarks.roofline.rounds import Rounds, count_rounds
-from benchmarks.roofline.work import Work, work_of
+from benchmarks.roofline.work import Work, without_estimate, work_of
 from benchmarks.roofline.workloads import Workload
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.plan import backends
@@ -121,7 +121,8 @@ def parts_of(program: ProgramText, rounds: Rounds, *, host_ends_loops: bool) -> 
     Args:
         program: The program.
         rounds: How often each place is entered in a call.
-        host_ends_loops: Whether the host reads the conditions of loops whose rounds the compiler does not know.
+        host_ends_loops: Whether the host reads the conditions of loops whose rounds the compiler does not know, as that
+            of a GPU does; if not, work without an estimate of cycles is told apart.
     """
     shares = Counter(place for _, place in _loops_and_branches(program))
 
@@ -136,7 +137,8 @@ def parts_of(program: ProgramText, rounds: Rounds, *, host_ends_loops: bool) -> 
         types = {operation.name: operation.type for operation in operations}
         work: Work = Counter()
         for operation in operations:
-            work.update(work_of(operation, program, types))
+            own = work_of(operation, program, types)
+            work.update(own if host_ends_loops or operation.cycles else without_estimate(own))
         yield Part(place, times, {name: amount for name, amount in work.items() if amount}, reads, is_known)
         for operation in operations:
             own = program.place(operation)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from benchmarks.roofline.counts import Counts
 from benchmarks.roofline.rates import (
     BYTES_OF_ADDITION,
+    CYCLES_OF_ADDITION,
+    CYCLES_OF_LOOKUP,
     LAUNCH,
     NVIDIA,
     PART_OF_ARITHMETIC,
@@ -20,6 +22,7 @@ from benchmarks.roofline.rates import (
     READ,
     SHARED_BANKS,
     V5E_CLOCK,
+    V5E_MEMORY,
     V5E_SIZE,
     Device,
     Range,
@@ -28,6 +31,8 @@ from benchmarks.roofline.work import SECTOR
 
 BYTES_OF_NUMBER = 4
 """Bytes that a lookup reads at least."""
+
+ESTIMATED = "cycles estimated"
 
 FALSE_ABOVE = 2.0
 """A time of more than twice the likely one, or of less than half of it, says that the prediction is false."""
@@ -119,10 +124,17 @@ def predict_gpu(counts: Counts, device: Device, *, calls: int, reads_in_order: b
 
 
 def predict_tpu(counts: Counts, *, calls: int) -> Prediction:
-    """Predicts a workload on a TPU v5e, from the cycles that its compiler estimates."""
-    cycle = PART_OF_CYCLES.per(V5E_CLOCK)
-    term = Term("cycles that the compiler estimates", counts.total["cycles"], "cycles", cycle)
-    return Prediction([_times(term, calls)], None, counts.compile_seconds, counts.num_bytes <= V5E_SIZE)
+    """Predicts a workload on a TPU v5e, from the cycles that its compiler estimates, and from what it leaves out."""
+    total = counts.total
+    of_cycles = lambda cycles: Range(*(number / V5E_CLOCK for number in cycles))  # noqa: E731
+    terms = [
+        Term(ESTIMATED, total["cycles"], "cycles", PART_OF_CYCLES.per(V5E_CLOCK)),
+        Term("other lookups", total["other lookups"], "elements", of_cycles(CYCLES_OF_LOOKUP)),
+        Term("other additions to cells", total["other additions"], "additions", of_cycles(CYCLES_OF_ADDITION)),
+        Term("other memory", total["other bytes"], "bytes", PART_OF_MEMORY.per(V5E_MEMORY)),
+    ]
+    found = [_times(term, calls) for term in terms if term.amount]
+    return Prediction(found, None, counts.compile_seconds, counts.num_bytes <= V5E_SIZE)
 
 
 def predict(counts: Counts, device: str, *, calls: int, reads_in_order: bool) -> Prediction:

@@ -6,7 +6,7 @@ from typing import Any
 from benchmarks.roofline.counts import Counts
 from benchmarks.roofline.model import FALSE_ABOVE, Prediction, predict
 from benchmarks.roofline.peers import PUBLISHED
-from benchmarks.roofline.rates import LAUNCH, NVIDIA, READ, V5E, V5E_CLOCK, Range
+from benchmarks.roofline.rates import CYCLES_OF_ADDITION, CYCLES_OF_LOOKUP, LAUNCH, NVIDIA, READ, V5E, V5E_CLOCK, Range
 from benchmarks.roofline.words import FALSE, INTRODUCTION, METHOD, OTHER_RATES, OTHERS
 from benchmarks.roofline.workloads import WORKLOADS, Workload
 
@@ -27,7 +27,12 @@ def write_page(stored: dict[str, Any], today: str) -> str:
         INTRODUCTION.format(today=today, counted=counted) + _summary(found),
         FALSE.format(factor=FALSE_ABOVE) + "\n".join(f"- {line}" for line in _falsified(found)) + "\n",
         *(_section(name, WORKLOADS[name], found[name], stored) for name in found),
-        METHOD.format(sizes=_sizes(), clock=V5E_CLOCK / 1e9),
+        METHOD.format(
+            sizes=_sizes(),
+            clock=V5E_CLOCK / 1e9,
+            lookup=_numbers(CYCLES_OF_LOOKUP),
+            addition=_numbers(CYCLES_OF_ADDITION),
+        ),
         _rates(),
         _peers(),
     ]
@@ -62,20 +67,9 @@ def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: 
     lines = [f"## {_upper(name)}", "", f"{_upper(workload.words)}. Timed by {workload.timed_by}."]
     gpus = [device for device in own if device in NVIDIA]
     if gpus:
-        terms = own[gpus[0]].terms
-        rows = []
-        for place, term in enumerate(terms):
-            seconds = [_seconds(own[device].terms[place].seconds.likely) for device in gpus]
-            rows.append([term.name, f"{_amount(term.amount)} {term.unit}", *seconds])
-        rows.append(["**sum**", "", *(f"**{_seconds(own[device].seconds.likely)}**" for device in gpus)])
-        rows.append(["best to worst", "", *(_range(own[device].seconds) for device in gpus)])
-        transfer = [own[device].transfer for device in gpus]
-        rows.append(["apart: transfer of the arguments", f"{_amount(_arguments(stored, name))} bytes",
-                     *(_seconds(seconds.likely) if seconds else "" for seconds in transfer)])  # fmt: skip
-        lines += ["", _table(["term", "amount", *gpus], rows)]
+        lines += ["", _table(["term", "amount", *gpus], _rows(own, gpus, _arguments(stored, name)))]
     if V5E in own:
-        term = own[V5E].terms[0]
-        lines.append(f"TPU v5e: {_amount(term.amount)} {term.name}, {_with_range(own[V5E].seconds)}.")
+        lines += ["", _table(["term", "amount", V5E], _rows(own, [V5E]))]
     seconds = [f"{own[device].compile_seconds:.0f} s for {words}" for device, words in
                (("H200", "the H200"), (V5E, "the v5e")) if device in own]  # fmt: skip
     needs = max(Counts.of(stored["counts"][name][platform]).num_bytes for platform in stored["counts"][name])
@@ -86,6 +80,21 @@ def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: 
         if platform in stored["counts"][name]:
             lines += ["", _parts(Counts.of(stored["counts"][name][platform]), platform, words)]
     return "\n".join(lines)
+
+
+def _rows(own: dict[str, Prediction], devices: list[str], num_bytes: float = 0) -> list[list[str]]:
+    """A row for every term on devices that have the same, their sum, and the transfer of the arguments."""
+    rows = []
+    for place, term in enumerate(own[devices[0]].terms):
+        seconds = [_seconds(own[device].terms[place].seconds.likely) for device in devices]
+        rows.append([term.name, f"{_amount(term.amount)} {term.unit}", *seconds])
+    rows.append(["**sum**", "", *(f"**{_seconds(own[device].seconds.likely)}**" for device in devices)])
+    rows.append(["best to worst", "", *(_range(own[device].seconds) for device in devices)])
+    transfers = [own[device].transfer for device in devices]
+    if num_bytes:
+        seconds = [_seconds(transfer.likely) if transfer else "" for transfer in transfers]
+        rows.append(["apart: transfer of the arguments", f"{_amount(num_bytes)} bytes", *seconds])
+    return rows
 
 
 def _parts(counts: Counts, platform: str, words: str) -> str:
@@ -120,8 +129,8 @@ def _falsified(found: dict[str, dict[str, Prediction]]) -> Iterable[str]:
             _upper(WORKLOADS[name].words.partition(":")[0]),
             f"a TPU {device}" if device == V5E else f"an {device}",
         )
-        largest = "" if device == V5E else f", or whose largest term is not *{own.largest.name}*"
-        yield f"{what} on {where} that takes less than {low} or more than {high}{largest}."
+        largest = f"whose largest term is not *{own.largest.name}*"
+        yield f"{what} on {where} that takes less than {low} or more than {high}, or {largest}."
     if {"H100", "T4"} <= found.get("tree", {}).keys():
         ratio = found["tree"]["T4"].seconds.likely / found["tree"]["H100"].seconds.likely
         low, high = ratio / FALSE_ABOVE, ratio * FALSE_ABOVE
@@ -144,7 +153,11 @@ def _rates() -> str:
         "device", "memory GB/s", "cache GB/s", "processors", "GHz", "f64 / f32 / i32 a cycle", "bf16 TFLOPS",
         "bus GB/s", "sources",
     ]  # fmt: skip
-    return "## Rates\n\n" + _table(columns, rows) + OTHER_RATES.format(launch=_micro(LAUNCH), read=_micro(READ))
+    return (
+        "## Rates\n\n"
+        + _table(columns, rows)
+        + OTHER_RATES.format(launch=_numbers(LAUNCH, 1e6), read=_numbers(READ, 1e6))
+    )
 
 
 def _peers() -> str:
@@ -190,8 +203,8 @@ def _with_range(seconds: Range) -> str:
     return f"**{_seconds(seconds.likely)}** ({_range(seconds)})"
 
 
-def _micro(seconds: Range) -> str:
-    return ", ".join(f"{value * 1e6:g}" for value in seconds)
+def _numbers(values: Range, scale: float = 1.0) -> str:
+    return ", ".join(f"{value * scale:g}" for value in values)
 
 
 def _amount(value: float) -> str:

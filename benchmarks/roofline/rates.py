@@ -83,8 +83,8 @@ V5E = "v5e"
 V5E_CLOCK = 197e12 / (4 * 128 * 128 * 2)
 """Cycles a second of a TPU v5e: 197 * 10**12 operations of four units of 128 x 128 (Google Cloud, "TPU v5e")."""
 
-V5E_SIZE = 16e9
-"""Bytes of its memory, from the same page."""
+V5E_SIZE, V5E_MEMORY = 16e9, 819e9
+"""Bytes of its memory, and bytes a second, from the same page."""
 
 LAUNCH = Range(2.0e-6, 3.8e-6, 9.6e-6)
 """Seconds of a short kernel, started one after another. Likely: A. Gray, "Getting Started with CUDA Graphs" (NVIDIA
@@ -103,6 +103,11 @@ PART_OF_BUS = Range(1.0, 0.5, 0.15)
 
 PART_OF_CYCLES = Range(2.0, 1.0, 1 / 3)
 """How many times as fast a TPU is as its compiler's estimates of cycles say; a guess."""
+
+CYCLES_OF_LOOKUP = Range(2.0, 10.0, 20.0)
+CYCLES_OF_ADDITION = Range(2.0, 8.0, 16.0)
+"""Cycles of a TPU for an element that is looked up or added one by one, where its compiler estimates none. Likely:
+about what it estimates for scattered elements elsewhere (`jaxtree/growth/plan/costs.py`); the others are guesses."""
 
 BYTES_OF_ADDITION = 64
 """An addition to a cell reads and writes a sector of 32 bytes (CUDA C++ Programming Guide); no rate is published."""

@@ -44,8 +44,9 @@ METHOD = """\
   largest table fits.
 - Arithmetic counts one operation for every element that is computed, 10 for divisions and roots, 20 to 40 for
   logarithms, exponentials and powers.
-- The TPU's compiler writes down how many cycles it expects of every operation; these are taken, at {clock:.2f} GHz. How
-  good its estimates are is not published.
+- The TPU's compiler writes down how many cycles it expects of most operations; these are taken, at {clock:.2f} GHz, and
+  how good they are is not published. It expects none of lookups, scatters and copies: of these, elements count
+  {lookup} and {addition} cycles (best, likely, worst; guesses), and bytes go at the memory's rate.
 
 Histograms are XLA's scatters, as without the extra `gpu`, except where a workload names the kernel. Not in any term:
 Python between calls, checks of arguments, binning, the transfer of results, and the host's work on a search.
@@ -54,8 +55,8 @@ Python between calls, checks of arguments, binning, the transfer of results, and
 
 
 OTHER_RATES = """
-TPU v5e: 197 TFLOPS in bfloat16 (Google Cloud, *TPU v5e*, https://cloud.google.com/tpu/docs/v5e); the rate of its bus is
-not published.
+TPU v5e: 197 TFLOPS in bfloat16 and 819 GB/s (Google Cloud, *TPU v5e*, https://cloud.google.com/tpu/docs/v5e); the rate
+of its bus is not published.
 
 A launch takes {launch} us and a condition that the host reads {read} us (best, likely, worst). The likely launch and
 the best read are from A. Gray, *Getting Started with CUDA Graphs*, https://developer.nvidia.com/blog/cuda-graphs/, on a

@@ -4,6 +4,8 @@ Everything follows from the shapes that XLA prints. Where an operation looks up,
 that it touches count, not the whole table.
 """
 
+import math
+import re
 from collections import Counter
 
 from benchmarks.roofline.program import BYTES, Operation, ProgramText, arrays_of, bytes_of
@@ -19,14 +21,17 @@ PASSES_OF_SORT, LAUNCHES_OF_PASS = 8, 2
 
 FREE = {
     "parameter", "constant", "get-tuple-element", "tuple", "bitcast", "after-all", "partition-id", "replica-id",
-    "opt-barrier", "copy-done", "async-done", "async-update",
+    "opt-barrier", "copy-done", "slice-done", "async-done", "async-update",
 }  # fmt: skip
 """Operations that are none at run time."""
+
+STARTS = {"copy-start", "slice-start"}
+"""Copies that go on beside other operations; they return the new array and the old one."""
 
 MOVES = FREE | {
     "broadcast", "iota", "reshape", "transpose", "copy", "slice", "concatenate", "pad", "gather", "scatter", "reverse",
     "dynamic-slice", "dynamic-update-slice", "fusion", "call", "while", "conditional", "sort", "convert", "reduce",
-    "reduce-window", "dot", "convolution", "custom-call", "copy-start", "bitcast-convert", "rng-bit-generator",
+    "reduce-window", "dot", "convolution", "custom-call", "bitcast-convert", "rng-bit-generator",
 }  # fmt: skip
 """Operations without arithmetic of their own for every element that they return; products and reductions apart."""
 
@@ -40,18 +45,23 @@ ARITHMETIC = {
 TAKING = {"gather", "dynamic-slice"}
 """Operations that read a part of their first operand."""
 
+KERNEL = "add_entries"
+"""Part of the name of the kernel in Warp that sums histograms, see `jaxtree.growth.sums.warp_kernel`."""
+
 Work = Counter[str]
 """Amounts by name.
 
 - `launches`: kernels and copies.
 - `bytes`: read and written in order.
-- `scattered`: elements looked up in large tables, one by one; `scattered codes`: those of one or two bytes.
+- `lookups`: elements looked up, or slices of adjacent ones; those in large tables are `scattered` or, of one or two
+  bytes, `scattered codes`.
 - `additions`: numbers added to cells by scatters, and `wide additions`, of 64 bits.
 - `cells`: bytes of the tables that are added to.
 - `shared additions`: numbers added by a kernel in the memory of its processor.
 - `f64`, `f32`, `i64`, `i32`: operations of arithmetic.
 - `bf16 products`, `f32 products`: operations of products of matrices of these numbers, or of wider ones.
 - `cycles`: those that a TPU's compiler estimates.
+- `other bytes`, `other lookups`, `other additions`: those of operations for which it estimates none.
 """
 
 
@@ -68,11 +78,13 @@ def work_of(operation: Operation, program: ProgramText, types: dict[str, str]) -
     work: Work = Counter({"launches": 1, "cycles": operation.cycles})
     inner = program.computations.get(operation.called("calls"), []) if operation.kind == "fusion" else []
     operands = [types.get(name, "") for name in operation.operands]
-    if operation.kind == "sort":
+    if operation.kind in STARTS:
+        work["bytes"] = bytes_of(operation.type)
+    elif operation.kind == "sort":
         work["launches"] = PASSES_OF_SORT * LAUNCHES_OF_PASS
         work["bytes"] = 2 * PASSES_OF_SORT * bytes_of(operation.type)
     elif operation.kind == "custom-call":
-        work.update(_of_kernel(operands))
+        work.update(_of_kernel(operands) if KERNEL in operation.rest else Counter())
     elif inner:
         work.update(_of_fusion(operation, inner, program))
     else:
@@ -83,12 +95,22 @@ def work_of(operation: Operation, program: ProgramText, types: dict[str, str]) -
     return work
 
 
+def without_estimate(work: Work) -> Work:
+    """The work of an operation of a TPU, for which its compiler estimates no cycles."""
+    additions = work["additions"] + work["wide additions"]
+    other = {"other bytes": work["bytes"], "other lookups": work["lookups"], "other additions": additions}
+    return work + Counter({name: amount for name, amount in other.items() if amount})
+
+
 def _of_kernel(operands: list[str]) -> Work:
-    """The work of the kernel that sums histograms: it reads all operands, and adds each entry for each feature."""
-    num_tables = max((number for kind in operands[2:3] for _, number in arrays_of(kind)), default=0)
-    num_entries = max((number for kind in operands[3:4] for _, number in arrays_of(kind)), default=0)
-    num_bytes = sum(bytes_of(kind) for kind in operands)
-    return Counter({"bytes": num_bytes, "shared additions": num_tables * num_entries})
+    """The work of the kernel that sums histograms: every entry adds to one or more places of each table.
+
+    Operands: codes, features, rows, bases, values, reach, places, tables.
+    """
+    _, _, rows, _, _, _, places, tables = operands
+    first = lambda kind: int(re.search(r"\[(\d+)", kind)[1])  # noqa: E731
+    additions = first(tables) * first(rows) * (first(places) - 1)
+    return Counter({"bytes": sum(map(bytes_of, operands)), "shared additions": additions})
 
 
 def _of_fusion(fusion: Operation, inner: list[Operation], program: ProgramText) -> Work:
@@ -122,6 +144,8 @@ def _of_step(step: Operation, types: dict[str, str]) -> Work:
             for element, number in arrays_of(types.get(name, "")):
                 work["wide additions" if BYTES.get(element, 4) == 8 else "additions"] += number
         work["cells"] += bytes_of(step.type)
+    elif step.kind == "gather":
+        work["lookups"] += arrays[0][1] // _slice_size(step)
     elif step.kind in ("dot", "convolution"):
         given = arrays_of(types.get(step.operands[0], "")) or arrays
         kind = "bf16" if BYTES.get(given[0][0], 4) <= 2 else "f32"
@@ -136,6 +160,12 @@ def _of_step(step: Operation, types: dict[str, str]) -> Work:
             unit = _unit(operand[0][0] if element == "pred" and operand else element)
             work[unit] += number * ARITHMETIC.get(step.kind, 1)
     return work
+
+
+def _slice_size(gather: Operation) -> int:
+    """The elements that a lookup takes at once, one after another."""
+    found = re.search(r"slice_sizes=\{([\d,]*)\}", gather.rest)
+    return max(1, math.prod(int(size) for size in filter(None, found[1].split(",")))) if found else 1
 
 
 def _unit(element: str) -> str:
@@ -175,7 +205,8 @@ def _read(name: str, users: list[Operation], types: dict[str, str], work: Work) 
             taken = bytes_of(user.type)
             (element, number), *_ = arrays_of(user.type) or [("s32", 0)]
             if user.kind == "gather" and bytes_of(kind) > LARGE:
-                work["scattered codes" if BYTES.get(element, 4) <= 2 else "scattered"] += number
+                where = "scattered codes" if BYTES.get(element, 4) <= 2 else "scattered"
+                work[where] += number // _slice_size(user)
             total += taken
         elif user.kind in ("scatter", "dynamic-update-slice") and first:
             total += 0

@@ -110,7 +110,7 @@ def train_softly(num_rows: int) -> Any:
 WORKLOADS = {
     "tree": Workload(
         "one tree: 1,000,000 rows x 28 features of 256 codes, two classes, depth 8",
-        *("_grow", grow_tree, ROWS), {"gpu": (2**17,), "tpu": (2**14, 2**15)}, 1, True,
+        *("_grow", grow_tree, ROWS), {"gpu": (2**17,), "tpu": (2**17, 2**18)}, 1, True,
         "`python benchmarks/gpu.py --rows 1000000 --skip-boosting`, `minimum_s` of `trees`",
     ),
     "tree, kernel": Workload(
@@ -120,12 +120,12 @@ WORKLOADS = {
     ),
     "forest": Workload(
         "a forest: 64 trees of depth 10, each on 100,000 rows drawn from 100,000 x 28, 5 features a node",
-        *("_grow", grow_forest, 64), {"gpu": (64,), "tpu": (1, 2)}, 1, False,
+        *("_grow", grow_forest, 64), {"gpu": (64,), "tpu": (2, 4)}, 1, False,
         "`python benchmarks/gpu.py --skip-boosting`, `minimum_s` of `forest`",
     ),
     "boosting": Workload(
         "100 rounds of boosting: log loss, 1,000,000 rows x 28 features of 256 codes, depth 6",
-        *("make_rounds", boost_trees, ROWS), {"gpu": (2**17,), "tpu": (2**13, 2**14)},
+        *("make_rounds", boost_trees, ROWS), {"gpu": (2**17,), "tpu": (2**17, 2**18)},
         *(NUM_ROUNDS // ROUNDS_OF_ONE, True),
         "`benchmarks.gpu.boosting(device, 1_000_000, 28, 100, 6)`, `minimum_s`", rounds=ROUNDS_OF_ONE,
     ),
