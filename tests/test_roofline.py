@@ -116,6 +116,24 @@ def test_a_loop_that_was_never_counted_is_said_to_be_unknown():
     assert {part.times for part in unknown if "split" in part.place} == {1, 2}
 
 
+def test_a_loop_that_the_compiler_adds_goes_round_as_its_condition_says():
+    bounded = PROGRAM.replace(
+        "ROOT %less = pred[] fusion(%c), kind=kLoop, calls=%fused_less",
+        "%n = s32[] constant(200)\n  %j = s32[] get-tuple-element(%c), index=0\n"
+        "  ROOT %less = pred[] compare(%j, %n), direction=LT",
+    )
+    found = {part.place: part for part in parts_of(read(bounded), {}, host_ends_loops=False)}
+    assert found["grow_all > split:20"].times == 200 and found["grow_all > split:20"].is_known
+
+
+def test_a_tpus_work_without_an_estimate_is_told_apart():
+    found = {part.place: part.work for part in parts(host_ends_loops=False)}
+    assert (found["entry"]["other lookups"], found["entry"]["other bytes"]) == (200, found["entry"]["bytes"])
+    # The scatter has an estimate, and the cut before it has none.
+    assert found["grow_all > split:20"]["other bytes"] == 500 * 4 + 500 * 4
+    assert "other additions" not in found["grow_all > split:20"]
+
+
 def test_work_is_what_is_touched():
     found = {part.place: part.work for part in parts()}
     # A lookup takes 200 numbers of a table of 4.8 MB; the places and the logarithms are read and written whole.
@@ -124,7 +142,7 @@ def test_work_is_what_is_touched():
     assert found["entry"]["f64"] == 200 * 20
     body = found["grow_all > split:20"]
     assert (body["additions"], body["cells"], body["launches"], body["cycles"]) == (500, 4000, 2, 70)
-    assert body["bytes"] == 500 * 4 + (500 + 1000) * 4
+    assert body["bytes"] == 500 * 4 + (500 + 500) * 4
     assert found["grow_all:10#1"]["launches"] == 16 + 1
 
 

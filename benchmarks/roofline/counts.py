@@ -2,7 +2,8 @@
 
 XLA writes a loop once, however often it goes round. So a program is a list of *parts*, the entry, the bodies and the
 conditions of loops and the branches, each with the number of times that it is done. Rounds that the compiler knows are
-taken from it, others from `rounds`, by the place of the loop in the sources.
+taken from it, and those of loops that it adds from their conditions; others from `rounds`, by the place of the loop in
+the sources.
 """
 
 import time
@@ -145,6 +146,8 @@ def parts_of(program: ProgramText, rounds: Rounds, *, host_ends_loops: bool) -> 
             if operation.kind == "while":
                 known = operation.known_rounds
                 inside, is_sure = (times * known, True) if known is not None else entered(own, times)
+                bound = None if is_sure else program.bound(operation.called("condition"))
+                inside, is_sure = (inside, is_sure) if bound is None else (times * bound, True)
                 asked = inside + times
                 host = asked if host_ends_loops and known is None else 0
                 yield from walk(operation.called("condition"), f"{own} condition", asked, host, is_known=is_sure)

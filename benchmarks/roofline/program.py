@@ -32,7 +32,7 @@ class Operation(NamedTuple):
         name: Its name.
         type: What it returns.
         kind: XLA's name for what it does.
-        operands: The names of its operands.
+        operands: The names of its operands; of a constant, its value.
         rest: Its attributes, as text.
         is_root: Whether its computation returns it.
     """
@@ -82,6 +82,18 @@ class ProgramText(NamedTuple):
     computations: dict[str, list[Operation]]
     entry: str
     frames: dict[int, list[tuple[str, str, int]]]
+
+    def bound(self, condition: str) -> int | None:
+        """The constant that the number of a loop stays below by its condition; None where it is another condition.
+
+        XLA writes such loops itself, and counts from 0.
+        """
+        operations = {operation.name: operation for operation in self.computations[condition]}
+        root = next((operation for operation in operations.values() if operation.is_root), None)
+        if root is None or root.kind != "compare" or "direction=LT" not in root.rest:
+            return None
+        limit = operations.get(root.operands[1])
+        return int(limit.operands[0]) if limit is not None and limit.kind == "constant" else None
 
     def place(self, operation: Operation) -> str:
         """The place of an operation in the sources of jaxtree; empty where it is not known."""
@@ -142,7 +154,8 @@ def _operation(name: str, words: str, is_root: bool) -> Operation:
         if depth == 0:
             end = place
             break
-    operands = tuple(_OPERAND.findall(found[2][:end]))
+    given = found[2][:end]
+    operands = (given,) if found[1] == "constant" else tuple(_OPERAND.findall(given))
     return Operation(name, kind, found[1], operands, found[2][end:], is_root)
 
 

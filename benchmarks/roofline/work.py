@@ -42,7 +42,7 @@ ARITHMETIC = {
 }  # fmt: skip
 """Operations of a processor for one of these; all others take one. Order of size, from the length of their code."""
 
-TAKING = {"gather", "dynamic-slice"}
+TAKING = {"gather", "dynamic-slice", "slice"}
 """Operations that read a part of their first operand."""
 
 KERNEL = "add_entries"
