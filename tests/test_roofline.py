@@ -194,6 +194,12 @@ def test_the_stored_counts_make_a_page_of_all_devices(tmp_path, capsys):
     assert figures["tree"]["H100"]["seconds"]["likely"] == found["tree"]["H100"].seconds.likely
 
 
+def test_counts_of_another_size_do_not_replace_the_stored_ones(capsys):
+    with pytest.raises(SystemExit):
+        main(["--compile", "--size", "1000"])
+    assert "--counts" in capsys.readouterr().err
+
+
 def test_stored_counts_are_read_as_they_were_written():
     own = counts(additions=3.0)
     assert Counts.of(json.loads(json.dumps(own.stored()))) == own

@@ -2,7 +2,7 @@
 
     python -m benchmarks.roofline                                    # prints it, from the counts in results/
     python -m benchmarks.roofline --out benchmarks/results           # writes it there
-    JAX_PLATFORMS=cpu python -m benchmarks.roofline --compile        # counts anew, then prints; an hour of a core
+    JAX_PLATFORMS=cpu python -m benchmarks.roofline --compile        # counts anew, then prints; half an hour of a core
 
 Only `--compile` needs compilers (`pip install -e '.[aot]'`) and changes the stored counts: those of the workloads and
 devices that `--only` and `--platforms` name, all if they name none. No device is needed.
@@ -31,6 +31,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--counts", type=Path, default=COUNTS, help="the file of counts")
     parser.add_argument("--out", type=Path, help="folder for the page and its figures")
     options = parser.parse_args(arguments)
+    if options.size is not None and options.counts == COUNTS:
+        parser.error("--size is to try things: name another file of counts with --counts")
     today = datetime.date.today().isoformat()
     if options.compile:
         _count_again(options, today)

@@ -56,10 +56,16 @@ def predictions(stored: dict[str, Any]) -> dict[str, dict[str, Prediction]]:
 def _summary(found: dict[str, dict[str, Prediction]]) -> str:
     rows = []
     for name, own in found.items():
-        rows.append([name, *(_told(own[device]) if device in own else "" for device in DEVICES)])
-    text = _table(["workload", *DEVICES], rows)
+        rows.append([name, *(_told(own[device]) if device in own else "" for device in DEVICES), _measured(name)])
+    text = _table(["workload", *DEVICES, "two cores of a CPU"], rows)
     largest = [[name, *(own[d].largest.name if d in own else "" for d in DEVICES)] for name, own in found.items()]
     return text + "\nThe largest term of each:\n\n" + _table(["workload", *DEVICES], largest)
+
+
+def _measured(name: str) -> str:
+    """The time of jaxtree on a CPU, where it was measured."""
+    own = [figure for figure in PUBLISHED if (figure.workload, figure.library) == (name, "jaxtree")]
+    return f"{_seconds(float(own[0].seconds))}" if own else ""
 
 
 def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: dict[str, Any]) -> str:
@@ -67,7 +73,7 @@ def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: 
     lines = [f"## {_upper(name)}", "", f"{_upper(workload.words)}. Timed by {workload.timed_by}."]
     gpus = [device for device in own if device in NVIDIA]
     if gpus:
-        lines += ["", _table(["term", "amount", *gpus], _rows(own, gpus, _arguments(stored, name)))]
+        lines += ["", _table(["term", "amount", *gpus], _rows(own, gpus, _arguments(stored, name))).rstrip()]
     if V5E in own:
         lines += ["", _table(["term", "amount", V5E], _rows(own, [V5E]))]
     seconds = [f"{own[device].compile_seconds:.0f} s for {words}" for device, words in
@@ -78,7 +84,7 @@ def _section(name: str, workload: Workload, own: dict[str, Prediction], stored: 
     )
     for platform, words in (("gpu", "H200"), ("tpu", "TPU v5e")):
         if platform in stored["counts"][name]:
-            lines += ["", _parts(Counts.of(stored["counts"][name][platform]), platform, words)]
+            lines += ["", _parts(Counts.of(stored["counts"][name][platform]), platform, words).rstrip()]
     return "\n".join(lines)
 
 
@@ -99,19 +105,18 @@ def _rows(own: dict[str, Prediction], devices: list[str], num_bytes: float = 0) 
 
 def _parts(counts: Counts, platform: str, words: str) -> str:
     """The parts of a program that take most: of launches on a GPU, of cycles on a TPU."""
-    measure = "launches" if platform == "gpu" else "cycles"
-    parts = sorted(counts.parts, key=lambda part: -part.times * part.work.get(measure, 0))[:PARTS_SHOWN]
+    columns = (
+        ["launches", "bytes", "additions"] if platform == "gpu" else ["cycles", "other lookups", "other additions"]
+    )
+    parts = sorted(counts.parts, key=lambda part: -part.times * part.work.get(columns[0], 0))[:PARTS_SHOWN]
     rows = []
     for part in parts:
-        amounts = [_amount(part.work.get(key, 0)) for key in (measure, "bytes", "additions")]
         known = _amount(part.times) if part.is_known else f"{_amount(part.times)} (not known)"
-        rows.append([f"`{_short(part.place)}`", known, *amounts])
+        rows.append([f"`{_short(part.place)}`", known, *(_amount(part.work.get(column, 0)) for column in columns)])
     unknown = sum(not part.is_known for part in counts.parts)
-    note = (
-        f" Of {unknown} parts the rounds are not known, and taken to be one of what is around them." if unknown else ""
-    )
-    title = f"Parts of one call on the {words} with most {measure}; the amounts are of one time.{note}\n\n"
-    return title + _table(["part", "times", measure, "bytes", "additions"], rows)
+    note = f" Of {unknown} parts the rounds are not known, and taken to be one." if unknown else ""
+    title = f"Parts of one call on the {words} with most {columns[0]}; the amounts are of one time.{note}\n\n"
+    return title + _table(["part", "times", *columns], rows)
 
 
 def _short(place: str) -> str:

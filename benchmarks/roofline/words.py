@@ -10,7 +10,8 @@ only the H200's program was compiled, which is taken for all. Made by `python -m
 {counted}; `--compile` counts again.
 
 The likely time (best to worst) of programs that are compiled and whose arrays are on the device. Where arguments and
-temporary memory do not fit, jaxtree halves the work and tries again, which is not predicted:
+temporary memory do not fit, jaxtree halves the work and tries again, which is not predicted. The last column was
+measured, and is from `notebooks/benchmarks.md`:
 
 """
 
@@ -31,13 +32,13 @@ METHOD = """\
 
 - XLA writes the body of a loop once, and `cost_analysis()` counts it once. So the optimised program is read as text:
   the entry, every body and condition of a loop, every branch. Each counts as often as it is entered.
-- Rounds that the compiler knows stand in its text (`known_trip_count`, or a constant in the condition). All others were
+- Rounds that the compiler knows stand in its text (`known_trip_count`, or a constant in the condition). Others were
   **counted by running the same program on a CPU**, with the plan of a GPU or a TPU and data like the workload's, every
   loop and branch telling when it is entered. Loops are matched by their place in the sources, which XLA writes beside
-  them. Where the rounds depend on the size, they were counted at two sizes and follow a line ({sizes}). Rounds of
+  them. Where the rounds depend on the size, they were counted at two sizes and follow a line: {sizes}. Rounds of
   boosting are all taken to be like the first.
 - A kernel is an operation of these parts: a fusion, a copy, a sort (16 launches: 8 passes of CUB), a kernel of another
-  library. XLA's own list of what it starts for the tree on an H200, from `--xla_dump_to`, agrees: 197 kernels and copies
+  library. XLA's own list of what it starts for the tree on an H200 (`--xla_dump_to`) agrees: 197 kernels and copies
   but for the sort. A GPU's host reads the condition of every loop whose rounds are not known, and of every branch.
 - Bytes are those of arguments and results of each kernel, at the memory's rate even where a cache would serve them. A
   lookup counts the elements that it takes, in tables of more than 1 MB one sector of 32 bytes each; codes in the order
