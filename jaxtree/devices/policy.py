@@ -38,7 +38,7 @@ AUTO = "auto"
 PLATFORMS = ("cpu", "gpu", "tpu")
 
 
-class Choice(NamedTuple):
+class Placement(NamedTuple):
     """Where work is computed, and why.
 
     Attributes:
@@ -55,13 +55,11 @@ class Choice(NamedTuple):
     device_seconds: float
     start_seconds: float
 
-    def __str__(self) -> str:
-        """Says what was chosen, and by which seconds."""
+    @property
+    def reason(self) -> str:
+        """The seconds by which it was chosen, in words."""
         compiling = f" and {self.start_seconds:.2g} s to compile" if self.start_seconds else ""
-        return (
-            f"computes on {self.platform}: expected {self.host_seconds:.2g} s on the host, {self.device_seconds:.2g} s"
-            f"{compiling} on {self.other}"
-        )
+        return f"expected {self.host_seconds:.2g} s on the host, {self.device_seconds:.2g} s{compiling} on {self.other}"
 
 
 class _Memory:
@@ -142,7 +140,7 @@ def _named(device: "str | Device") -> Device:
     raise InvalidInputError(f"device must be one of {allowed}, or a device of JAX, got {device!r}")
 
 
-def choose(work: Work, accelerator: str) -> Choice:
+def choose(work: Work, accelerator: str) -> Placement:
     """Returns where work would be computed that nobody has placed.
 
     The host has it if it is done sooner there. A program that is not compiled yet counts with the seconds to compile
@@ -165,10 +163,10 @@ def choose(work: Work, accelerator: str) -> Choice:
         lost = _MEMORY.lost.get(program, 0.0)
     host_start = 0.0 if ("cpu", work.kind, work.sizes) in _MEMORY.compiled else host_start
     is_sooner = host_start + host <= device + max(start - lost, 0.0)
-    return Choice("cpu" if is_sooner else accelerator, accelerator, host_start + host, device, start)
+    return Placement("cpu" if is_sooner else accelerator, accelerator, host_start + host, device, start)
 
 
-def remember(work: Work, choice: Choice) -> None:
+def remember(work: Work, choice: Placement) -> None:
     """Remembers that work was done where it was chosen."""
     program = choice.other, work.kind, work.sizes
     with _MEMORY.lock:
@@ -208,7 +206,8 @@ def _at_a_place(what: str | None, work: Callable[[], Work | None], given: Device
         known = work()
         choice = None if known is None else choose(known, kind_of(default_device()))
         if known is not None and choice is not None:
-            LOGGER.log(logging.DEBUG if what is None else logging.INFO, "%s %s", what or known.kind, choice)
+            level = logging.DEBUG if what is None else logging.INFO
+            LOGGER.log(level, "%s computes on %s: %s", what or known.kind, choice.platform, choice.reason)
             device = _named(choice.platform)
     token = _IS_PLACED.set(True)
     try:

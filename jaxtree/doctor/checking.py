@@ -9,6 +9,7 @@ import jax
 
 from jaxtree import kernel, program_folder
 from jaxtree.arrays import Device
+from jaxtree.devices import kind_of
 from jaxtree.doctor.fits import FITS, ROWS, OwnTable, make_table, predicted_seconds
 from jaxtree.doctor.machine import describe_device, describe_machine, find_devices, find_versions, place_of
 from jaxtree.doctor.places import choose_places
@@ -85,10 +86,10 @@ def _chosen(found: Sequence[Device], platform: str | None) -> list[Device]:
     others = list(found[1:])
     if platform is None:
         return others
-    if platform not in {device.platform for device in found}:
-        names = ", ".join(sorted({device.platform for device in found}))
+    if platform not in {kind_of(device) for device in found}:
+        names = ", ".join(sorted({kind_of(device) for device in found}))
         raise InvalidInputError(f"there is no {platform} here; JAX finds {names}")
-    return [device for device in others if device.platform == platform]
+    return [device for device in others if kind_of(device) == platform]
 
 
 def _fit_on_host(host: Device, table: OwnTable, say: OnStep) -> tuple[list[FitResult], list[Timed]]:

@@ -13,6 +13,7 @@ import jax
 
 import jaxtree
 from jaxtree.arrays import Device
+from jaxtree.devices import kind_of
 from jaxtree.doctor.report import DeviceFacts, Machine, without_home
 from jaxtree.errors import InvalidInputError
 
@@ -72,7 +73,7 @@ def find_devices() -> tuple[list[Device], list[str]]:
                 "devices are compared with the CPU, and JAX may not use it: add cpu to JAX_PLATFORMS, as in cuda,cpu "
                 f"({without_home(error)})"
             ) from None
-    return [*hosts, *(device for device in devices if device.platform != "cpu")], said
+    return [*hosts, *(device for device in devices if kind_of(device) != "cpu")], said
 
 
 def describe_device(device: Device) -> DeviceFacts:
@@ -82,12 +83,12 @@ def describe_device(device: Device) -> DeviceFacts:
     except (AttributeError, RuntimeError):
         # Not every plugin counts.
         memory = None
-    return DeviceFacts(place_of(device), device.platform, device.device_kind, memory)
+    return DeviceFacts(place_of(device), kind_of(device), device.device_kind, memory)
 
 
 def place_of(device: Device) -> str:
     """Returns the name of a device: its kind and number."""
-    return f"{device.platform}:{device.id}"
+    return f"{kind_of(device)}:{device.id}"
 
 
 @contextlib.contextmanager

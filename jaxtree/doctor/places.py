@@ -1,42 +1,40 @@
 """Where a fit computes if nobody says where: the device and the reason, for a grid of sizes."""
 
-from typing import NamedTuple
+from typing import Any
 
-import jax
-
+import jaxtree
+from jaxtree.devices import default_device, kind_of
+from jaxtree.devices.current import is_given
+from jaxtree.devices.policy import choose
 from jaxtree.doctor.machine import place_of
 from jaxtree.doctor.report import Choice
 
-
-class Work(NamedTuple):
-    """A fit of a size.
-
-    Attributes:
-        fit: The kind of model.
-        rows: The number of rows.
-        columns: The number of columns.
-    """
-
-    fit: str
-    rows: int
-    columns: int
-
-
-GRID = tuple(
-    Work(fit, rows, columns)
-    for fit in ("tree", "forest of 100 trees", "100 rounds of boosting", "soft tree")
-    for rows, columns in ((1_000, 10), (100_000, 28), (1_000_000, 28))
-)
-"""The fits whose place is told."""
+SIZES = ((1_000, 10), (100_000, 28), (1_000_000, 28))
+"""Rows and columns."""
 
 
 def choose_places() -> tuple[Choice, ...]:
-    """Returns where every fit of the grid computes.
+    """Returns where fits of several kinds and sizes compute.
 
     >>> choose_places()[0].place
     'cpu:0'
     """
-    chosen = jax.config.values["jax_default_device"]
-    device = chosen if isinstance(chosen, jax.Device) else jax.local_devices(backend=chosen)[0]
-    reason = "jax.default_device names it" if chosen else "it is the first device that JAX finds"
-    return tuple(Choice(*work, place_of(device), reason) for work in GRID)
+    models: dict[str, Any] = {
+        "tree": jaxtree.DecisionTreeClassifier(),
+        "forest of 100 trees": jaxtree.RandomForestClassifier(),
+        "100 rounds of boosting": jaxtree.GradientBoostingClassifier(),
+        "1,000 rounds of boosting": jaxtree.GradientBoostingClassifier(1000),
+        "soft tree": jaxtree.SoftTreeClassifier(),
+    }
+    return tuple(Choice(fit, *size, *_place_of(model, *size)) for fit, model in models.items() for size in SIZES)
+
+
+def _place_of(model: Any, num_rows: int, num_columns: int) -> tuple[str, str]:
+    """Where a fit computes, and why."""
+    device = default_device()
+    if is_given():
+        return place_of(device), "jax.default_device names it"
+    if kind_of(device) == "cpu":
+        return place_of(device), "JAX finds no other kind"
+    choice = choose(model.work_of_fit(num_rows, num_columns), kind_of(device))
+    return "cpu:0" if choice.platform == "cpu" else place_of(device), choice.reason

@@ -2,7 +2,7 @@
 
 import logging
 import subprocess
-import types
+import unittest.mock
 
 import jax
 import pytest
@@ -61,7 +61,7 @@ def test_a_device_that_does_not_count_its_memory():
     def refuse():
         raise jax.errors.JaxRuntimeError("UNIMPLEMENTED")
 
-    device = types.SimpleNamespace(platform="tpu", id=2, device_kind="TPU v5 lite", memory_stats=refuse)
+    device = unittest.mock.Mock(platform="tpu", id=2, device_kind="TPU v5 lite", memory_stats=refuse)
     assert describe_device(device) == ("tpu:2", "tpu", "TPU v5 lite", None)
     device.memory_stats = lambda: {"bytes_limit": 7}
     assert describe_device(device).memory == 7
