@@ -205,11 +205,11 @@ def test_stored_counts_are_read_as_they_were_written():
     assert Counts.of(json.loads(json.dumps(own.stored()))) == own
 
 
-@pytest.mark.slow
-def test_rounds_of_a_walk_are_counted():
+@pytest.mark.slow  # it forgets all compiled programs
+def test_rounds_of_a_walk_are_counted_each_time():
     call = capture("_walk_codes", lambda: predict_rows(64), "gpu")
     (place, number), *others = rounds.count_call(call).items()
-    assert not others
+    assert not others and rounds.count_call(call) == {place: number}
     # Two steps of eight a round.
     assert re.fullmatch(r"_walk_codes > walk:\d+", place) and number == 4
 

@@ -22,6 +22,7 @@ import jaxtree
 from benchmarks.compile_only.captured import Call, capture
 from benchmarks.roofline.workloads import Workload
 from jaxtree.boosting import batch, booster
+from jaxtree.compilation import PROGRAMS
 
 PACKAGE = str(Path(jaxtree.__file__).parent)
 """The folder of the files whose functions belong to places."""
@@ -86,16 +87,27 @@ def count_call(call: Call) -> Counter[str]:
     """Runs a program on the CPU, and returns how often every place was entered."""
     entered: Counter[str] = Counter()
     arrays, keywords = call.arrays
-    with (
-        jax.enable_x64(call.is_wide),
-        _telling(entered),
-        mock.patch.object(jax, "default_backend", lambda: call.platform),
-    ):
-        # A new function, so that nothing that was traced before is used.
+    as_on_device = mock.patch.object(jax, "default_backend", lambda: call.platform)
+    with jax.enable_x64(call.is_wide), _fresh_traces(), _telling(entered), as_on_device:
         function = functools.partial(call.function._function, **call.static)
         jax.block_until_ready(jax.jit(lambda *a, **k: function(*a, **k))(*arrays, **keywords))
         jax.effects_barrier()
     return entered
+
+
+@contextmanager
+def _fresh_traces() -> Iterator[None]:
+    """Has parts of programs, which are kept once they are traced, traced anew: those that tell, and later ones."""
+    _forget()
+    try:
+        yield
+    finally:
+        _forget()
+
+
+def _forget() -> None:
+    PROGRAMS.clear()
+    jax.clear_caches()
 
 
 @contextmanager
