@@ -126,9 +126,9 @@ def _tuned(session: Session, training: "Labelled", seconds: float, began: float,
 def _results(search: Any, seconds: float) -> list[str]:
     """Says what a tuning has found."""
     tuned, yardstick, tried = search.tuned_, search.tuned_.yardstick, search.tuned_.tried
-    best = tried.scores[search.best_index_]
+    best, defaults = tuned.best_and_defaults()
     members = len(tuned.model.estimators_)
-    rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", tried.scores[0])]
+    rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", defaults)]
     lines = ["interrupted; the ensemble is of the settings that were finished"] if tuned.was_interrupted else []
     lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {seconds:.0f} s"]
     if tried.was_cut.any():
@@ -138,4 +138,5 @@ def _results(search: Any, seconds: float) -> list[str]:
         f"  {name:<12}  {mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}" for name, scores in rows
     ]
     plural = "s" if members > 1 else ""
-    return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}, fitted on all rows"]
+    kind = "" if tuned.finalists is None else f" of {len(tuned.finalists.numbers)} finalists"
+    return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}{kind}, fitted on all rows"]

@@ -61,11 +61,13 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
 
 def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     yardstick, tried = tuned.yardstick, tuned.tried
-    means = tried.scores.mean(axis=1)
-    scores = [("ensemble", tuned.scores.mean()), ("best setting", means.max()), ("defaults", means[0])]
+    best, defaults = tuned.best_and_defaults()
+    scores = [("ensemble", tuned.scores.mean()), ("best setting", best.mean()), ("defaults", defaults.mean())]
     facts = [(f"{name}: {yardstick.in_words}", score_in_words(yardstick.shown(float(score)))) for name, score in scores]
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
-    sizes += [("settings", len(means)), ("members", len(tuned.model.estimators_))]
+    sizes += [("settings", len(tried.settings))]
+    sizes += [] if tuned.finalists is None else [("finalists", len(tuned.finalists.numbers))]
+    sizes += [("members", len(tuned.model.estimators_))]
     return [*facts, *((name, f"{size:,}") for name, size in sizes)]
 
 
@@ -99,10 +101,9 @@ def _in_words(value: Any) -> str:
 
 def _comparison(tuned: Any) -> Card:
     """The scores of the ensemble, the best setting and the defaults on every fold, and the reason in words."""
-    tried, yardstick = tuned.tried, tuned.yardstick
-    best = int(tried.scores.mean(axis=1).argmax())
-    named = (("ensemble", tuned.scores, ACCENT), ("best setting", tried.scores[best], "#009E73"),
-             ("defaults", tried.scores[0], "#CC79A7"))  # fmt: skip
+    yardstick, (best, defaults) = tuned.yardstick, tuned.best_and_defaults()
+    named = (("ensemble", tuned.scores, ACCENT), ("best setting", best, "#009E73"),
+             ("defaults", defaults, "#CC79A7"))  # fmt: skip
     items = []
     for name, scores, colour in named:
         shown = np.asarray(yardstick.shown(scores), np.float64)
@@ -123,15 +124,16 @@ def _comparison(tuned: Any) -> Card:
 
 def reason_in_words(tuned: Any) -> str:
     """Returns why the ensemble is better than the best setting, or is not."""
-    tried = tuned.tried
-    best, members = int(tried.scores.mean(axis=1).argmax()), np.flatnonzero(tuned.weights)
+    (best, _), members = tuned.best_and_defaults(), np.flatnonzero(tuned.weights)
     if len(tuned.tests) < 2:
         return "On a single fold nothing could judge an ensemble: the best setting was taken alone."
+    if tuned.finalists is not None and len(tuned.finalists.numbers) == 1:
+        return "There is one finalist, the mean of models of folds of the defaults: it was taken alone."
     if len(members) == 1:
         return "One setting has all the weight: no other one made the predictions of the folds better beside it."
-    gain = tuned.scores - tried.scores[best]
+    gain = tuned.scores - best
     wins, folds = int((gain > 0).sum()), len(gain)
-    alike = _likeness(tried.predicted[members])
+    alike = _likeness(tuned.predicted_by_members())
     verb = "better" if gain.mean() > 0 else "no better"
     words = f"The ensemble is {verb} than the best setting: by {score_in_words(float(gain.mean()))} in the mean, "
     words += f"on {wins} of {folds} folds. Its {len(members)} members' predictions correlate by {alike:z.3f}: "

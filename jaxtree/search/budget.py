@@ -11,6 +11,9 @@ MOST_SETTINGS = 1000
 PART_FOR_MEMBERS = 0.25
 """The most of the time that is kept for the fits of the members on all rows."""
 
+PART_FOR_FINALS = 0.5
+"""The part of the time that is left, and is kept for finalists while further settings are tried."""
+
 PART_FOR_CHOICE = 0.1
 """The most of the time that is kept for the choice of the ensemble."""
 
@@ -67,7 +70,6 @@ class Forecast:
         seconds: The time of all of it.
         whole: The number of settings of a whole batch.
         num_folds: The number of folds.
-        num_models: The number of models of a fit on all rows, made at once.
 
     Example:
         >>> forecast = Forecast(100.0, 8, 5)
@@ -82,11 +84,11 @@ class Forecast:
         (1.5, 3)
     """
 
-    def __init__(self, seconds: float, whole: int, num_folds: int, num_models: int = 1):
-        self._seconds, self._whole, self._num_folds, self._num_models = seconds, whole, num_folds, num_models
+    def __init__(self, seconds: float, whole: int, num_folds: int):
+        self._seconds, self._whole, self._num_folds = seconds, whole, num_folds
         self._whole_batches: list[float] = []
         self._compiled: set[int] = set()
-        self._choice = 0.0
+        self._choice = self._kept = 0.0
         self._fits: list[float] = []
 
     def batch_took(self, size: int, seconds: float) -> None:
@@ -114,12 +116,22 @@ class Forecast:
             # A choice among a few more settings mostly asks for one that is new.
             return self.of_member()
         of_model = self._of_setting() / self._num_folds
-        expected = TO_COMPILE + MEMBERS * max(LONE_FIT, self._num_models) * of_model
+        expected = TO_COMPILE + MEMBERS * LONE_FIT * of_model
         return min(PART_FOR_MEMBERS * self._seconds, expected)
 
+    def of_choice(self) -> float:
+        """Returns the time of the choices of an ensemble."""
+        return self._choice
+
+    def keep(self, seconds: float) -> None:
+        """Takes a time that batches after the first leave for finalists, in place of that for the members."""
+        self._kept = seconds
+
     def reserve(self) -> float:
-        """Returns the time that a batch leaves for the choice and the members after it."""
-        return self._choice + self.of_members() if self._compiled else PART_FOR_MEMBERS * self._seconds
+        """Returns the time that a batch leaves for what comes after it: finalists, or the choice and the members."""
+        if not self._compiled:
+            return PART_FOR_MEMBERS * self._seconds
+        return self._kept or self._choice + self.of_members()
 
     def size_for(self, seconds: float) -> int:
         """Returns the number of settings of the next batch; 0 if there is no time for one.

@@ -9,19 +9,17 @@ from jaxtyping import Bool, Float
 
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
-from jaxtree.estimators.boosting.parameters import FOLDS
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.settings import configured
-from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried
 
 
 class FitsOfMembers:
     """The fits of settings on all rows."""
 
-    def __init__(self, task: Task, space: Space, budget: Budget, forecast: Forecast):
-        self._task, self._space, self._budget, self._forecast = task, space, budget, forecast
+    def __init__(self, task: Task, budget: Budget, forecast: Forecast):
+        self._task, self._budget, self._forecast = task, budget, forecast
         self._fitted: dict[int, Any] = {}
         self.was_interrupted = False
 
@@ -64,20 +62,17 @@ class FitsOfMembers:
         return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
 
     def _fit(self, tried: Tried, number: int) -> Any:
-        """Fits a setting on all rows: models of folds, or one with fewer rounds if there is no time for all."""
+        """Fits a setting on all rows, with fewer rounds if there is no time for all."""
         task, deadline = self._task, self._budget.deadline(0.0)
         ends = [lambda number, measured: deadline.left() <= 0]
-        if self._space.has_folds and not tried.was_cut.any():
-            rounds, options = self._space.fixed | {"early_stopping": FOLDS}, {}
-        else:
-            num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
-            rounds, options = {"n_estimators": num_rounds, "early_stopping": False}, {"callbacks": ends}
+        num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
+        rounds = {"n_estimators": num_rounds, "early_stopping": False}
         model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
         with warnings.catch_warnings():
             # A model that is interrupted would be kept with the rounds that it has.
             warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
             warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
-            return model.fit(task.X, task.y, task.weight, **options)
+            return model.fit(task.X, task.y, task.weight, callbacks=ends)
 
 
 def by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:

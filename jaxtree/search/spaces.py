@@ -9,10 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxtree.estimators.boosting.parameters import FOLDS
 from jaxtree.estimators.boosting.usual import usual_values
 
-FEW, SMALL, MEDIUM = 5_000, 20_000, 100_000
-"""Rows times scores up to which a table has few rows, is small, or of medium size."""
+SMALL, MEDIUM = 20_000, 100_000
+"""Rows times scores up to which a table is small, or of medium size."""
+
+ROUNDS_OF_FINALISTS = 1_000
+"""The most rounds of the models of folds, of which early stopping leaves those that they need."""
 
 
 class Range(NamedTuple):
@@ -48,14 +52,14 @@ class Space(NamedTuple):
         fixed: Parameters that all settings share.
         ranges: The ranges of the others, by name.
         batch: The number of settings that are fitted at once: fewer where they take long.
-        has_folds: Whether members of an ensemble are means of models of folds, which learn from every row and differ
-            less by chance: of tables where so many models take little time.
+        finals: Parameters that all finalists share: means of models of folds, which learn from every row and differ
+            less by chance. None where there is no final round.
     """
 
     fixed: dict[str, Any]
     ranges: dict[str, Range]
     batch: int
-    has_folds: bool = False
+    finals: dict[str, Any] | None = None
 
     def settings(self, number: int, seed: int) -> list[dict[str, Any]]:
         """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are."""
@@ -100,4 +104,9 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
         "early_stopping": True,
         "n_iter_no_change": (20, 15, 10)[size],
     }
-    return Space(fixed, ranges, batch=(8, 4, 2)[size], has_folds=work <= FEW)
+    finals = {
+        "n_estimators": ROUNDS_OF_FINALISTS,
+        "early_stopping": FOLDS,
+        "n_iter_no_change": usual.n_iter_no_change,
+    }
+    return Space(fixed, ranges, (8, 4, 2)[size], finals)

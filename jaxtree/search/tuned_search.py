@@ -227,7 +227,7 @@ class TunedSearchCV(BaseSettingsSearch):
         space = space_for(*task.X.shape, num_classes=0 if classes is None else len(classes))
         if not isinstance(self.cv, int):
             # The user says which rows may judge which: no other folds may.
-            space = space._replace(has_folds=False)
+            space = space._replace(finals=None)
         if kernel.load() is None:
             # Fits take several times as long, and a batch that has no time for all rounds is worth less.
             space = space._replace(batch=FEW_WITHOUT_KERNEL)

@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import TrainingError
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
-from jaxtree.estimators.boosting.fold_rows import scheme_of
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.search.boosted_folds import Fitted, fit_alone
-from jaxtree.search.budget import Budget, Forecast
+from jaxtree.search.budget import PART_FOR_FINALS, Budget, Forecast
 from jaxtree.search.evaluation import Search
+from jaxtree.search.finals import Finalists, FinalRound
 from jaxtree.search.halving import Standings, fit_settings
-from jaxtree.search.members import FitsOfMembers
+from jaxtree.search.members import FitsOfMembers, by_weight
 from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
@@ -30,6 +30,7 @@ class TunedEnsemble(NamedTuple):
     Attributes:
         model: The ensemble, fitted on all rows.
         tried: The settings.
+        finalists: Those that were judged as what members are; None if members are single models.
         weights: The weight of every setting in the ensemble.
         predicted: Out-of-fold predictions of ensembles that were chosen on other folds.
         scores: Their score on every fold.
@@ -40,12 +41,26 @@ class TunedEnsemble(NamedTuple):
 
     model: BoostedEnsemble
     tried: Tried
+    finalists: Finalists | None
     weights: Float[np.ndarray, " setting"]
     predicted: Float[np.ndarray, "row column"]
     scores: Float[np.ndarray, " fold"]
     yardstick: Yardstick
     tests: list[Int[np.ndarray, " row"]]
     was_interrupted: bool
+
+    def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
+        """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
+        is_known = self.finalists is not None and self.finalists.numbers[0] == 0
+        scores = self.finalists.scores if is_known else self.tried.scores
+        return scores[scores.mean(axis=1).argmax()], scores[0]
+
+    def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:
+        """Returns the out-of-fold predictions of every member."""
+        members = np.flatnonzero(self.weights)
+        if self.finalists is None:
+            return self.tried.predicted[members]
+        return self.finalists.predicted[np.isin(self.finalists.numbers, members)]
 
 
 def find_ensemble(
@@ -54,17 +69,20 @@ def find_ensemble(
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
     A batch of settings begins if one like the longest so far ends in time. Where there is no time for all rounds of a
-    batch, its models end with fewer. The first batch is made in any case, and so is the fit of the member of the
-    greatest weight; the others are fitted in the order of their weights while there is time. A member makes as many
-    rounds as its setting did in the mean of the folds.
+    batch, its models end with fewer. The first batch is made in any case.
 
-    For these fits time is kept, of which some is left over. While there is enough of it for further settings, these are
-    tried, an ensemble of all settings is chosen, and the members that are new are fitted; if time does not suffice for
-    them, the ensemble stays as it was. Of tables of few rows, where time sufficed for all rounds, a member is the mean
-    of models of folds.
+    If the space has finals, settings are tried for half of the time. In the other half the first setting and the best
+    are made finalists, see `jaxtree.search.finals`, of which the ensemble is chosen; if all of the best are some and
+    time is left, half of it is for further settings, and so on. An interrupt (Ctrl-C) leaves the finalists that are
+    finished.
 
-    An interrupt (Ctrl-C) ends the search: the ensemble is of the settings that are finished. Another one ends the fits
-    of its members.
+    Without finals, or where there was an interrupt or no time for a finalist, an ensemble of all settings is chosen.
+    The member of the greatest weight is fitted in any case, the others in the order of their weights while there is
+    time. A member makes as many rounds as its setting did in the mean of the folds. For these fits time is kept, of
+    which some is left over. While there is enough of it for further settings, these are tried, an ensemble is chosen
+    again, and the members that are new are fitted; if time does not suffice for them, the ensemble stays as it was. An
+    interrupt ends the search: the ensemble is of the settings that are finished. Another one ends the fits of its
+    members.
 
     Args:
         task: The task.
@@ -79,25 +97,69 @@ def find_ensemble(
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
     estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
-    scheme = scheme_of(len(task.y), len(task.y))
-    num_models = scheme.num_folds * scheme.num_repeats if space.has_folds else 1
-    forecast = Forecast(budget.seconds, space.batch, len(task.splits), num_models)
+    forecast = Forecast(budget.seconds, space.batch, len(task.splits))
     search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
-    blank = configured(task.estimator, {"random_state": seed})
-    fits = FitsOfMembers(task._replace(estimator=blank), space, budget, forecast)
+    blank = task._replace(estimator=configured(task.estimator, {"random_state": seed}))
+    if space.finals is not None:
+        forecast.keep(PART_FOR_FINALS * budget.seconds)
     if not search.go_on(report):
         raise KeyboardInterrupt
-    chosen = _chosen(task, search.tried(), budget, forecast)
+    if space.finals is not None and not search.was_interrupted and not search.tried().was_cut.any():
+        finals = FinalRound(blank, space.finals, budget, forecast)
+        if finals.go_on(search.tried(), report):
+            return _of_finalists(task, search, finals, budget, forecast, report)
+        search.was_interrupted = finals.was_interrupted
+    forecast.keep(0.0)
+    return _of_single_models(task, search, FitsOfMembers(blank, budget, forecast), budget, forecast, report)
+
+
+def _of_finalists(
+    task: Task, search: "_SearchInTime", finals: FinalRound, budget: Budget, forecast: Forecast, report: OnProgress
+) -> TunedEnsemble:
+    """Looks for further finalists while there is time, and chooses an ensemble of all."""
+    try:
+        while not finals.was_interrupted:
+            forecast.keep(PART_FOR_FINALS * max(budget.left(), 0.0))
+            if not search.go_on(report) or search.was_interrupted or not finals.go_on(search.tried(), report):
+                break
+    except KeyboardInterrupt:
+        search.was_interrupted = True
+    tried, finalists = search.tried(), finals.finalists()
+    chosen = _chosen(task, finalists.predicted, finalists.scores, budget, forecast)
+    every = np.zeros(len(tried.settings))
+    every[finalists.numbers] = chosen.weights
+    members = by_weight(every)
+    return TunedEnsemble(
+        ensemble_of([finals.models[number] for number in members], every[members].tolist()),
+        tried,
+        finalists,
+        every,
+        *_judged(task, tried, chosen),
+        search.was_interrupted or finals.was_interrupted,
+    )
+
+
+def _of_single_models(
+    task: Task, search: "_SearchInTime", fits: FitsOfMembers, budget: Budget, forecast: Forecast, report: OnProgress
+) -> TunedEnsemble:
+    """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
+    chosen = _chosen_of_tried(task, search.tried(), budget, forecast)
     if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
         chosen = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
     try:
         while not fits.was_interrupted and search.go_on(report):
-            other = _chosen(task, search.tried(), budget, forecast)
+            other = _chosen_of_tried(task, search.tried(), budget, forecast)
             if fits.go_on(search.tried(), other.weights, True, report):
                 chosen = other
     except KeyboardInterrupt:
         search.was_interrupted = True
-    return _as_found(task, search, fits, chosen)
+    tried = search.tried()
+    # Also settings that were tried after the last choice.
+    every = np.pad(chosen.weights, (0, len(tried.settings) - len(chosen.weights)))
+    was_interrupted = search.was_interrupted or fits.was_interrupted
+    return TunedEnsemble(
+        fits.ensemble(chosen.weights), tried, None, every, *_judged(task, tried, chosen), was_interrupted
+    )
 
 
 class _Choice(NamedTuple):
@@ -107,45 +169,52 @@ class _Choice(NamedTuple):
     predicted: Float[np.ndarray, "row column"]
 
 
-def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> _Choice:
+def _chosen_of_tried(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> _Choice:
     """Chooses an ensemble of the settings that were tried."""
-    tests, means = _tests(task, tried), tried.scores.mean(axis=1)
+    return _chosen(task, tried.predicted, tried.scores, budget, forecast)
+
+
+def _chosen(
+    task: Task,
+    predicted: Float[np.ndarray, "setting row column"],
+    scores: Float[np.ndarray, "setting fold"],
+    budget: Budget,
+    forecast: Forecast,
+) -> _Choice:
+    """Chooses an ensemble by what its members predict."""
+    tests, means = _tests(task, scores), scores.mean(axis=1)
     if not np.isfinite(means).any():
         raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
     if len(tests) == 1:
         # Nothing could judge an ensemble.
-        return _Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), tried.predicted[means.argmax()])
+        return _Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), predicted[means.argmax()])
     began, deadline = budget.used(), budget.deadline(forecast.of_members())
     due = deadline.of_next(len(tests) + 1).own()
-    weights = select(task.yardstick, tried.predicted, means, np.concatenate(tests), due)
-    predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
+    weights = select(task.yardstick, predicted, means, np.concatenate(tests), due)
+    of_others = predictions_of_other_choices(task.yardstick, predicted, scores, tests, deadline)
     forecast.choice_takes(budget.used() - began)
-    return _Choice(weights, predicted)
+    return _Choice(weights, of_others)
 
 
 def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> _Choice:
     """The ensemble of these weights, judged by choices among its members alone."""
-    of, tests = weights > 0, _tests(task, tried)
+    of, tests = weights > 0, _tests(task, tried.scores)
     judged = predictions_of_other_choices(
         task.yardstick, tried.predicted[of], tried.scores[of], tests, budget.deadline(0.0)
     )
     return _Choice(weights / weights.sum(), judged)
 
 
-def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
-    """The test rows of the folds that settings were tried on."""
-    return [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
+def _tests(task: Task, scores: Float[np.ndarray, "setting fold"]) -> list[Int[np.ndarray, " row"]]:
+    """The test rows of the folds that settings were scored on."""
+    return [np.asarray(test) for _, test in task.splits[: scores.shape[1]]]
 
 
-def _as_found(task: Task, search: "_SearchInTime", fits: "FitsOfMembers", chosen: _Choice) -> TunedEnsemble:
-    """What was found, with all settings, also those that were tried after the last choice."""
-    tried, (weights, predicted) = search.tried(), chosen
-    tests, was_interrupted = _tests(task, tried), search.was_interrupted or fits.was_interrupted
-    scores = scores_of_folds(task.yardstick, predicted[None], tests)[0]
-    every = np.pad(weights, (0, len(tried.settings) - len(weights)))
-    return TunedEnsemble(
-        fits.ensemble(weights), tried, every, predicted, scores, task.yardstick, tests, was_interrupted
-    )
+def _judged(task: Task, tried: Tried, chosen: _Choice) -> tuple[Any, Any, Any, Any]:
+    """What ensembles of other choices predict, their scores, how these are made, and the test rows."""
+    tests = _tests(task, tried.scores)
+    scores = scores_of_folds(task.yardstick, chosen.predicted[None], tests)[0]
+    return chosen.predicted, scores, task.yardstick, tests
 
 
 class _SearchInTime:

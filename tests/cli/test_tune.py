@@ -160,7 +160,7 @@ def small_space():
     ranges["min_samples_leaf"] = Range(2, 3, True, True, 3)
     ranges["subsample"] = ranges["subsample"]._replace(default=1)
     fixed = space.fixed | {"n_estimators": 4, "n_iter_no_change": 2}
-    return space._replace(ranges=ranges, fixed=fixed, batch=2, has_folds=False)
+    return space._replace(ranges=ranges, fixed=fixed, batch=2, finals=None)
 
 
 @pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])

@@ -31,7 +31,8 @@ def few_rounds():
 
     def small(*shape, num_classes):
         space = whole(*shape, num_classes=num_classes)
-        return space._replace(fixed=space.fixed | {"n_estimators": 6, "n_iter_no_change": 2}, batch=3)
+        few = {"n_estimators": 6, "n_iter_no_change": 2}
+        return space._replace(fixed=space.fixed | few, finals=space.finals | few, batch=3)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuned_search, "space_for", small)

@@ -1,0 +1,167 @@
+"""The final round of a tuning: the best settings are fitted and judged as what members are, means of models of folds.
+
+A *finalist* is a setting that is fitted as the mean of models of folds: on all rows, which gives a member, and without
+every fold of the search, which gives honest predictions of what such a member is. A mean differs less by chance than a
+single model does, so that other settings are the best.
+"""
+
+import contextlib
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import is_classifier
+
+from jaxtree.errors import InterruptedFitWarning
+from jaxtree.estimators.boosting.fold_rows import scheme_of
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
+from jaxtree.search.budget import SLACK, Budget, Forecast
+from jaxtree.search.out_of_fold import scores_of_folds
+from jaxtree.search.settings import configured
+from jaxtree.search.tried import OnProgress, Task, Tried
+from jaxtree.sklearn_compat import check_method_params, safe_split
+
+FITS_THAT_COMPILE = 2
+"""The first fit on all rows, and the first without a fold: what they take says little of others."""
+
+
+class Finalists(NamedTuple):
+    """What a final round has judged.
+
+    Attributes:
+        numbers: The numbers of the settings.
+        predicted: Their out-of-fold predictions as means of models of folds.
+        scores: Their scores on every fold, greater if better.
+    """
+
+    numbers: list[int]
+    predicted: Float[np.ndarray, "finalist row column"]
+    scores: Float[np.ndarray, "finalist fold"]
+
+
+class FinalRound:
+    """The fits of finalists.
+
+    Args:
+        task: What is tuned, with a blank estimator.
+        fixed: The parameters that all finalists share.
+        budget: The time.
+        forecast: What the choice of an ensemble is expected to take.
+    """
+
+    def __init__(self, task: Task, fixed: dict[str, Any], budget: Budget, forecast: Forecast):
+        self._task, self._fixed, self._budget, self._forecast = task, fixed, budget, forecast
+        scheme = scheme_of(len(task.y), len(task.y))
+        self._num_models = scheme.num_folds * scheme.num_repeats
+        self._begun: set[int] = set()
+        self._seconds_a_round: list[float] = []
+        self._predicted: dict[int, Float[np.ndarray, "row column"]] = {}
+        self.models: dict[int, Any] = {}
+        self.was_interrupted = self._is_judged = False
+
+    def finalists(self) -> Finalists:
+        """Returns those that are finished."""
+        tests = [np.asarray(test) for _, test in self._task.splits]
+        predicted = np.array(list(self._predicted.values()))
+        return Finalists(list(self._predicted), predicted, scores_of_folds(self._task.yardstick, predicted, tests))
+
+    def go_on(self, tried: Tried, report: OnProgress) -> bool:
+        """Makes finalists of the first setting, which is that of the defaults, and of the best, while there is time.
+
+        Where time suffices for the fit of the first on all rows alone, it is judged by its own models of folds, each by
+        the rows that it has not seen, and stays the only one. An interrupt leaves those that are finished.
+
+        Returns:
+            Whether there is a new one.
+        """
+        finished = len(self.models)
+        try:
+            for number in _in_order(tried, self._task.yardstick.most):
+                if number not in self._begun and self._has_time_for(tried, number):
+                    self._begun.add(number)
+                    # Where a table of fewer rows cannot be fitted, others may be.
+                    with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                        self._make(tried, number)
+                    report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")
+        except (KeyboardInterrupt, InterruptedFitWarning):
+            self.was_interrupted = True
+        return len(self.models) > finished
+
+    def _has_time_for(self, tried: Tried, number: int) -> bool:
+        """Whether there is time for a finalist: of the first for the fit on all rows, as the others are judged too."""
+        if not self.models:
+            return self._expected(tried, number) <= self._left()
+        return self._is_judged and (1 + len(self._task.splits)) * self._expected(tried, number) <= self._left()
+
+    def _left(self) -> float:
+        return self._budget.left() - self._forecast.of_choice()
+
+    def _expected(self, tried: Tried, number: int) -> float:
+        """The seconds of a fit of a setting, by those of a round of fits before; at first by those of single models."""
+        if self._seconds_a_round:
+            own = float(np.mean(self._seconds_a_round[FITS_THAT_COMPILE:] or self._seconds_a_round))
+        else:
+            own = float(tried.seconds.max()) / sum(len(curve) for curves in tried.curves for curve in curves)
+        return SLACK * own * self._num_rounds(tried, number)
+
+    def _num_rounds(self, tried: Tried, number: int) -> float:
+        """The rounds that all models of a fit are expected to make: those of single ones, or all if these were cut."""
+        made = [len(curve) for curve in tried.curves[number]]
+        most = max(len(curve) for curves in tried.curves for curve in curves)
+        return self._num_models * float(np.mean([self._fixed["n_estimators"] if own == most else own for own in made]))
+
+    def _make(self, tried: Tried, number: int) -> None:
+        """Makes a finalist; it is left out if time is over before it is judged, unless it is the first."""
+        model = self._fit(tried, number, self._task)
+        if not self.models:
+            self.models[number], self._predicted[number] = model, _by_its_folds(model, self._task.X)
+        judged = np.full_like(next(iter(self._predicted.values())), np.nan)
+        for fold, (train, test) in enumerate(self._task.splits):
+            if (len(self._task.splits) - fold) * self._expected(tried, number) > self._left():
+                return
+            part = _part_of(self._task, train)
+            own = self._fit(tried, number, part)
+            X, _ = safe_split(own, self._task.X, self._task.y, test, train)
+            # Classes that the part does not have get no probability.
+            columns = np.searchsorted(model.classes_, own.classes_) if is_classifier(own) else np.arange(1)
+            judged[test] = 0.0
+            judged[np.ix_(test, columns)] = _predictions(own, X)
+        self.models[number], self._predicted[number], self._is_judged = model, judged, True
+
+    def _fit(self, tried: Tried, number: int, task: Task) -> Any:
+        """Fits a setting as a mean of models of folds."""
+        began = self._budget.used()
+        model: Any = configured(task.estimator, {**tried.settings[number], **self._fixed})
+        with warnings.catch_warnings():
+            # A model that is interrupted would be the mean of fewer.
+            warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
+            warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
+            model.fit(task.X, task.y, task.weight)
+        self._seconds_a_round.append((self._budget.used() - began) / self._num_rounds(tried, number))
+        return model
+
+
+def _in_order(tried: Tried, most: int) -> list[int]:
+    """The numbers of the settings that may be finalists, the first setting and the best."""
+    means = tried.scores.mean(axis=1)
+    best = [number for number in np.argsort(-means, kind="stable").tolist() if np.isfinite(means[number])]
+    return list(dict.fromkeys([0, *best]))[:most]
+
+
+def _part_of(task: Task, rows: Any) -> Task:
+    """The task of some rows."""
+    X, y = safe_split(task.estimator, task.X, task.y, rows)
+    params = check_method_params(task.X, params={"weight": task.weight}, indices=rows)
+    return task._replace(X=X, y=y, weight=params["weight"])
+
+
+def _predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
+    predicted = np.asarray(model.predict_proba(X) if is_classifier(model) else model.predict(X), np.float64)
+    return predicted.reshape(len(predicted), -1)
+
+
+def _by_its_folds(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
+    """What the models of folds say of rows that they have not seen; rows of weight 0 no model has."""
+    own = model.oof_predictions_.reshape(len(model.oof_predictions_), -1)
+    return np.where(np.isnan(own), _predictions(model, X), own)
