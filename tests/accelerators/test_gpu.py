@@ -11,7 +11,6 @@ from benchmarks.compile_only.reading import count
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.plan import backends
 from jaxtree.growth.plan.costs import BYTES_OF_A_DIGIT, GPU
-from jaxtree.growth.plan.plan import SHIFTS_OF_SIZES
 from tests.accelerators.programs import ROWS, ROWS_OF_MANY, compiled, marked, megabytes
 
 
@@ -81,7 +80,7 @@ def test_a_gpu_calls_the_kernel_in_warp_once_a_level(name, monkeypatch):
 @pytest.mark.slow
 def test_levels_near_the_roots_of_many_models_are_products_on_a_gpu():
     text = compiled("boosting, many models", "gpu", ROWS_OF_MANY).as_text()
-    assert count(text).products == len(SHIFTS_OF_SIZES)
+    assert count(text).products == len(GPU.shifts_of_sizes)
     assert count(text).ended_by_host <= 14
     # The codes as zeros and ones are made once for all models; of every model they would not fit.
     sizes = [math.prod(map(int, shape.split(","))) for shape in re.findall(r"bf16\[([\d,]+)\]", text)]

@@ -89,7 +89,7 @@ def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
             np.testing.assert_array_equal(a, b, err_msg=field.name)
 
 
-@pytest.mark.parametrize("way", ["add", "min", "max"])
+@pytest.mark.parametrize("way", ["add", "min"])
 @pytest.mark.parametrize("first", [0, 100, 700])
 def test_copies_of_sums_change_nothing(way, first):
     """Those of the first 256 sums from a level's first one on, some of which are past all."""

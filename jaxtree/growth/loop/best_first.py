@@ -10,39 +10,35 @@ becomes a leaf at once, and what is below it leaves the table. A level has no mo
 and after the last one, when all splits are known, those that are left are the ones of best-first growth.
 """
 
-import dataclasses
-
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
+from jaxtree.growth.plan.nodes import Nodes, Row, State, blank_nodes
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import NodeTable, Problem, State, blank_nodes
-from jaxtree.tree import Tree
+from jaxtree.growth.plan.problem import Problem
 
 SPLIT_FIELDS = (
-    "feature", "code", "next_code", "split_kind", "subset", "missing_code", "missing_branch", "first_child",
-    "num_children", "gain",
+    "feature", "code", "next_code", "split_kind", "missing_code", "missing_branch", "first_child", "num_children",
 )  # fmt: skip
-"""The fields of a tree that say nothing of a leaf."""
+"""The fields of a node that say nothing of a leaf."""
 
 
 def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
     """Drops the splits that growth does not reach, of the level whose splits are recorded and of those above."""
-    tree, limits = state.table.tree, problem.limits
-    weight = plan.rules.objective.weight(state.table.nodes.sums.T).astype(jnp.float64)
-    made = best_splits_first(tree, tree.gain * (weight * problem.units.weight), limits.max_leaf_nodes)
+    nodes, tree, limits = state.nodes, state.nodes.columns, problem.limits
+    weight = plan.rules.objective.weight(nodes.sums.T).astype(jnp.float64)
+    made = best_splits_first(tree, nodes.gain * (weight * problem.units.weight), limits.max_leaf_nodes)
     number = jnp.arange(plan.capacity, dtype=jnp.int32)
-    stays = (number < tree.num_nodes) & ((tree.depth == 0) | made[tree.parent])
+    stays = (number < nodes.num_nodes) & ((tree.depth == 0) | made[tree.parent])
     place = jnp.cumsum(stays, dtype=jnp.int32) - 1
     old = jnp.zeros_like(number).at[jnp.where(stays, place, plan.capacity)].set(number, mode="drop")
-    table = _moved(problem, state.table, made, place, old, plan=plan)
+    nodes = _moved(problem, nodes, made, place, old, plan=plan)
     # No entry leaves a leaf, whichever it is.
-    leaf = jnp.min(jnp.where(table.tree.is_leaf, number, plan.capacity - 1))
+    leaf = jnp.min(jnp.where(nodes.columns.num_children == 0, number, plan.capacity - 1))
     node = state.frontier.node
     return state._replace(
-        table=table,
+        nodes=nodes,
         first_node=jnp.sum(stays & (number < state.first_node), dtype=jnp.int32),
         frontier=state.frontier._replace(node=jnp.where(stays[node], place[node], leaf)),
         slot_of_node=state.slot_of_node[old],
@@ -50,7 +46,7 @@ def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
 
 
 def best_splits_first(
-    tree: Tree, saved: Float[Array, " node"], max_leaf_nodes: Int32[Array, " root"]
+    tree: Row, saved: Float[Array, " node"], max_leaf_nodes: Int32[Array, " root"]
 ) -> Bool[Array, " node"]:
     """The splits that best-first growth makes of those that are known.
 
@@ -60,7 +56,7 @@ def best_splits_first(
         max_leaf_nodes: The most leaves of every tree.
     """
     is_split, root, new_leaves = tree.num_children > 0, tree.root, tree.num_children - 1
-    number = jnp.arange(tree.capacity, dtype=jnp.int32)
+    number = jnp.arange(root.size, dtype=jnp.int32)
     one = jnp.ones_like(max_leaf_nodes)
     is_over = one.at[root].add(jnp.where(is_split, new_leaves, 0)) > max_leaf_nodes
 
@@ -68,7 +64,7 @@ def best_splits_first(
         waits, made, num_leaves = state
         most = jnp.full(one.shape, -jnp.inf).at[root].max(jnp.where(waits, saved, -jnp.inf))
         is_best = waits & (saved == most[root])
-        node = jnp.full_like(one, tree.capacity).at[root].min(jnp.where(is_best, number, tree.capacity))
+        node = jnp.full_like(one, root.size).at[root].min(jnp.where(is_best, number, root.size))
         num_leaves = num_leaves + new_leaves.at[node].get(mode="fill", fill_value=0)
         fits = num_leaves <= max_leaf_nodes
         comes_up = is_split & (tree.depth > 0) & (tree.parent == node[root])
@@ -82,24 +78,24 @@ def best_splits_first(
 
 def _moved(
     problem: Problem,
-    table: NodeTable,
+    nodes: Nodes,
     made: Bool[Array, " node"],
     place: Int32[Array, " node"],
     old: Int32[Array, " node"],
     *,
     plan: Plan,
-) -> NodeTable:
+) -> Nodes:
     """The table with the nodes that stay side by side.
 
     Args:
         problem: The arrays that stay the same.
-        table: The nodes so far.
+        nodes: The nodes so far.
         made: The splits that stay.
         place: The new number of every node that stays.
         old: The number that every place's node had.
         plan: Static sizes.
     """
-    tree, num_nodes = table.tree, place[-1] + 1
+    num_nodes = place[-1] + 1
     is_taken = jnp.arange(plan.capacity) < num_nodes
 
     def move(values, blank=0, is_there=is_taken):
@@ -108,11 +104,15 @@ def _moved(
             return values
         return jnp.where(is_there.reshape(-1, *[1] * (values.ndim - 1)), values[old], blank)
 
-    fields = {name: move(getattr(tree, name), is_there=is_taken & made[old]) for name in SPLIT_FIELDS}
-    links = {"first_child": place[fields["first_child"]] * made[old], "parent": move(place[tree.parent])}
-    others = {name: move(getattr(tree, name)) for name in ("depth", "root", "num_rows")}
-    blank = blank_nodes(problem, plan, table.nodes.sums.dtype, jnp.zeros(0, jnp.uint32))
-    return table._replace(
-        tree=dataclasses.replace(tree, **{**fields, **links, **others, "num_nodes": num_nodes}),
-        nodes=jax.tree.map(move, table.nodes, blank),
-    )
+    is_split = is_taken & made[old]
+    row = Row(*map(move, nodes.columns))
+    of_splits = {name: jnp.where(is_split, getattr(row, name), 0) for name in SPLIT_FIELDS}
+    of_splits["first_child"] = jnp.where(is_split, place[row.first_child], 0)
+    row = row._replace(**of_splits, parent=jnp.where(is_taken, place[row.parent], 0))
+    blank = blank_nodes(problem, plan, nodes.counted.dtype, jnp.zeros(0, jnp.uint32))
+    moved = {
+        name: move(getattr(nodes, name), getattr(blank, name))
+        for name in ("counted", "extremes", "lower", "upper", "seed", "sets")
+    }
+    of_gain = {"gain": move(nodes.gain, is_there=is_split), "subset": move(nodes.subset, is_there=is_split)}
+    return nodes._replace(whole=jnp.stack(row, axis=1), num_nodes=num_nodes, **moved, **of_gain)

@@ -4,18 +4,17 @@ Sorting the entries by slot makes the windows of slots tight; their descendants 
 several levels. A node whose window holds at most `Costs.window` entries is *small*.
 """
 
-from collections.abc import Callable
-
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Float, Int32
 
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
 from jaxtree.growth.plan.costs import Costs
 from jaxtree.growth.plan.loops import over_blocks
+from jaxtree.growth.plan.nodes import Nodes, may_split
 from jaxtree.growth.plan.plan import Plan, TablePlan
-from jaxtree.growth.plan.problem import DONE, Entries, Frontier
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.growth.plan.problem import DONE, Entries, Frontier, Problem
+from jaxtree.tree import SplitKind
 
 
 def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) -> Int32[Array, ""]:
@@ -25,7 +24,7 @@ def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) 
     trees are read once each.
     """
     most = jnp.minimum(first_slot + plan.num_slots, frontier.num_large)
-    if plan.devices.number > 1:
+    if plan.devices.number > 1 or plan.stays_in_row_order:
         # Every device has its own windows, but all devices must work on the same chunk.
         return most
     slot = first_slot + 1 + jnp.arange(plan.num_slots, dtype=jnp.int32)
@@ -35,19 +34,15 @@ def chunk_stop(frontier: Frontier, first_slot: Int32[Array, ""], *, plan: Plan) 
     return jnp.where((most == frontier.num_large) | (end <= first_slot), most, end)
 
 
-def excess_work(entries: Entries, frontier: Frontier, *, plan: Plan) -> Float[Array, ""]:
-    """The nanoseconds per feature that tight windows would save on the level."""
-
-    def add_chunk(carry):
-        first, read = carry
-        stop = chunk_stop(frontier, first, plan=plan)
-        return stop, read + (frontier.stop[stop - 1] - frontier.start[first]).astype(jnp.float32)
-
-    read = lax.while_loop(lambda c: c[0] < frontier.num_large, add_chunk, (jnp.int32(0), jnp.float32(0)))[1]
+def excess_work(frontier: Frontier, *, plan: Plan) -> Float[Array, ""]:
+    """The nanoseconds per feature that tight windows would save on the level; its chunks are taken to be full."""
+    first = jnp.arange(0, plan.capacity, plan.num_slots, dtype=jnp.int32)
+    last = jnp.minimum(first + plan.num_slots, frontier.num_large) - 1
+    read = jnp.where(first <= last, frontier.stop[last] - frontier.start[first], 0).astype(jnp.float32)
     channels = plan.rules.num_channels
     cost_of_slot = channels * max((_cost_of_score(table, plan.costs) for table in plan.tables), default=0)
     used = frontier.num_rows.astype(jnp.float32) / plan.devices.number
-    return plan.cost_of_look * (read - used) + cost_of_slot * frontier.num_crowded.astype(jnp.float32)
+    return plan.cost_of_look * (jnp.sum(read) - used) + cost_of_slot * frontier.num_crowded.astype(jnp.float32)
 
 
 def _cost_of_score(table: TablePlan, costs: Costs) -> float:
@@ -79,12 +74,22 @@ def _windows(
     return stop - size, stop
 
 
+def first_slots(
+    problem: Problem, nodes: Nodes, start: Int32[Array, " root"], stop: Int32[Array, " root"], *, plan: Plan
+) -> tuple[Frontier, Int32[Array, " node"]]:
+    """Returns the frontier of the roots that may be split, whose entries lie in given windows; see `fill_slots`."""
+    none, blank = jnp.int32(0), jnp.zeros(plan.capacity, jnp.int32)
+    old = Frontier(jnp.arange(start.size, dtype=jnp.int32), start, stop, none, none, none, none)
+    new = Frontier(blank, blank, blank, none, none, none, none)
+    return _fill_block(problem, nodes, old, old.node, old.node, (new, blank), plan=plan)
+
+
 def fill_slots(
-    tree: Tree,
+    problem: Problem,
+    nodes: Nodes,
     old: Frontier,
     slot_of_node: Int32[Array, " node"],
     first_node: Int32[Array, ""],
-    may_split: Callable[[Int32[Array, " node"]], Bool[Array, " node"]],
     *,
     plan: Plan,
 ) -> tuple[Frontier, Int32[Array, " node"]]:
@@ -92,33 +97,40 @@ def fill_slots(
     size = plan.nodes_at_a_time
 
     def add_block(block, carry):
-        new, slot_of_node = carry
         node = first_node + block * size + jnp.arange(size, dtype=jnp.int32)
-        at = jnp.minimum(node, plan.capacity - 1)
-        parent_slot = slot_of_node[tree.parent[at]]
-        start, stop = (x.at[parent_slot].get(mode="clip") for x in (old.start, old.stop))
-        joins = may_split(at) & (node < tree.num_nodes)
-        small = joins & (stop - start <= plan.costs.window) & (plan.small_nodes > 0)
-        large = joins & ~small
-        place_large = new.num_large + jnp.cumsum(large, dtype=jnp.int32) - 1
-        place_small = plan.capacity - new.num_small - jnp.cumsum(small, dtype=jnp.int32)
-        slot = jnp.where(large, place_large, jnp.where(small, place_small, DONE))
-        crowded = large & (tree.num_rows[at] <= plan.costs.window) & (plan.small_nodes > 0)
-        new = Frontier(
-            node=new.node.at[slot].set(node, mode="drop"),
-            start=new.start.at[slot].set(start, mode="drop"),
-            stop=new.stop.at[slot].set(stop, mode="drop"),
-            num_large=new.num_large + jnp.sum(large, dtype=jnp.int32),
-            num_small=new.num_small + jnp.sum(small, dtype=jnp.int32),
-            num_rows=new.num_rows + jnp.sum(jnp.where(joins, tree.num_rows[at], 0), dtype=jnp.int32),
-            num_crowded=new.num_crowded + jnp.sum(crowded, dtype=jnp.int32),
-        )
-        return new, slot_of_node.at[node].set(slot, mode="drop")
+        return _fill_block(problem, nodes, old, node, carry[1], carry, plan=plan)
 
     none = jnp.int32(0)
     empty = old._replace(num_large=none, num_small=none, num_rows=none, num_crowded=none)
-    num_blocks = -(-(tree.num_nodes - first_node) // size)
-    return lax.fori_loop(0, num_blocks, add_block, (empty, slot_of_node))
+    num_blocks = -(-(nodes.num_nodes - first_node) // size)
+    return over_blocks(0, num_blocks, add_block, (empty, slot_of_node), most=plan.num_blocks_of_nodes, plan=plan)
+
+
+def _fill_block(
+    problem: Problem, nodes: Nodes, old: Frontier, node: Int32[Array, " some"], old_slots, carry, *, plan: Plan
+) -> tuple[Frontier, Int32[Array, " node"]]:
+    """Adds some nodes to a frontier, whose windows are those of their parents, at the parents' old slots."""
+    new, slot_of_node = carry
+    at = jnp.minimum(node, plan.capacity - 1)
+    num_rows, parent_slot = nodes.num_rows[at], old_slots[nodes.read(at).parent]
+    start, stop = (x.at[parent_slot].get(mode="clip") for x in (old.start, old.stop))
+    joins = may_split(problem, nodes, at, plan.rules) & (node < nodes.num_nodes)
+    small = joins & (stop - start <= plan.costs.window) & (plan.small_nodes > 0)
+    large = joins & ~small
+    place_large = new.num_large + jnp.cumsum(large, dtype=jnp.int32) - 1
+    place_small = plan.capacity - new.num_small - jnp.cumsum(small, dtype=jnp.int32)
+    slot = jnp.where(large, place_large, jnp.where(small, place_small, DONE))
+    crowded = large & (num_rows <= plan.costs.window) & (plan.small_nodes > 0)
+    new = Frontier(
+        node=new.node.at[slot].set(node, mode="drop"),
+        start=new.start.at[slot].set(start, mode="drop"),
+        stop=new.stop.at[slot].set(stop, mode="drop"),
+        num_large=new.num_large + jnp.sum(large, dtype=jnp.int32),
+        num_small=new.num_small + jnp.sum(small, dtype=jnp.int32),
+        num_rows=new.num_rows + jnp.sum(jnp.where(joins, num_rows, 0), dtype=jnp.int32),
+        num_crowded=new.num_crowded + jnp.sum(crowded, dtype=jnp.int32),
+    )
+    return new, slot_of_node.at[node].set(slot, mode="drop")
 
 
 def slots_of_entries(

@@ -22,26 +22,16 @@ from jaxtree.growth.inputs.mesh import check_mesh, devices_of, divide_rows, on_m
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import NodeResult
 from jaxtree.growth.loop.best_first import drop_splits
-from jaxtree.growth.loop.frontier import excess_work, fill_slots, slots_of_entries, sort_by_slot
+from jaxtree.growth.loop.frontier import excess_work, fill_slots, first_slots, slots_of_entries, sort_by_slot
 from jaxtree.growth.loop.level import add_children, resolve_missing, split_level
 from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.loop.routing import count_entries, route_entries
 from jaxtree.growth.native.rows import quantise_rows
 from jaxtree.growth.native.trees import describes_nodes, grow_nodes
 from jaxtree.growth.plan.loops import mean_of_models
+from jaxtree.growth.plan.nodes import State, blank_nodes, hand_down_bounds
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import (
-    DONE,
-    Entries,
-    Frontier,
-    NodeTable,
-    Presorted,
-    Problem,
-    State,
-    blank_nodes,
-    hand_down_bounds,
-    is_mixed,
-)
+from jaxtree.growth.plan.problem import DONE, Entries, NodeTable, Presorted, Problem
 from jaxtree.growth.splits.presorted import reorder, scan_features, sort_entries
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.walk import apply
@@ -210,11 +200,12 @@ def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
         table, _ = grow_nodes(problem, entries, prepared.root_seed, plan=plan)
         return Growth(_finalise(table, problem, plan, is_wide=is_wide), table.complete)
     state = lax.while_loop(
-        lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.table.complete,
+        lambda s: (s.frontier.num_large + s.frontier.num_small > 0) & s.nodes.complete,
         functools.partial(_grow_level, problem, plan=plan),
         _init_state(problem, entries, prepared, plan=plan),
     )
-    return Growth(_finalise(state.table, problem, plan, is_wide=is_wide), state.table.complete)
+    table = state.nodes.table(plan.rules.objective.classes)
+    return Growth(_finalise(table, problem, plan, is_wide=is_wide), table.complete)
 
 
 def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
@@ -232,16 +223,16 @@ def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Arr
 
 def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:
     """Returns the tree with weights, impurities, and thresholds half way between codes."""
-    tree, nodes, rules = table.tree, table.nodes, plan.rules
+    tree, rules = table.tree, plan.rules
     library, real = library_of(tree.code), np.float64 if is_wide else np.float32
     if plan.is_native and describes_nodes(rules.objective):
         weight, fields = tree.weight, NodeResult(tree.impurity, tree.count, tree.target_sum)
     else:
-        weight = rules.objective.weight(nodes.sums.T)
-        fields = rules.objective.node_result(nodes.sums, problem.limits.parameters[tree.root], problem.units)
+        weight = rules.objective.weight(table.sums.T)
+        fields = rules.objective.node_result(table.sums, problem.limits.parameters[tree.root], problem.units)
     impurity = fields.impurity
     if rules.objective.compares_targets:
-        impurity = library.where(nodes.low < nodes.high, impurity, 0)
+        impurity = library.where(table.low < table.high, impurity, 0)
     if problem.units.is_scaled:
         weight = (weight.astype(np.float64) * problem.units.weight).astype(real)
     elif rules.has_wide_sums:
@@ -258,71 +249,45 @@ def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) 
         threshold=library.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
     )
     learns = rules.missing == Missing.LEARN or plan.num_words > 0
-    return resolve_missing(tree) if learns else tree
+    return resolve_missing(tree, is_binary=plan.max_branches == 2) if learns else tree
 
 
 def _init_state(problem: Problem, entries: Entries, prepared: Prepared, *, plan: Plan) -> State:
     """The state before the first level: only roots, and every entry at its root."""
-    num_roots, size = problem.limits.max_depth.size, plan.capacity
     node = jnp.where(entries.value[0] > 0, entries.slot, DONE)
-    number = jnp.arange(size, dtype=jnp.int32)
-    zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
-    own = jnp.where(number < num_roots, number, 0)
-    blank = Tree(
-        feature=zero, code=zero, next_code=zero, threshold=real, split_kind=zero,
-        subset=jnp.zeros((size, plan.num_words), jnp.uint32), missing_code=zero, missing_branch=zero,
-        first_child=zero, num_children=zero, parent=own, depth=zero, root=own,
-        weight=real, count=jnp.zeros((size, 0)), target_sum=jnp.zeros((size, 0)),
-        num_rows=zero, impurity=real, gain=real, num_nodes=jnp.int32(num_roots),
-        num_classes=plan.rules.objective.classes,
-    )  # fmt: skip
     nodes = blank_nodes(problem, plan, entries.value.dtype, prepared.root_seed)
-    table = NodeTable(blank, nodes, jnp.bool_(True))
-    table = count_entries(table, entries, node, jnp.int32(0), plan=plan)
-    start, stop = _first_windows(node, plan)
-    roots = Frontier(
-        node=number,
-        start=start,
-        stop=stop,
-        num_large=jnp.int32(num_roots),
-        num_small=jnp.int32(0),
-        num_rows=jnp.int32(0),
-        num_crowded=jnp.int32(0),
-    )
+    nodes = count_entries(nodes, entries, node, jnp.int32(0), plan=plan)
+    frontier, slot_of_node = first_slots(problem, nodes, *_first_windows(node, plan), plan=plan)
     order = prepared.order
     num_scanned = jnp.sum(problem.is_there(problem.lists[-1]), dtype=jnp.int32) if plan.num_scanned else jnp.int32(0)
     padded = jnp.pad(order, ((0, 0), (0, plan.entry_capacity - order.shape[1])))
-    state = State(
-        table=table,
+    return State(
+        nodes=nodes,
         first_node=jnp.int32(0),
-        frontier=roots,
-        entries=entries,
-        slot_of_node=number,
+        frontier=frontier,
+        entries=slots_of_entries(entries, node, slot_of_node, plan=plan),
+        slot_of_node=slot_of_node,
         presorted=Presorted(padded, jnp.int32(order.shape[1]), num_scanned),
         in_row_order=jnp.bool_(plan.starts_in_row_order),
     )
-    return _next_frontier(problem, state, jnp.int32(0), node, plan=plan)
 
 
-def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Array, " slot"], Int32[Array, " slot"]]:
-    """The windows of the roots; on several devices all entries, because a root may have none on one device."""
-    start, stop = jnp.full(plan.capacity, node.size, jnp.int32), jnp.zeros(plan.capacity, jnp.int32)
-    if plan.devices.number > 1:
-        return jnp.zeros_like(start), start
+def _first_windows(node: Int32[Array, " entry"], plan: Plan) -> tuple[Int32[Array, " root"], Int32[Array, " root"]]:
+    """The windows of the roots: of one root all entries, and on several devices, of which one may have none."""
+    first, stop = jnp.full(plan.num_roots, node.size, jnp.int32), jnp.zeros(plan.num_roots, jnp.int32)
+    if plan.devices.number > 1 or plan.num_roots == 1:
+        return stop, first
     position = jnp.arange(node.size, dtype=jnp.int32)
-    if plan.num_roots == 1:
-        first, last = jnp.min(jnp.where(node == 0, position, node.size)), jnp.max(jnp.where(node == 0, position + 1, 0))
-        return start.at[0].set(first), stop.at[0].set(last)
-    return start.at[node].min(position, mode="drop"), stop.at[node].max(position + 1, mode="drop")
+    return first.at[node].min(position, mode="drop"), stop.at[node].max(position + 1, mode="drop")
 
 
 def _grow_level(problem: Problem, state: State, *, plan: Plan) -> State:
     state = _sort_entries(problem, state, plan=plan)
     scanned = scan_features(problem, state, plan=plan) if plan.num_scanned else None
-    state = state._replace(table=split_level(problem, state, scanned, plan=plan))
+    state = state._replace(nodes=split_level(problem, state, scanned, plan=plan))
     state = drop_splits(problem, state, plan=plan) if plan.rules.grows_best_first else state
-    first_child = state.table.tree.num_nodes
-    state = state._replace(table=add_children(problem, state.table, state.first_node, plan=plan))
+    first_child = state.nodes.num_nodes
+    state = state._replace(nodes=add_children(problem, state.nodes, state.first_node, plan=plan))
     state, node = route_entries(problem, state, first_child, plan=plan)
     return _next_frontier(problem, state, first_child, node, plan=plan)
 
@@ -334,10 +299,10 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
     if plan.num_scanned:
         return _divide_entries(state, plan=plan)
     # Only what a sort changes passes through the condition: XLA would copy the rest.
-    sorted_ = functools.partial(sort_by_slot, state.entries, state.frontier, state.table.tree.num_rows, plan=plan)
+    sorted_ = functools.partial(sort_by_slot, state.entries, state.frontier, state.nodes.num_rows, plan=plan)
     unsorted = lambda: (state.entries, state.frontier)  # noqa: E731
     num_features = plan.num_sampled or jnp.sum(problem.num_codes > 0).astype(jnp.float32)
-    saved = excess_work(state.entries, state.frontier, plan=plan) * num_features
+    saved = excess_work(state.frontier, plan=plan) * num_features
     sorts = mean_of_models(saved) > plan.costs.sort * state.entries.slot.size
     entries, frontier = lax.cond(sorts, sorted_, unsorted)
     return state._replace(entries=entries, frontier=frontier, in_row_order=state.in_row_order & ~sorts)
@@ -345,11 +310,11 @@ def _sort_entries(problem: Problem, state: State, *, plan: Plan) -> State:
 
 def _divide_entries(state: State, *, plan: Plan) -> State:
     """Sorts the entries and their orders by slot, where features are scanned."""
-    tree = state.table.tree
+    nodes = state.nodes
 
     def divide():
-        entries, frontier, place = sort_entries(state.entries, tree, state.frontier, plan=plan)
-        presorted = reorder(state.presorted, state.entries, tree, frontier, place, plan=plan)
+        entries, frontier, place = sort_entries(state.entries, nodes, state.frontier, plan=plan)
+        presorted = reorder(state.presorted, state.entries, nodes, frontier, place, plan=plan)
         return state._replace(entries=entries, frontier=frontier, presorted=presorted)
 
     return lax.cond(state.frontier.num_large > 0, divide, lambda: state)
@@ -359,19 +324,10 @@ def _next_frontier(
     problem: Problem, state: State, first_node: Int32[Array, ""], node: Int32[Array, " entry"], *, plan: Plan
 ) -> State:
     """Makes a frontier of the new nodes that may be split, and gives their entries its slots."""
-    tree, limits, rules = state.table.tree, problem.limits, plan.rules
-    nodes = hand_down_bounds(problem, state.table, first_node, rules)
-
-    def may_split(node):
-        root = tree.root[node]
-        heavy = rules.objective.weight(nodes.sums[node].T) >= limits.split_weight[root]
-        many = tree.num_rows[node] >= limits.split_rows[root]
-        mixed = is_mixed(problem, nodes, node, rules)
-        return mixed & heavy & many & (tree.depth[node] < limits.max_depth[root])
-
-    frontier, slot_of_node = fill_slots(tree, state.frontier, state.slot_of_node, first_node, may_split, plan=plan)
+    nodes = hand_down_bounds(problem, state.nodes, first_node, plan.rules)
+    frontier, slot_of_node = fill_slots(problem, nodes, state.frontier, state.slot_of_node, first_node, plan=plan)
     return state._replace(
-        table=state.table._replace(nodes=nodes),
+        nodes=nodes,
         first_node=first_node,
         frontier=frontier,
         slot_of_node=slot_of_node,

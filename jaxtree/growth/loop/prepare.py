@@ -86,7 +86,9 @@ def prepare(
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
     if is_native:
-        plan = make_native_plan(resolved, sizes, shapes, num_entries=num_entries, num_features=len(codes))
+        is_multiway = _may(lambda kind: kind == SplitKind.MULTIWAY, features.split_kind)
+        of_rows = {"num_entries": num_entries, "num_features": len(codes)}
+        plan = make_native_plan(resolved, sizes, shapes, max_branches=sizes.num_bins if is_multiway else 2, **of_rows)
     else:
         scored = {"num_scanned": len(order), "num_sampled": num_sampled}
         where = {"num_entries": num_entries, "devices": devices, "backend": backend}

@@ -1,6 +1,5 @@
 """Sends entries to the children of their nodes, shares rows among branches, and sums the children's entries."""
 
-import dataclasses
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -10,11 +9,12 @@ from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
 from jaxtree.growth.inputs.objective import NO_LABEL
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
 from jaxtree.growth.plan.loops import over_blocks
+from jaxtree.growth.plan.nodes import Nodes, Row, State
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import DONE, Entries, Frontier, NodeTable, Presorted, Problem, State
+from jaxtree.growth.plan.problem import DONE, Entries, Frontier, Presorted, Problem
 from jaxtree.growth.splits.presorted import Expansion, expand
-from jaxtree.tree import ALL_BRANCHES, Tree
-from jaxtree.tree.nodes import branch_of_code
+from jaxtree.tree import ALL_BRANCHES
+from jaxtree.tree.nodes import branch_of
 
 SHARED = 2**31 - 2
 """Replaces the child of an entry that goes to all children."""
@@ -23,16 +23,14 @@ SHARED = 2**31 - 2
 FEW_SUMS = 2**8
 """The first sums of a level that have copies; beyond these few entries add to the same one."""
 
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_LARGEST = 2**63 - 1
 
 
 class _Counted(NamedTuple):
-    """The arrays over nodes that counting updates."""
+    """The arrays over nodes that counting updates, flat."""
 
-    sums: Int[Array, " cell"]
-    num_rows: Int32[Array, " node"]
-    low: Int64[Array, "*node"]
-    high: Int64[Array, "*node"]
+    counted: Int[Array, " cell"]
+    extremes: Int64[Array, " end"]
 
 
 def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: Plan) -> tuple[State, Array]:
@@ -41,10 +39,10 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
     Returns:
         The state with the sums of the children, and each entry's child, or `DONE` where its node was not split.
     """
-    table, entries, frontier, devices = state.table, state.entries, state.frontier, plan.devices
+    entries, frontier, devices = state.entries, state.frontier, plan.devices
     if not plan.rules.shares_missing:
-        table, node = _move_entries(problem, state, first_node, plan=plan)
-        return state._replace(table=table), node
+        nodes, node = _move_entries(problem, state, first_node, plan=plan)
+        return state._replace(nodes=nodes), node
     node = _send_entries(problem, state, plan=plan)
     unshared = (entries, frontier, node, state.presorted, jnp.bool_(True))
     entries, frontier, node, presorted, fits = lax.cond(
@@ -52,13 +50,13 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
         lambda: _share_out(state, node, plan=plan),
         lambda: unshared,
     )
-    table = count_entries(table, entries, node, first_node, plan=plan)
+    nodes = count_entries(state.nodes, entries, node, first_node, plan=plan)
     fits = devices.least(fits.astype(jnp.int32)) > 0
-    table = table._replace(complete=table.complete & fits)
-    return state._replace(table=table, entries=entries, frontier=frontier, presorted=presorted), node
+    nodes = nodes._replace(complete=nodes.complete & fits)
+    return state._replace(nodes=nodes, entries=entries, frontier=frontier, presorted=presorted), node
 
 
-def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[NodeTable, Array]:
+def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[Nodes, Array]:
     """Sends and counts entries block by block, so that every entry is read once."""
     entries, size = state.entries, plan.entries_per_move
 
@@ -67,9 +65,9 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
         child = _send_block(problem, state, block, plan)
         return _count_block(counted, entries, child, first_node, block, plan), _put_block(node, child, block, size)
 
-    carry = (_open_count(state.table), entries.slot)
+    carry = (_open_count(state.nodes), entries.slot)
     counted, node = over_blocks(0, -(-entries.size // size), move_block, carry, most=plan.num_moves, plan=plan)
-    return _close_count(counted, state.table, first_node, plan), node
+    return _close_count(counted, state.nodes, first_node, plan), node
 
 
 def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
@@ -83,8 +81,8 @@ def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array,
 
 
 def count_entries(
-    table: NodeTable, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
-) -> NodeTable:
+    nodes: Nodes, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
+) -> Nodes:
     """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
     size = plan.entries_per_move
 
@@ -92,40 +90,45 @@ def count_entries(
         own = lax.dynamic_slice(node, (block * size,), (size,))
         return _count_block(counted, entries, own, first_node, block, plan)
 
-    blank, num_blocks = _open_count(table), -(-entries.size // size)
+    blank, num_blocks = _open_count(nodes), -(-entries.size // size)
     counted = over_blocks(0, num_blocks, count_block, blank, most=plan.num_moves, plan=plan)
-    return _close_count(counted, table, first_node, plan)
+    return _close_count(counted, nodes, first_node, plan)
 
 
 def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Array, " sent"]:
-    tree, entries = state.table.tree, state.entries
+    entries, nodes = state.entries, state.nodes
     row, slot = (_take_block(x, block, plan.entries_per_move) for x in (entries.row, entries.slot))
     at = state.frontier.node.at[slot].get(mode="clip")
-    moves = (slot != DONE) & (tree.num_children[at] > 0)
-    code = problem.codes.at[tree.feature[at], row].get(mode="promise_in_bounds").astype(jnp.int32)
-    branch = branch_of_code(tree, at, code, has_missing=plan.rules.has_missing)
-    child = tree.first_child[at] + branch
+    own = nodes.read(at)
+    code = problem.codes.at[own.feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
+    read_word = lambda place: nodes.subset.at[at, place].get(mode="clip")  # noqa: E731
+    branch = branch_of(own.split_kind, own.code, code, read_word if plan.num_words else None)
+    if plan.rules.has_missing:
+        branch = jnp.where(code == own.missing_code, own.missing_branch, branch)
+    child = own.first_child + branch
     if plan.rules.shares_missing:
         child = jnp.where(branch == ALL_BRANCHES, SHARED, child)
-    return jnp.where(moves, child, DONE)
+    return jnp.where((slot != DONE) & (own.num_children > 0), child, DONE)
 
 
 def _count_block(
     counted: _Counted, entries: Entries, at: Int32[Array, " sent"], first_node: Int32[Array, ""], block, plan: Plan
 ) -> _Counted:
+    """Adds what entries add to all sums of nodes, and their numbers: at once, since every scatter is a program."""
     objective, copies = plan.rules.objective, plan.costs.copies_of_sums
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
-    sums, num_rows, low, high = counted
-    width = objective.num_node_channels
-    for number, channel, added in objective.additions:
-        cell = at * width + channel
-        cell = jnp.where(at != DONE, cell if number == NO_LABEL else cell + label[number], DONE)
-        sums = _combine_at("add", sums, cell, value[added], first_node * width, copies)
-    num_rows = _combine_at("add", num_rows, at, jnp.ones_like(at), first_node, copies)
+    width = objective.num_node_channels + 1
+    cells = [c + label[n] if n != NO_LABEL else jnp.full_like(at, c) for n, c, _ in objective.additions]
+    cells = jnp.stack([*cells, jnp.full_like(at, width - 1)])
+    added = jnp.stack([*(value[number] for _, _, number in objective.additions), jnp.ones_like(value[0])])
+    cells = jnp.where(at != DONE, at * width + cells, DONE).reshape(-1)
+    sums = _combine_at("add", counted.counted, cells, added.reshape(-1), first_node * width, copies)
+    extremes = counted.extremes
     if objective.compares_targets:
-        low = _combine_at("min", low, at, label[0], first_node, copies)
-        high = _combine_at("max", high, at, label[0], first_node, copies)
-    return _Counted(sums, num_rows, low, high)
+        cells = jnp.where(at != DONE, 2 * at + jnp.arange(2, dtype=jnp.int32)[:, None], DONE).reshape(-1)
+        ends = jnp.concatenate([label[0], ~label[0]])
+        extremes = _combine_at("min", extremes, cells, ends, 2 * first_node, copies)
+    return _Counted(sums, extremes)
 
 
 def _combine_at(
@@ -136,41 +139,35 @@ def _combine_at(
     first: Int32[Array, ""],
     num_copies: int,
 ) -> Int[Array, " cell"]:
-    """Adds numbers to values, or takes the least or greatest; the values from `first` on have copies, taken in turns.
+    """Adds numbers to values, or takes the least; the values from `first` on have copies, taken in turns.
 
     Threads of a GPU that change one value wait for each other.
     """
     if num_copies == 1:
         return getattr(values.at[at], way)(new, mode="drop")
-    blank, combine = {"add": (0, jnp.sum), "min": (_LARGEST, jnp.min), "max": (_SMALLEST, jnp.max)}[way]
+    blank, combine = {"add": (0, jnp.sum), "min": (_LARGEST, jnp.min)}[way]
     behind = jnp.full(FEW_SUMS * num_copies, blank, values.dtype)
     own = at - first
     copy = values.size + own * num_copies + jnp.arange(at.size, dtype=jnp.int32) % num_copies
     place = jnp.where((own >= 0) & (own < FEW_SUMS), copy, at)
     whole = getattr(jnp.concatenate([values, behind]).at[place], way)(new, mode="drop")
-    copied = combine(whole[values.size :].reshape(FEW_SUMS, num_copies), axis=1).astype(values.dtype)
-    own = first + jnp.arange(FEW_SUMS, dtype=jnp.int32)
-    return getattr(whole[: values.size].at[own], way)(copied, mode="drop")
+    # Behind the values there is space for those that are past all.
+    before = lax.dynamic_slice(whole, (first,), (FEW_SUMS,))
+    copied = whole[values.size :].reshape(FEW_SUMS, num_copies)
+    copied = combine(jnp.concatenate([before[:, None], copied], axis=1), axis=1).astype(values.dtype)
+    return lax.dynamic_update_slice(whole, copied, (first,))[: values.size]
 
 
-def _open_count(table: NodeTable) -> _Counted:
-    return _Counted(table.nodes.sums.reshape(-1), table.tree.num_rows, table.nodes.low, table.nodes.high)
+def _open_count(nodes: Nodes) -> _Counted:
+    return _Counted(nodes.counted.reshape(-1), nodes.extremes.reshape(-1))
 
 
-def _close_count(counted: _Counted, table: NodeTable, first_node, plan: Plan) -> NodeTable:
-    """Returns the table with the counts of all devices at the nodes from `first_node` on."""
-    tree, nodes, devices = table.tree, table.nodes, plan.devices
-    sums, num_rows, low, high = (
-        devices.combine_nodes(combine, values, first_node, tree.num_nodes)
-        for combine, values in (
-            (devices.total, counted.sums.reshape(nodes.sums.shape)),
-            (devices.total, counted.num_rows),
-            (devices.least, counted.low),
-            (devices.greatest, counted.high),
-        )
-    )
-    nodes = nodes._replace(sums=sums, low=low, high=high)
-    return table._replace(tree=dataclasses.replace(tree, num_rows=num_rows), nodes=nodes)
+def _close_count(counted: _Counted, nodes: Nodes, first_node, plan: Plan) -> Nodes:
+    """Returns the nodes with the counts of all devices at those from `first_node` on."""
+    counts, ends = counted.counted.reshape(nodes.counted.shape), counted.extremes.reshape(nodes.extremes.shape)
+    combine, devices = (first_node, nodes.num_nodes), plan.devices
+    counts = devices.combine_nodes(devices.total, counts, *combine)
+    return nodes._replace(counted=counts, extremes=devices.combine_nodes(devices.least, ends, *combine))
 
 
 def _take_block(values: Shaped[Array, "*axis entry"], block, size: int) -> Shaped[Array, "*axis sent"]:
@@ -193,14 +190,14 @@ def _share_out(
         The entries, the frontier with the new windows, the child of each entry, the orders, and whether the entries
         fitted.
     """
-    tree, entries, frontier = state.table.tree, state.entries, state.frontier
+    nodes, entries, frontier = state.nodes, state.entries, state.frontier
     at = frontier.node.at[entries.slot].get(mode="clip")
     in_use = jnp.arange(node.size, dtype=jnp.int32) < entries.size
-    copies = jnp.where(node == SHARED, tree.num_children[at], (node != DONE).astype(jnp.int32))
+    copies = jnp.where(node == SHARED, nodes.read(at).num_children, (node != DONE).astype(jnp.int32))
     copies = jnp.where(in_use, copies, 0)
     start, size = _starts(copies, entries.size, plan)
     source = _sources(copies, start, entries.size, plan)
-    shared, child = _copy_entries(tree, entries, node, at, source, start, size, plan)
+    shared, child = _copy_entries(nodes.columns, entries, node, at, source, start, size, plan)
     begin = jnp.where(in_use, start, size)
     windows = frontier._replace(
         start=begin.at[frontier.start].get(mode="clip"),
@@ -243,7 +240,7 @@ def _sources(
 
 
 def _copy_entries(
-    tree: Tree, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: Plan
+    tree: Row, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: Plan
 ) -> tuple[Entries, Int32[Array, " entry"]]:
     """The entries in their new places, and the child of each."""
     size = plan.entries_per_block
@@ -277,7 +274,7 @@ def _copy_entries(
 
 
 def _shares(
-    tree: Tree, value: Int[Array, "value copied"], known: Int[Array, " node"], up_to: Int[Array, " node"], parent, child
+    tree: Row, value: Int[Array, "value copied"], known: Int[Array, " node"], up_to: Int[Array, " node"], parent, child
 ) -> Int[Array, "value copied"]:
     """The values of entries' shares at a child, from the known weight of nodes and its cumulative sum."""
     first = tree.first_child[parent]

@@ -21,7 +21,7 @@ from jaxtree.growth.inputs.objective import Addition, Objective
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.native.calls import Attributes, call_kernel
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import Entries, NodeState, NodeTable, Problem
+from jaxtree.growth.plan.problem import Entries, NodeTable, Problem
 from jaxtree.tree import Tree
 
 HANDLERS = (
@@ -167,8 +167,7 @@ def grow_nodes(
         threshold=library.zeros(size), weight=weight, impurity=impurity,
         count=count, target_sum=library.zeros((size, 0)), num_classes=objective.classes,
     )  # fmt: skip
-    unused = library.zeros(0)
-    return NodeTable(tree, NodeState(sums, low, high, unused, unused, root_seed[:0], root_seed[:0]), end[1] > 0), leaf
+    return NodeTable(tree, sums, low, high, end[1] > 0), leaf
 
 
 def _bytes_lent(entries: Entries, plan: Plan) -> int:

@@ -70,6 +70,8 @@ class Costs(NamedTuple):
         most_bins_tabled: Features of more codes are scanned: their histograms would be mostly empty, see
             `jaxtree.growth.splits.presorted`.
         most_entries_unsorted: Up to this number, entries are read faster than they are sorted.
+        chunks_unsorted: Where a level may have at most so many chunks of nodes, entries are not sorted: a chunk reads
+            all in about the time of a sort, and a TPU looks codes up only where entries are sorted.
         bytes_per_table: Bytes of a feature's table; those of a core's second-level cache.
         bytes_per_block: Bytes of the sums that are scored together; those of its first-level cache.
         cells_per_slot: The most cells of a slot, over a group of features, that are scored together; it also sets the
@@ -96,6 +98,8 @@ class Costs(NamedTuple):
         byte: Nanoseconds to read or write a byte of memory, among many.
         scatter: Nanoseconds to add a number to a cell of a histogram, among many.
         bytes_per_product: Bytes of the two matrices that are multiplied at once.
+        shifts_of_sizes: Products have room for the most nodes for which they pay, or for these halved so many times:
+            every size is code of its own. Units of a TPU multiply 128 rows in the time of one.
     """
 
     look: float = 1.4
@@ -108,6 +112,7 @@ class Costs(NamedTuple):
     bins_for_small_nodes: int = 64
     most_bins_tabled: int = 256
     most_entries_unsorted: int = 2**13
+    chunks_unsorted: int = 0
     bytes_per_table: int = 2**18
     bytes_per_block: int = 2**16
     cells_per_slot: int = 2**9
@@ -130,6 +135,7 @@ class Costs(NamedTuple):
     byte: float = 2.0
     scatter: float = 1.4
     bytes_per_product: int = 2**22
+    shifts_of_sizes: tuple[int, ...] = (0, 2, 4)
 
     def prefers_product(self, sums: Sums) -> bool:
         """Whether the sums are cheaper as products of matrices of zeros, ones and digits than as a scatter.
@@ -160,7 +166,7 @@ CPU = Costs()
 # 256 slots of two classes and 256 codes: the tables of 28 features take 15 MB, which an H200's cache holds.
 GPU = CPU._replace(
     bytes_per_table=2**19, bytes_per_block=2**25, cells_per_slot=2**20, entries_per_block=2**20,
-    entries_per_move=2**22, small_nodes=2**14, copies_of_sums=2**8,
+    entries_per_move=2**22, small_nodes=2**14, copies_of_sums=2**8, chunks_unsorted=2**3, nodes_at_a_time=2**20,
     wait=1e4, multiply_add=2 / 989e3, byte=1 / 4.8e3, scatter=64 / 4.8e3, bytes_per_product=2**28,
 )  # fmt: skip
 
@@ -168,8 +174,9 @@ GPU = CPU._replace(
 GPU_WITH_WARP = GPU._replace(scatter=1 / (132 * 32 * 1.98))
 
 TPU = CPU._replace(
-    bytes_per_block=2**22, cells_per_slot=2**12, small_nodes=2**10,
+    bytes_per_block=2**22, cells_per_slot=2**12, small_nodes=2**10, chunks_unsorted=2**4,
     multiply_add=2 / 197e3, byte=1 / 819, scatter=8 * 4 * 128 * 128 * 2 / 197e3, bytes_per_product=2**25,
+    shifts_of_sizes=(0, 1),
 )  # fmt: skip
 
 

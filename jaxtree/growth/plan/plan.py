@@ -16,9 +16,6 @@ from jaxtree.growth.plan.costs import Costs, Sums
 from jaxtree.tree import SplitKind
 from jaxtree.tree.nodes import CODES_PER_WORD
 
-SHIFTS_OF_SIZES = (0, 2, 4)
-"""Products have room for the most nodes for which they pay, and for a fourth and a sixteenth: more take more code."""
-
 MANY_CLASSES = 64
 """Of at least so many classes, nodes are summed by the kernel one by one: each has few of them. Its `kManyClasses`."""
 
@@ -124,6 +121,16 @@ class Plan(NamedTuple):
         return min(self.capacity, self.costs.nodes_at_a_time)
 
     @property
+    def num_blocks_of_nodes(self) -> int:
+        """The blocks of nodes that a level may have."""
+        return -(-self.capacity // self.nodes_at_a_time)
+
+    @property
+    def stays_in_row_order(self) -> bool:
+        """Whether entry e is row e on all levels."""
+        return self.starts_in_row_order and not self.sorts
+
+    @property
     def num_blocks(self) -> int:
         """The blocks of entries that are read for a histogram."""
         return self.entry_capacity // self.entries_per_block
@@ -149,7 +156,7 @@ class Plan(NamedTuple):
         )
         powers = (2**power for power in reversed(range(self.num_slots.bit_length())))
         most = next((size for size in powers if self.costs.prefers_product(sums._replace(num_slots=size))), 0)
-        return tuple(sorted({most >> shift for shift in SHIFTS_OF_SIZES if most >> shift}))
+        return tuple(sorted({most >> shift for shift in self.costs.shifts_of_sizes if most >> shift}))
 
 
 def make_plan(
@@ -181,7 +188,9 @@ def make_plan(
         # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
         backend = backend._replace(accumulation=Accumulation.COPIES)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
-    widest_level = _power_of_two(max(1, min(sizes.capacity, num_entries // 2)))
+    # Nodes that are split have as many nodes above them, or are roots.
+    most_nodes = max(sizes.num_roots, (sizes.capacity + sizes.num_roots) // 2)
+    widest_level = _power_of_two(max(1, min(most_nodes, num_entries // 2)))
     num_entries = -(-num_entries // devices.number)
     item = 8 if rules.has_wide_sums else 4
     plan_table = functools.partial(_plan_table, backend, rules, num_sampled, num_entries, widest_level)
@@ -191,12 +200,16 @@ def make_plan(
     num_slots = max(widest_block, _power_of_two(costs.bytes_per_table // item // most_cells))
     all_kinds = {shape.kind for shape in shapes}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
+    num_slots = min(num_slots, max(widest_level, widest_block))
+    # Few chunks of nodes read all entries in less time than these are sorted in, and have no use for small nodes.
+    has_few_chunks = not num_scanned and widest_level <= costs.chunks_unsorted * num_slots
     has_small = (
         (num_scanned > 0 or widest_bins >= costs.bins_for_small_nodes)
         and SplitKind.MULTIWAY not in all_kinds
         # A GPU would wait for the host at further loops.
         and (not backend.host_ends_loops or (all_kinds <= {SplitKind.THRESHOLD} and not rules.samples_thresholds))
         and num_entries >= costs.window
+        and not has_few_chunks
         # The entries of a small node may lie on several devices.
         and devices.number == 1
     )
@@ -210,7 +223,7 @@ def make_plan(
         entry_capacity=entry_capacity,
         rules=rules,
         tables=tables,
-        num_slots=min(num_slots, max(widest_level, widest_block)),
+        num_slots=num_slots,
         num_bins=sizes.num_bins,
         is_native=False,
         **_sizes_of_subsets(shapes, sizes.num_bins),
@@ -220,13 +233,19 @@ def make_plan(
         entries_per_move=per_move,
         small_nodes=min(costs.small_nodes, widest_level) if has_small else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=num_scanned > 0 or has_small or num_entries > costs.most_entries_unsorted,
+        sorts=num_scanned > 0 or has_small or (num_entries > costs.most_entries_unsorted and not has_few_chunks),
         starts_in_row_order=False,
     )
 
 
 def make_native_plan(
-    rules: ResolvedRules, sizes: Sizes, shapes: tuple[TableShape, ...], *, num_entries: int, num_features: int
+    rules: ResolvedRules,
+    sizes: Sizes,
+    shapes: tuple[TableShape, ...],
+    *,
+    num_entries: int,
+    num_features: int,
+    max_branches: int,
 ) -> Plan:
     """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
     return Plan(
@@ -246,7 +265,7 @@ def make_native_plan(
         entries_per_block=num_entries,
         entries_per_move=num_entries,
         small_nodes=0,
-        max_branches=2,
+        max_branches=max_branches,
         sorts=False,
         starts_in_row_order=False,
     )

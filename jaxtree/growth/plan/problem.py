@@ -12,10 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray, child_hash, mix
-from jaxtree.growth.inputs.bundles import ResolvedRules, has_seeds
-from jaxtree.growth.inputs.objective import ParentStats, Units, parent_stats
-from jaxtree.growth.plan.plan import Plan
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.growth.inputs.objective import ParentStats, Units
+from jaxtree.tree import Tree
 
 DONE = 2**31 - 1
 """The slot of an entry that has reached a leaf: past every node and place, and sorted after every other."""
@@ -157,33 +155,21 @@ class Problem(NamedTuple):
         return self.num_codes.at[number].get(mode="fill", fill_value=0) > 0
 
 
-class NodeState(NamedTuple):
-    """Arrays over the node table in addition to the tree's; those that the rules do not need are empty.
+class NodeTable(NamedTuple):
+    """The nodes of trees that are grown.
 
     Attributes:
+        tree: The trees.
         sums: Sums of the node, see `Objective`.
         low: Where targets are compared: the least first label of its entries.
         high: The greatest label.
-        lower: The least value that monotone constraints allow.
-        upper: The greatest value.
-        seed: The seed of the node's random draws.
-        sets: The sets of features that contain all above the node, a bit each.
+        complete: Whether the table held all nodes.
     """
 
+    tree: Tree
     sums: Int[AnyArray, "node channel"]
     low: Int64[AnyArray, "*node"]
     high: Int64[AnyArray, "*node"]
-    lower: Float[AnyArray, "*node"]
-    upper: Float[AnyArray, "*node"]
-    seed: UInt32[AnyArray, "*node"]
-    sets: UInt32[AnyArray, "*node"]
-
-
-class NodeTable(NamedTuple):
-    """The nodes so far. `complete` is false once a table is full."""
-
-    tree: Tree
-    nodes: NodeState
     complete: Bool[AnyArray, ""]
 
 
@@ -234,114 +220,3 @@ class Presorted(NamedTuple):
     entry: Int32[Array, "scanned entry"]
     size: Int32[Array, ""]
     num_features: Int32[Array, ""]
-
-
-class State(NamedTuple):
-    """The arrays that a level changes.
-
-    Attributes:
-        table: The nodes.
-        first_node: The first node of the level.
-        frontier: The nodes of the level that may be split.
-        entries: The entries.
-        slot_of_node: The slot of every node of the level.
-        presorted: The orders of scanned features.
-        in_row_order: Whether entry e is still row e.
-    """
-
-    table: NodeTable
-    first_node: Int32[Array, ""]
-    frontier: Frontier
-    entries: Entries
-    slot_of_node: Int32[Array, " node"]
-    presorted: Presorted
-    in_row_order: Bool[Array, ""]
-
-
-def blank_nodes(problem: Problem, plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> NodeState:
-    """The state of nodes before any entry has reached them."""
-    rules, size = plan.rules, plan.capacity
-    compared = size if rules.objective.compares_targets else 0
-    bounded = size if rules.has_monotone else 0
-    seed = jnp.zeros(0, jnp.uint32)
-    if has_seeds(rules):
-        seed = jnp.zeros(size, jnp.uint32).at[: root_seed.size].set(root_seed)
-    return NodeState(
-        sums=jnp.zeros((size, rules.objective.num_node_channels), dtype),
-        low=jnp.full(compared, 2**63 - 1, jnp.int64),
-        high=jnp.full(compared, -(2**63), jnp.int64),
-        lower=jnp.full(bounded, -jnp.inf, jnp.float64),
-        upper=jnp.full(bounded, jnp.inf, jnp.float64),
-        seed=seed,
-        sets=jnp.full((0,) if problem.sets is None else (size, problem.sets.shape[1]), 2**32 - 1, jnp.uint32),
-    )
-
-
-def histogram_sums(table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> Int[Array, "slot channel"]:
-    """The sums of nodes in the channels of histograms."""
-    sums = table.nodes.sums[node, : rules.objective.num_channels]
-    if rules.counts_rows:
-        sums = jnp.concatenate([sums, table.tree.num_rows[node][:, None].astype(sums.dtype)], axis=1)
-    return sums
-
-
-def node_context(problem: Problem, table: NodeTable, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
-    """The context of every given node."""
-    nodes, limits, root = table.nodes, problem.limits, table.tree.root[node]
-    level_seed = None
-    if rules.samples_levels:
-        seed = mix(nodes.seed[root] ^ jnp.uint32(DRAWS_OF_LEVEL))
-        level_seed = child_hash(seed, table.tree.depth[node].astype(jnp.uint32))
-    stats_of = lambda sums, own: parent_stats(rules.objective, sums, own, problem.units)  # noqa: E731
-    stats = jax.vmap(stats_of)(histogram_sums(table, node, rules), limits.parameters[root])
-    return NodeContext(
-        stats=stats,
-        least_weight=limits.leaf_weight[root],
-        least_rows=limits.leaf_rows[root] if rules.counts_rows else None,
-        lower=nodes.lower[node] if rules.has_monotone else None,
-        upper=nodes.upper[node] if rules.has_monotone else None,
-        seed=nodes.seed[node] if has_seeds(rules) else None,
-        mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
-        num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
-        score_noise=limits.score_noise[root] if rules.draws_scores else None,
-        open_sets=nodes.sets[node] if rules.has_sets else None,
-        level_seed=level_seed,
-        most_of_level=limits.level_features[root] if rules.samples_levels else None,
-    )
-
-
-def is_mixed(problem: Problem, nodes: NodeState, node: Int32[Array, " slot"], rules: ResolvedRules) -> Array:
-    """Whether a node has rows of different targets."""
-    if rules.objective.compares_targets:
-        return nodes.low[node] < nodes.high[node]
-    slack = jnp.floor(C45_TOLERANCE / problem.units.weight).astype(nodes.sums.dtype) if rules.is_c45 else 0
-    return rules.objective.is_mixed(nodes.sums[node], slack)
-
-
-def hand_down_seeds(nodes: NodeState, node: Int32[Array, " slot"], child: Int32[Array, "slot branch"]) -> NodeState:
-    """Gives every child its seed."""
-    if not nodes.seed.size:
-        return nodes
-    branch = jnp.arange(child.shape[1], dtype=jnp.uint32)
-    return nodes._replace(seed=nodes.seed.at[child].set(child_hash(nodes.seed[node][:, None], branch), mode="drop"))
-
-
-def hand_down_bounds(
-    problem: Problem, table: NodeTable, first_node: Int32[Array, ""], rules: ResolvedRules
-) -> NodeState:
-    """Gives the children from `first_node` on their bounds: the middle of two branches' values separates them."""
-    tree, nodes = table.tree, table.nodes
-    if not rules.has_monotone:
-        return nodes
-    node = jnp.arange(tree.parent.size, dtype=jnp.int32)
-    parent = tree.parent
-    value = rules.objective.monotone_value(nodes.sums.T, problem.limits.parameters[tree.root].T, problem.units)
-    left = tree.first_child[parent]
-    middle = (value[left] + value[left + 1]) / 2
-    sign = jnp.where(tree.split_kind[parent] == SplitKind.THRESHOLD, problem.features.monotone[tree.feature[parent]], 0)
-    is_lower_branch = (node == left) == (sign > 0)
-    lower = jnp.where((sign != 0) & ~is_lower_branch, middle, nodes.lower[parent])
-    upper = jnp.where((sign != 0) & is_lower_branch, middle, nodes.upper[parent])
-    # A root has no parent and keeps its bounds.
-    is_new = (node >= first_node) & (node < tree.num_nodes) & (tree.depth > 0)
-    return nodes._replace(lower=jnp.where(is_new, lower, nodes.lower), upper=jnp.where(is_new, upper, nodes.upper))

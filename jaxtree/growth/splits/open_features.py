@@ -12,7 +12,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt32
 
-from jaxtree.growth.plan.problem import NodeContext, NodeState, Problem
+from jaxtree.growth.plan.nodes import Nodes
+from jaxtree.growth.plan.problem import NodeContext, Problem
 
 BITS_PER_WORD = 32
 
@@ -65,13 +66,13 @@ def last_rank(rank: Int[Array, "feature slot"], most: Int32[Array, " slot"]) -> 
 
 def hand_down_sets(
     problem: Problem,
-    nodes: NodeState,
-    feature: Int32[Array, " node"],
+    nodes: Nodes,
+    feature: Int32[Array, " slot"],
     node: Int32[Array, " slot"],
     child: Int32[Array, "slot branch"],
-) -> NodeState:
+) -> Nodes:
     """Gives every child the open sets of its parent that contain the feature between them."""
     if problem.sets is None:
         return nodes
-    left = nodes.sets[node] & problem.sets[feature[node]]
+    left = nodes.sets[node] & problem.sets[feature]
     return nodes._replace(sets=nodes.sets.at[child].set(left[:, None, :], mode="drop"))

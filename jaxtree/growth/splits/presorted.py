@@ -19,6 +19,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Int32
 
 from jaxtree.growth.inputs.whole_numbers import RUN, cumulative_sum
+from jaxtree.growth.plan.nodes import Nodes, State, node_context
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import (
     DONE,
@@ -28,13 +29,10 @@ from jaxtree.growth.plan.problem import (
     NodeContext,
     Presorted,
     Problem,
-    State,
-    node_context,
 )
 from jaxtree.growth.splits.candidates import Candidates, Judge, threshold_candidates
 from jaxtree.growth.splits.split import NO_CODE, Split, corrected, no_split, trimmed
 from jaxtree.growth.sums.histogram import sums_of_entries
-from jaxtree.tree import Tree
 
 
 class Expansion(NamedTuple):
@@ -45,7 +43,7 @@ class Expansion(NamedTuple):
 
 
 def sort_entries(
-    entries: Entries, tree: Tree, frontier: Frontier, *, plan: Plan
+    entries: Entries, nodes: Nodes, frontier: Frontier, *, plan: Plan
 ) -> tuple[Entries, Frontier, Int32[Array, " entry"]]:
     """Sorts the entries by slot, as `sort_by_slot` does, given that they were sorted so on the level above.
 
@@ -55,8 +53,8 @@ def sort_entries(
     Returns:
         The entries, the frontier with tight windows, and the new place of every entry, or `DONE`.
     """
-    branch = _branch_of_slots(tree, frontier)
-    size = jnp.where(frontier.is_in_use(), tree.num_rows[frontier.node], 0)
+    branch = _branch_of_slots(nodes, frontier)
+    size = jnp.where(frontier.is_in_use(), nodes.num_rows[frontier.node], 0)
     stop = jnp.cumsum(size, dtype=jnp.int32)
     start = stop - size
     own = branch.at[entries.slot].get(mode="fill", fill_value=-1)
@@ -81,14 +79,20 @@ def sort_entries(
 
 
 def reorder(
-    presorted: Presorted, entries: Entries, tree: Tree, frontier: Frontier, place: Int32[Array, " entry"], *, plan: Plan
+    presorted: Presorted,
+    entries: Entries,
+    nodes: Nodes,
+    frontier: Frontier,
+    place: Int32[Array, " entry"],
+    *,
+    plan: Plan,
 ) -> Presorted:
     """Partitions every order among the children of its nodes, after the entries have been sorted by slot.
 
     Args:
         presorted: The orders, of the entries' old places, by the slots of the level above.
         entries: The entries in their old places, with the slots of this level.
-        tree: The tree.
+        nodes: The nodes.
         frontier: The frontier of this level, with tight windows.
         place: The new place of every entry.
         plan: Static sizes.
@@ -96,7 +100,7 @@ def reorder(
     slots = slice(0, _most_large_slots(entries, plan))
     start, size = frontier.start[slots], (frontier.stop - frontier.start)[slots]
     is_large = jnp.arange(size.size, dtype=jnp.int32) < frontier.num_large
-    branch = jnp.where(is_large, _branch_of_slots(tree, frontier)[slots], -1)
+    branch = jnp.where(is_large, _branch_of_slots(nodes, frontier)[slots], -1)
     block_size = plan.entries_per_block
 
     def divide(i, placed):
@@ -131,10 +135,10 @@ def reorder(
     return presorted._replace(entry=divided, size=jnp.sum(jnp.where(is_large, size, 0), dtype=jnp.int32))
 
 
-def _branch_of_slots(tree: Tree, frontier: Frontier) -> Int32[Array, " slot"]:
+def _branch_of_slots(nodes: Nodes, frontier: Frontier) -> Int32[Array, " slot"]:
     """The branch that leads to the node of every slot: 0 for a root, -1 for a slot without node."""
-    node = frontier.node
-    branch = jnp.where(tree.depth[node] > 0, node - tree.first_child[tree.parent[node]], 0)
+    own = nodes.read(frontier.node)
+    branch = jnp.where(own.depth > 0, frontier.node - nodes.read(own.parent).first_child, 0)
     return jnp.where(frontier.is_in_use(), branch, -1)
 
 
@@ -231,7 +235,7 @@ def scan_features(problem: Problem, state: State, *, plan: Plan) -> Split:
 def _look_up(problem: Problem, state: State, num_slots: int, plan: Plan) -> _Slots:
     """Looks up once the arrays of the entries' nodes that every feature needs."""
     frontier, entries, size = state.frontier, state.entries, state.presorted.size
-    context = node_context(problem, state.table, frontier.node[:num_slots], plan.rules)
+    context = node_context(problem, state.nodes, frontier.node[:num_slots], plan.rules)
     is_used = jnp.arange(num_slots, dtype=jnp.int32) < frontier.num_large
     sums = jnp.where(is_used[:, None], context.stats.sums, 0)
     before = jnp.cumsum(sums, axis=0, dtype=sums.dtype) - sums

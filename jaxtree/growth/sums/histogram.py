@@ -25,6 +25,9 @@ from jaxtree.growth.sums import warp_histogram
 from jaxtree.growth.sums.cells import bases_of, compare, scatter, scatter_at_once
 from jaxtree.growth.sums.products import number_of_way, sum_by_products
 
+FEW_SLOTS, COPIES = 4, 16
+"""The first slots, and the copies of their cells where many threads would add to these at the same time."""
+
 Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
 """The first and the last (exclusive) entry of a range."""
@@ -87,17 +90,12 @@ def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base 
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
     size = plan.entries_per_block
     strip = plan.num_slots * rules.num_channels * table.num_bins
-    stride = _copy_stride(chunk, table, plan)
-    has_copies = plan.backend.accumulation == Accumulation.COPIES
 
     def write_block(block, base):
         slot = lax.dynamic_slice(entries.slot, (block * size,), (size,))
         label = lax.dynamic_slice(entries.label, (jnp.zeros_like(block), block * size), (len(entries.label), size))
         own = slot - chunk.slot[0]
-        inside = (own >= 0) & (own < (chunk.num_used if has_copies else plan.num_slots))
-        if has_copies:
-            copy = jnp.arange(size, dtype=jnp.int32) & (plan.num_slots // stride - 1)
-            own = own + copy * stride
+        inside = (own >= 0) & (own < plan.num_slots)
         cell = (own * rules.num_channels + _first_channels(label, rules)) * table.num_bins
         return lax.dynamic_update_slice(base, jnp.where(inside, cell, strip), (jnp.zeros_like(block), block * size))
 
@@ -158,12 +156,50 @@ class _Source(NamedTuple):
 
     def code_at(self, feature: Int32[Array, "..."], row: Int32[Array, " entry"]) -> Int32[Array, "..."]:
         """Codes below the table's number of bins; a code of another table's feature may be past it."""
-        code = self.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
+        return self._below_bins(self.codes.at[feature, row].get(mode="promise_in_bounds"))
+
+    def codes_in_order(self, features: Int32[Array, " looked"], at, size: int) -> Int32[Array, "looked entry"]:
+        """The codes of a range of entries of which entry e is row e."""
+        return self._below_bins(lax.dynamic_slice_in_dim(self.codes, at, size, axis=1).at[features].get(mode="clip"))
+
+    def _below_bins(self, code: UInt[Array, "..."]) -> Int32[Array, "..."]:
+        code = code.astype(jnp.int32)
         return jnp.minimum(code, jnp.int32(self.table.num_bins - 1)) if len(self.plan.tables) > 1 else code
 
     def finished(self, tables: Int[Array, "looked cell"]) -> Int[Array, "looked cell"]:
-        """The tables, with their copies added, summed over all devices."""
-        return self.plan.devices.total(_fold_copies(self, tables))
+        """The tables, summed over all devices."""
+        return self.plan.devices.total(tables)
+
+    @property
+    def num_copies(self) -> int:
+        """The copies of the first slots' cells, which lie behind all others; for few entries there are none."""
+        has_any = self.plan.backend.accumulation == Accumulation.COPIES and self.plan.costs.copies_of_sums > 1
+        return COPIES if has_any and self.plan.num_slots >= FEW_SLOTS else 0
+
+    @property
+    def cells_of_few(self) -> int:
+        """The number of cells of the first slots."""
+        return FEW_SLOTS * self.plan.rules.num_channels * self.table.num_bins
+
+    def blank(self, num_tables: int) -> Int[Array, "looked cell_or_copy"]:
+        """Tables before anything is added, and the copies."""
+        shape = (num_tables, self.num_cells + self.num_copies * self.cells_of_few)
+        return jnp.zeros(shape, self.chunk.entries.value.dtype)
+
+    def in_copies(self, base: Int32[Array, "base entry"]) -> Int32[Array, "base entry"]:
+        """The cell bases, those of the first slots in one of the copies, which entries take in turns."""
+        if not self.num_copies:
+            return base
+        copy = self.num_cells + jnp.arange(base.shape[1], dtype=jnp.int32) % self.num_copies * self.cells_of_few
+        return jnp.where(base < self.cells_of_few, base + copy, base)
+
+    def folded(self, tables: Int[Array, "looked cell_or_copy"]) -> Int[Array, "looked cell"]:
+        """The tables, with the copies of the first slots' cells added."""
+        if not self.num_copies:
+            return tables
+        copies = tables[:, self.num_cells :].reshape(len(tables), self.num_copies, self.cells_of_few)
+        first = jnp.sum(copies, axis=1, dtype=tables.dtype)
+        return jnp.concatenate([first, tables[:, self.cells_of_few : self.num_cells]], axis=1)
 
 
 def group_histograms(
@@ -181,7 +217,9 @@ def group_histograms(
     if not sizes:
         return source.finished(add_up())
     ways = [functools.partial(_tables_by_products, source, features, size) for size in sizes]
-    return source.finished(lax.switch(number_of_way(chunk.num_used, chunk.in_row_order, sizes), [*ways, add_up]))
+    # The last size may have room for all slots.
+    ways += [add_up] * (sizes[-1] < plan.num_slots or not plan.stays_in_row_order)
+    return source.finished(lax.switch(number_of_way(chunk.num_used, chunk.in_row_order, sizes), ways))
 
 
 def _tables_by_products(source: _Source, features: Int32[Array, " grouped"], size: int) -> Int[Array, "grouped cell"]:
@@ -239,12 +277,15 @@ def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"
         row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
         if accumulation == Accumulation.SHARED:
             return warp_histogram.add_at_once(tables, source.codes, features, row, base, value, **source.where)
-        feature = features if is_for_all else features[:, source.slot_in_chunk(slot)]
+        if is_for_all and plan.stays_in_row_order:
+            code = source.codes_in_order(features[:, 0], block * size, size)
+        else:
+            code = source.code_at(features if is_for_all else features[:, source.slot_in_chunk(slot)], row)
         add = compare if accumulation == Accumulation.COMPARE else scatter_at_once
-        return add(tables, base, source.code_at(feature, row), value, **source.where)
+        return add(tables, source.in_copies(base), code, value, **source.where)
 
-    empty = jnp.zeros((len(features), source.num_cells), entries.value.dtype)
-    return over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan)
+    blank = source.blank(len(features))
+    return source.folded(over_blocks(*source.blocks, add_block, blank, most=plan.num_blocks, plan=plan))
 
 
 def histograms_of_parts(
@@ -257,10 +298,12 @@ def histograms_of_parts(
 
     def add_block(block, tables):
         row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
-        return add(tables, base, part_of(row, source.slot_in_chunk(slot)), value, **source.where)
+        parts = part_of(row, source.slot_in_chunk(slot))
+        return add(tables, source.in_copies(base), parts, value, **source.where)
 
-    empty = jnp.zeros((num_tables, source.num_cells), entries.value.dtype)
-    return source.finished(over_blocks(*source.blocks, add_block, empty, most=plan.num_blocks, plan=plan))
+    blank = source.blank(num_tables)
+    tables = over_blocks(*source.blocks, add_block, blank, most=plan.num_blocks, plan=plan)
+    return source.finished(source.folded(tables))
 
 
 def _tables(source: _Source, features: list) -> Tables:
@@ -296,33 +339,6 @@ def _tables(source: _Source, features: list) -> Tables:
 def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
     """A range of entries of arrays whose last axis is the entries."""
     return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
-
-
-def _copy_stride(chunk: Chunk, table: TablePlan, plan: Plan) -> Int32[Array, ""]:
-    """The number of slots between copies of the cells in use: a power of two, `num_slots` for a single copy."""
-    if plan.backend.accumulation != Accumulation.COPIES:
-        return jnp.int32(plan.num_slots)
-    strides = 2 ** jnp.arange(plan.num_slots.bit_length(), dtype=jnp.int32)
-    stride = jnp.min(jnp.where(strides >= chunk.num_used, strides, plan.num_slots))
-    sizes = plan.sizes_of_products(table)
-    is_product = number_of_way(chunk.num_used, chunk.in_row_order, sizes) < len(sizes)
-    return jnp.where(is_product, plan.num_slots, stride)
-
-
-def _fold_copies(source: _Source, tables: Int[Array, "table cell"]) -> Int[Array, "table cell"]:
-    """Adds the copies of the cells in use to the first one."""
-    plan = source.plan
-    if plan.backend.accumulation != Accumulation.COPIES:
-        return tables
-    stride = _copy_stride(source.chunk, source.table, plan)
-    half = plan.num_slots // 2
-    while half:
-        cells = half * plan.rules.num_channels * source.table.num_bins
-        first, second = tables[:, :cells], tables[:, cells : 2 * cells]
-        folded = first + jnp.where(half >= stride, second, 0)
-        tables = lax.dynamic_update_slice(tables, folded, (0, 0))
-        half //= 2
-    return tables
 
 
 def _over_all(add: AddPart, num_entries: int, tables: Tables, costs: Costs) -> Tables:
