@@ -1,7 +1,7 @@
 """Measures the figures of `jaxtree/growth/plan/costs.py` again, in CPU seconds and without the kernel in C++.
 
     python benchmarks/costs.py                        # the nanoseconds of single steps
-    python benchmarks/costs.py window sort parts      # these figures, by growing trees
+    python benchmarks/costs.py window sort small_nodes # these figures, by growing trees
     python benchmarks/costs.py all                    # every figure: an hour
 
 A step is timed alone, by its fastest of nine runs. A figure is halved, kept and doubled: with each the same trees grow

@@ -16,7 +16,7 @@ from jaxtree.growth.plan.costs import Costs
 class Accumulation(enum.IntEnum):
     """How the cells of histograms are summed.
 
-    SCATTER: one feature after another, each into its own table.
+    SCATTER: a few features at a time, by scatters of whole numbers.
     COPIES: all features in one scatter of whole numbers. A level of few nodes has few cells, to which many threads
         would add at the same time; the space of unused slots therefore holds copies of these cells, each for a part
         of the entries, which are added at the end.

@@ -81,13 +81,6 @@ class Costs(NamedTuple):
         small_nodes: Small nodes scored together.
         nodes_at_a_time: Nodes of a level that are recorded together.
         few_entries: With fewer entries most cells of a large piece of work would be empty.
-        side_by_side: Features whose histograms are made at the same time.
-        entries_side_by_side: With fewer entries a second core saves less than a larger program costs to compile.
-        parts: Parts of a *stretch* of entries; the cells of the parts are looked up independently. XLA divides a
-            program among the cores of a CPU only where more than eight operations are ready to run (jaxlib 0.10). Four
-            features times four parts are sixteen, and take a fifth to a third less time on two cores.
-        least_entries_per_part: Smaller parts cost more to send to another core than they save.
-        most_entries_per_part: Larger parts exceed the cache of a core.
         bytes_in_row_order: Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads
             entries in the order of the rows.
         most_bytes_in_row_order: The same of all features: the sums of a level are kept for the next.
@@ -121,11 +114,6 @@ class Costs(NamedTuple):
     small_nodes: int = 2**8
     nodes_at_a_time: int = 2**10
     few_entries: int = 2**15
-    side_by_side: int = 4
-    entries_side_by_side: int = 2**15
-    parts: int = 4
-    least_entries_per_part: int = 2**13
-    most_entries_per_part: int = 2**16
     bytes_in_row_order: int = 2**20
     most_bytes_in_row_order: int = 2**27
     copies_of_sums: int = 1

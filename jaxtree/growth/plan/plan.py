@@ -37,7 +37,6 @@ class TablePlan(NamedTuple):
         kind: Their kind of split.
         slots_per_block: Slots scored together.
         features_per_group: Features scored together.
-        features_side_by_side: Features whose histograms are made at the same time.
     """
 
     num_features: int
@@ -45,7 +44,6 @@ class TablePlan(NamedTuple):
     kind: SplitKind
     slots_per_block: int
     features_per_group: int
-    features_side_by_side: int
 
 
 class Plan(NamedTuple):
@@ -193,7 +191,7 @@ def make_plan(
     widest_level = _power_of_two(max(1, min(most_nodes, num_entries // 2)))
     num_entries = -(-num_entries // devices.number)
     item = 8 if rules.has_wide_sums else 4
-    plan_table = functools.partial(_plan_table, backend, rules, num_sampled, num_entries, widest_level)
+    plan_table = functools.partial(_plan_table, backend.costs, rules, num_sampled, widest_level)
     tables = tuple(plan_table(shape) for shape in shapes)
     most_cells = max((rules.num_channels * table.num_bins for table in tables), default=costs.cells_per_slot)
     widest_block = max((table.slots_per_block for table in tables), default=1)
@@ -321,22 +319,18 @@ def _moves(num_entries: int, block: int, most: int) -> tuple[int, int]:
 
 
 def _plan_table(
-    backend: Backend, rules: ResolvedRules, num_sampled: int, num_entries: int, widest_level: int, shape: TableShape
+    costs: Costs, rules: ResolvedRules, num_sampled: int, widest_level: int, shape: TableShape
 ) -> TablePlan:
-    in_turn = backend.accumulation == Accumulation.SCATTER
-    costs = backend.costs
-    side_by_side = costs.side_by_side if in_turn and num_entries >= costs.entries_side_by_side else 1
-    side_by_side = side_by_side if shape.num_features % side_by_side == 0 else 1
     # A subset is found by comparing all pairs of codes.
     if rules.samples_thresholds and shape.kind == SplitKind.THRESHOLD:
         shape = shape._replace(num_bins=rules.num_parts)
     cells = rules.num_channels * shape.num_bins * (shape.num_bins if shape.kind == SplitKind.SUBSET else 1)
-    divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0 and n % side_by_side == 0)
-    group = next(n for n in divisors if n * cells <= costs.cells_per_slot or n == side_by_side)
+    divisors = (n for n in range(shape.num_features, 0, -1) if shape.num_features % n == 0)
+    group = next(n for n in divisors if n * cells <= costs.cells_per_slot or n == 1)
     cells_at_once = cells * (num_sampled or group)
     item = 8 if rules.has_wide_sums else 4
     block = _power_of_two(max(1, min(costs.bytes_per_block // item // cells_at_once, widest_level)))
-    return TablePlan(*shape, slots_per_block=block, features_per_group=group, features_side_by_side=side_by_side)
+    return TablePlan(*shape, slots_per_block=block, features_per_group=group)
 
 
 def _digits_of_values(rules: ResolvedRules, num_entries: int) -> int:

@@ -64,21 +64,6 @@ def places_of(rules: ResolvedRules) -> tuple[Place, ...]:
     )
 
 
-def scatter(
-    table: Int[Array, " cell"],
-    base: Int32[Array, "base entry"],
-    code: Int32[Array, " entry"],
-    value: Int[Array, "value entry"],
-    *,
-    num_bins: int,
-    rules: ResolvedRules,
-) -> Int[Array, " cell"]:
-    """Adds entries to one table, by one scatter per channel."""
-    for cell, added in _additions(base, value, num_bins, rules):
-        table = table.at[cell + code].add(added, mode="promise_in_bounds")
-    return table
-
-
 def scatter_at_once(
     tables: Int[Array, "table cell"],
     base: Int32[Array, "base entry"],

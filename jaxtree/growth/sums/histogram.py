@@ -17,26 +17,21 @@ from jaxtyping import Array, Bool, Int, Int32, UInt
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan.backends import Accumulation
-from jaxtree.growth.plan.costs import Costs
 from jaxtree.growth.plan.loops import over_blocks
 from jaxtree.growth.plan.plan import Plan, TablePlan
 from jaxtree.growth.plan.problem import Entries, NodeContext, Problem
 from jaxtree.growth.sums import warp_histogram
-from jaxtree.growth.sums.cells import bases_of, compare, scatter, scatter_at_once
+from jaxtree.growth.sums.cells import bases_of, compare, scatter_at_once
 from jaxtree.growth.sums.products import number_of_way, sum_by_products
 
 FEW_SLOTS, COPIES = 4, 16
 """The first slots, and the copies of their cells where many threads would add to these at the same time."""
 
-Tables = tuple[Int[Array, " cell"], ...]
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
 """The first and the last (exclusive) entry of a range."""
 
 PartOf = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], Int32[Array, "looked entry"]]
 """Returns the parts of the entries of given rows and slots of the chunk, for every table."""
-
-AddPart = Callable[[Int32[Array, ""], int, Tables], Tables]
-"""Adds a number of entries, from a first one on, to tables."""
 
 
 class Chunk(NamedTuple):
@@ -158,9 +153,16 @@ class _Source(NamedTuple):
         """Codes below the table's number of bins; a code of another table's feature may be past it."""
         return self._below_bins(self.codes.at[feature, row].get(mode="promise_in_bounds"))
 
-    def codes_in_order(self, features: Int32[Array, " looked"], at, size: int) -> Int32[Array, "looked entry"]:
-        """The codes of a range of entries of which entry e is row e."""
-        return self._below_bins(lax.dynamic_slice_in_dim(self.codes, at, size, axis=1).at[features].get(mode="clip"))
+    def codes_of_block(self, features: Int32[Array, " looked"], row: Int32[Array, " entry"], first):
+        """The codes of adjacent entries; those of entries in the order of the rows are not looked up one by one."""
+        plan = self.plan
+        in_order = lambda: lax.dynamic_slice_in_dim(self.codes, first, row.size, axis=1).at[features].get(mode="clip")  # noqa: E731
+        look_up = lambda: self.code_at(features[:, None], row)  # noqa: E731
+        if plan.stays_in_row_order:
+            return self._below_bins(in_order())
+        if not plan.starts_in_row_order or plan.backend.host_ends_loops:
+            return look_up()
+        return lax.cond(self.chunk.in_row_order, lambda: self._below_bins(in_order()), look_up)
 
     def _below_bins(self, code: UInt[Array, "..."]) -> Int32[Array, "..."]:
         code = code.astype(jnp.int32)
@@ -211,8 +213,7 @@ def group_histograms(
     """
     table = plan.tables[number]
     source = _Source(problem.codes, chunk, chunk.bases[number], table, plan)
-    in_turn = plan.backend.accumulation == Accumulation.SCATTER
-    add_up = lambda: _tables_in_turn(source, features) if in_turn else _tables_at_once(source, features[:, None])  # noqa: E731
+    add_up = lambda: _tables_at_once(source, features[:, None])  # noqa: E731
     sizes = plan.sizes_of_products(table)
     if not sizes:
         return source.finished(add_up())
@@ -229,43 +230,12 @@ def _tables_by_products(source: _Source, features: Int32[Array, " grouped"], siz
     return jnp.pad(sums, ((0, 0), (0, source.num_cells - sums.shape[1])))
 
 
-def _tables_in_turn(source: _Source, features: Int32[Array, " grouped"]) -> Int[Array, "grouped cell"]:
-    """The tables of a group of features, a few of them side by side."""
-    table, value = source.table, source.chunk.entries.value
-
-    def fill(i, tables):
-        first = i * table.features_side_by_side
-        some = [features[first + j] for j in range(table.features_side_by_side)]
-        return lax.dynamic_update_slice(tables, jnp.stack(_tables(source, some)), (first, jnp.zeros_like(first)))
-
-    empty = jnp.zeros((table.features_per_group, source.num_cells), value.dtype)
-    num_rounds = jnp.int32(table.features_per_group // table.features_side_by_side)
-    return lax.fori_loop(0, num_rounds, fill, empty)
-
-
 def sampled_histograms(
     problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], number: int, *, plan: Plan
 ) -> Int[Array, "sampled cell"]:
     """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     source = _Source(problem.codes, chunk, chunk.bases[number], plan.tables[number], plan)
-    if plan.backend.accumulation != Accumulation.SCATTER:
-        return source.finished(_tables_at_once(source, features))
-    entries, size, blocks = chunk.entries, plan.entries_per_block, source.blocks
-
-    def fill(i, tables):
-        looked = features[i]
-
-        def add_block(block, filled):
-            row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
-            feature = looked[source.slot_in_chunk(slot)]
-            code = source.code_at(feature, row)
-            return scatter(filled, base, code, value, **source.where)
-
-        filled = lax.fori_loop(*blocks, add_block, jnp.zeros(source.num_cells, tables.dtype))
-        return lax.dynamic_update_slice(tables, filled[None], (i, jnp.zeros_like(i)))
-
-    empty = jnp.zeros((len(features), source.num_cells), chunk.entries.value.dtype)
-    return source.finished(lax.fori_loop(0, jnp.int32(len(features)), fill, empty))
+    return source.finished(_tables_at_once(source, features))
 
 
 def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"]) -> Int[Array, "looked cell"]:
@@ -277,10 +247,10 @@ def _tables_at_once(source: _Source, features: Int32[Array, "looked slot_or_all"
         row, slot, base, value = _cut((entries.row, entries.slot, source.base, entries.value), block * size, size)
         if accumulation == Accumulation.SHARED:
             return warp_histogram.add_at_once(tables, source.codes, features, row, base, value, **source.where)
-        if is_for_all and plan.stays_in_row_order:
-            code = source.codes_in_order(features[:, 0], block * size, size)
+        if is_for_all:
+            code = source.codes_of_block(features[:, 0], row, block * size)
         else:
-            code = source.code_at(features if is_for_all else features[:, source.slot_in_chunk(slot)], row)
+            code = source.code_at(features[:, source.slot_in_chunk(slot)], row)
         add = compare if accumulation == Accumulation.COMPARE else scatter_at_once
         return add(tables, source.in_copies(base), code, value, **source.where)
 
@@ -306,78 +276,6 @@ def histograms_of_parts(
     return source.finished(source.folded(tables))
 
 
-def _tables(source: _Source, features: list) -> Tables:
-    """The tables of a few features."""
-    codes, entries, plan = source.codes, source.chunk.entries, source.plan
-    num_entries = source.base.shape[1]
-    empty = tuple(jnp.zeros(source.num_cells, source.chunk.entries.value.dtype) for _ in features)
-
-    def add_all(tables: Tables, some: list, base, value) -> Tables:
-        pairs = zip(tables, some, strict=True)
-        return tuple(scatter(table, base, code.astype(jnp.int32), value, **source.where) for table, code in pairs)
-
-    def add_in_order(at, size, tables: Tables) -> Tables:
-        some = [lax.dynamic_slice(codes, (feature, at), (1, size))[0] for feature in features]
-        base, value = _cut((source.base, entries.value), at, size)
-        return add_all(tables, some, base, value)
-
-    def add_by_lookup(at, size, tables: Tables) -> Tables:
-        row, base, value = _cut((entries.row, source.base, entries.value), at, size)
-        some = [codes.at[feature, row].get(mode="promise_in_bounds") for feature in features]
-        return add_all(tables, some, base, value)
-
-    in_order = lambda: _over_all(add_in_order, num_entries, empty, plan.costs)  # noqa: E731
-    blocks = source.blocks, plan.entries_per_block
-    by_lookup = lambda: _over_blocks(add_by_lookup, num_entries, *blocks, empty, plan.costs)  # noqa: E731
-    if not plan.starts_in_row_order:
-        return by_lookup()
-    if not plan.sorts:
-        return in_order()
-    return lax.cond(source.chunk.in_row_order, in_order, by_lookup)
-
-
 def _cut(arrays: tuple[Array, ...], at: Int32[Array, ""], size: int) -> list[Array]:
     """A range of entries of arrays whose last axis is the entries."""
     return [lax.dynamic_slice_in_dim(array, at, size, axis=-1) for array in arrays]
-
-
-def _over_all(add: AddPart, num_entries: int, tables: Tables, costs: Costs) -> Tables:
-    """Adds all entries, in stretches of equal parts if their number divides."""
-    number = costs.parts
-    while num_entries // number > costs.most_entries_per_part:
-        number *= 2
-    size = num_entries // number
-    if num_entries % number or size < costs.least_entries_per_part:
-        return add(jnp.int32(0), num_entries, tables)
-    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
-    return lax.fori_loop(jnp.int32(0), number // costs.parts, add_stretch, tables)
-
-
-def _over_blocks(
-    add: AddPart, num_entries: int, blocks: Window, block_size: int, tables: Tables, costs: Costs
-) -> Tables:
-    """Adds the entries of some blocks: whole stretches together, and the blocks before and after them one by one."""
-    first, last = blocks
-    size = min(costs.most_entries_per_part // 2, 1 << max((num_entries // costs.parts).bit_length() - 2, 0))
-    if size < costs.least_entries_per_part or size % block_size:
-        return lax.fori_loop(first, last, lambda block, tables: add(block * block_size, block_size, tables), tables)
-    blocks_per_stretch = costs.parts * size // block_size
-    begin = -(-first // blocks_per_stretch)
-    end = jnp.maximum(last // blocks_per_stretch, begin)
-    add_stretch = lambda at, tables: _add_stretch(add, at, size, tables, costs.parts)  # noqa: E731
-    tables = lax.fori_loop(begin, end, add_stretch, tables)
-    num_before = jnp.minimum(begin * blocks_per_stretch, last) - first
-    behind = jnp.minimum(end * blocks_per_stretch, last)
-
-    def add_other(number, tables):
-        block = jnp.where(number < num_before, first + number, behind + number - num_before)
-        return add(block * block_size, block_size, tables)
-
-    return lax.fori_loop(jnp.int32(0), num_before + last - behind, add_other, tables)
-
-
-def _add_stretch(add: AddPart, number: Int32[Array, ""], size: int, tables: Tables, parts: int) -> Tables:
-    """Adds the entries of a stretch, part by part."""
-    for part in range(parts):
-        tables = add((number * parts + part) * size, size, tables)
-    return tables
