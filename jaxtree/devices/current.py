@@ -57,7 +57,7 @@ def platform_of(*arrays: Any, mesh: Mesh | None = None) -> str:
 
 def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
     """Returns a device of a mesh, or else of the first array that lies on one; None if nothing says where."""
-    if mesh is not None:
+    if isinstance(mesh, Mesh):
         local = mesh.local_devices
         return local[0] if local else mesh.devices.flat[0]
     for array in arrays:

@@ -13,6 +13,7 @@ from jaxtree import forks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import decode_thresholds
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.hardened import HardTreeClassifier, HardTreeRegressor
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
@@ -64,6 +65,11 @@ def refine(
     forks.check_is_whole("refine")
     if isinstance(n_restarts, bool) or not isinstance(n_restarts, Integral) or n_restarts < 0:
         raise InvalidInputError(f"n_restarts must be an integer >= 0, got {n_restarts!r}")
+    with placed_fit(estimator, X):
+        return _refined(estimator, X, y, sample_weight, n_restarts, random_state)
+
+
+def _refined(estimator: Any, X: Any, y: Any, sample_weight: Any, n_restarts: int, random_state: Any) -> Any:
     key = key_of(random_state) if n_restarts else None
     if isinstance(estimator, HardTreeClassifier | HardTreeRegressor):
         return _with_refined_planes(estimator, X, y, sample_weight, n_restarts, key)

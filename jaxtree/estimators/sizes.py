@@ -12,6 +12,7 @@ from sklearn.model_selection import train_test_split
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prunings import Dropout
 from jaxtree.estimators.refining import refine
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
@@ -106,14 +107,15 @@ def fit_together(
     """Returns the fits of an estimator of optimal trees with some penalties and numbers of leaves, by one search."""
     blank: Any = clone(estimator)
     first = blank.set_params(**settings[0])
-    data = first.growth_task(X, y, sample_weight).data
-    tasks = []
-    for setting in settings:
-        own = copy.copy(first).set_params(**setting)
-        own.check_parameters()
-        tasks.append((own, GrowthTask(data, own.make_recipe(data))))
-    trees = grow_tables([task for _, task in tasks])
-    return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
+    with placed_fit(first, X, num_fits=len(settings)):
+        data = first.growth_task(X, y, sample_weight).data
+        tasks = []
+        for setting in settings:
+            own = copy.copy(first).set_params(**setting)
+            own.check_parameters()
+            tasks.append((own, GrowthTask(data, own.make_recipe(data))))
+        trees = grow_tables([task for _, task in tasks])
+        return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
 
 
 def trees_by_size(
@@ -167,8 +169,9 @@ def trees_by_size(
         raise InvalidInputError(f"sizes must be numbers of leaves of at least 2, got {list(sizes)}")
     if not 1 <= max_depth <= MOST_EXACT_DEPTH:
         raise InvalidInputError(f"max_depth must be from 1 to {MOST_EXACT_DEPTH}, got {max_depth}")
-    maker = _Maker(X, y, list(sizes), random_state)
-    return {method: known[method](maker) for method in methods}
+    with placed_fit(DecisionTreeClassifier(), X, num_fits=len(methods)):
+        maker = _Maker(X, y, list(sizes), random_state)
+        return {method: known[method](maker) for method in methods}
 
 
 class _Maker:

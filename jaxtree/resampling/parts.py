@@ -9,6 +9,7 @@ from jaxtyping import Int
 from sklearn.base import clone
 
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.sklearn_compat import check_method_params, safe_split
 
@@ -72,11 +73,12 @@ def _of_part(
 
 def _grow_together(estimator: BaseTree, given: Sequence[tuple[Any, Any, dict[str, Any]]]) -> list[Any]:
     tasks: list[tuple[Any, GrowthTask]] = []
-    for X, y, params in given:
-        own: Any = clone(estimator)
-        tasks.append((own, own.growth_task(X, y, **params)))
-    trees = grow_tables([task for _, task in tasks])
-    return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
+    with placed_fit(estimator, given[0][0], num_fits=len(given)):
+        for X, y, params in given:
+            own: Any = clone(estimator)
+            tasks.append((own, own.growth_task(X, y, **params)))
+        trees = grow_tables([task for _, task in tasks])
+        return [own.finish_fit(tree, task) for (own, task), tree in zip(tasks, trees, strict=True)]
 
 
 def _fit_each(estimator: Any, given: Sequence[tuple[Any, Any, dict[str, Any]]]) -> list[Any]:

@@ -51,8 +51,8 @@ class TunedEnsemble(NamedTuple):
 
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
         """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
-        is_known = self.finalists is not None and self.finalists.numbers[0] == 0
-        scores = self.finalists.scores if is_known else self.tried.scores
+        final = self.finalists
+        scores = self.tried.scores if final is None or final.numbers[0] else final.scores
         return scores[scores.mean(axis=1).argmax()], scores[0]
 
     def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:

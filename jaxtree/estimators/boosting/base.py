@@ -210,8 +210,7 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
-        seed = 0 if self.random_state is None else self.random_state
-        folds = divide(given, self.folds, seed) if self.early_stopping == FOLDS else ()
+        folds = divide(given, self.folds, self.random_state or 0) if self.early_stopping == FOLDS else ()
         task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
         if earlier is None or self.folds_ is None:
             return task
@@ -310,15 +309,16 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
         sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
         sample = allowed_rows(self.loss_, sample)
-        forest = refit(
-            self.forest_,
-            self.apply(sample.X),
-            scored_rows(sample, buckets.pad_codes(self.encoder_.transform(sample.X))),
-            self.start_,
-            self.loss_,
-            self.shrinkage(sample.num_rows),
-            Remaking(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
-        )
+        with placed_fit(self, X):
+            forest = refit(
+                self.forest_,
+                self.apply(sample.X),
+                scored_rows(sample, buckets.pad_codes(self.encoder_.transform(sample.X))),
+                self.start_,
+                self.loss_,
+                self.shrinkage(sample.num_rows),
+                Remaking(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
+            )
         model = copy.copy(self)
         model.set_rounds(Rounds.unmeasured(forest, self.start_, self.trees_per_round_))
         if is_of_times(self.loss_):

@@ -6,7 +6,7 @@ from typing import Any
 
 from jax.sharding import Mesh
 
-from jaxtree.devices import placed
+from jaxtree.devices import costs, placed
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.common.conventions import check_parameters
 from jaxtree.table.sources import open_source
@@ -18,7 +18,7 @@ def placed_fit(
     """Returns a context that fits an estimator where it is done sooner; see `jaxtree.devices`.
 
     Args:
-        estimator: An estimator with `work_of_fit`.
+        estimator: An estimator, with `work_of_fit` if it is grown or trained.
         X: A table or a source; an array of JAX says where.
         mesh: Devices that the fit is divided among.
         num_fits: How many fits of this size there are.
@@ -28,11 +28,14 @@ def placed_fit(
 
 def _work_of(estimator: Any, X: Any, num_fits: int) -> Work | None:
     """Returns the work of fits; None if the size of the table is not known."""
-    if not hasattr(estimator, "work_of_fit"):
-        return None
-    check_parameters(estimator)
     shape = shape_of(X)
-    return None if shape is None else estimator.work_of_fit(*shape).times(num_fits)
+    if shape is None:
+        return None
+    if not hasattr(estimator, "work_of_fit"):
+        # Of a model that is made from others, about as much as a tree.
+        return costs.growth(*shape, levels=costs.levels_of(shape[0], None)).times(num_fits)
+    check_parameters(estimator)
+    return estimator.work_of_fit(*shape).times(num_fits)
 
 
 def shape_of(X: Any) -> tuple[int, int] | None:

@@ -170,18 +170,19 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
         forks.check_is_whole("partial_fit")
         check_parameters(self)
-        earlier = []
-        if not hasattr(self, "soft_model_"):
-            sample = self._read_sample(X, y, sample_weight, classes=classes)
-            models = self._begin(sample)
-        else:
-            sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
-            # An estimator from a file has no progress.
-            models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
-            self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-        self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
-        self.history_["loss"] = [*earlier, *self.history_["loss"]]
-        self.best_epoch_ = len(self.history_["loss"])
+        with placed_fit(self, X):
+            earlier = []
+            if not hasattr(self, "soft_model_"):
+                sample = self._read_sample(X, y, sample_weight, classes=classes)
+                models = self._begin(sample)
+            else:
+                sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
+                # An estimator from a file has no progress.
+                models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
+                self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
+            self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
+            self.history_["loss"] = [*earlier, *self.history_["loss"]]
+            self.best_epoch_ = len(self.history_["loss"])
         return self
 
     def _begin(self, sample: SoftSample) -> Any:

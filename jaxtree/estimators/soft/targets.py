@@ -14,6 +14,7 @@ from jaxtree.dataset.sample import note_identifiers
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.parts import PredictsNumbers, ScoresSources, part_by_part
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses
@@ -98,7 +99,8 @@ class SoftClassifier(OfClasses, BaseSoft):
         if isinstance(shares, list):
             raise InvalidInputError("a teacher must have one output, got one with several")
         target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
-        return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
+        with placed_fit(self, X):
+            return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""

@@ -14,6 +14,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
@@ -78,16 +79,17 @@ class OfOneTree(BaseSoft):
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
         of_classes, leaf = is_classifier(self), self.soft_model_.leaf
-        hardened = harden(
-            dataclasses.replace(self.soft_model_, leaf=leaf._replace(value=self._hard_value(leaf.value))),
-            self.inputs_,
-            sample._replace(target=self._hard_target(sample.target)),
-            num_classes=(self.n_classes_,) if of_classes else (),
-            temperature=self.last_temperature,
-            refit=not of_classes if refit is None else refit,
-            drop_unreached_by=drop_unreached_by,
-        )
-        return hard_estimator(self, hardened)
+        with placed_fit(self, sample.values):
+            hardened = harden(
+                dataclasses.replace(self.soft_model_, leaf=leaf._replace(value=self._hard_value(leaf.value))),
+                self.inputs_,
+                sample._replace(target=self._hard_target(sample.target)),
+                num_classes=(self.n_classes_,) if of_classes else (),
+                temperature=self.last_temperature,
+                refit=not of_classes if refit is None else refit,
+                drop_unreached_by=drop_unreached_by,
+            )
+            return hard_estimator(self, hardened)
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
