@@ -150,8 +150,8 @@ def test_what_is_hidden_is_there_and_on_no_page_of_questions():
 
 def test_the_package_lists_public_names():
     assert set(dir(jaxtree)) == {*jaxtree.__all__, "__version__"} | {
-        "boosting", "compilation", "criteria", "datasets", "doctor", "dropout", "errors", "explain", "growth", "metrics",
-        "plot", "prune", "ray", "resampling", "soft",
+        "boosting", "compilation", "criteria", "datasets", "doctor", "dropout", "errors", "explain", "growth",
+        "metrics", "plot", "prune", "ray", "resampling", "soft",
     }  # fmt: skip
 
 
