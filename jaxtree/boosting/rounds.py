@@ -71,8 +71,9 @@ class Made(NamedTuple):
 
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
-    """XLA's options: those of quick compilation where rows are few and the kernel in C++ does most of the work."""
-    return quick_options(1) if plan.is_native and plan.entry_capacity <= plan.costs.few_entries else {}
+    """XLA's options: those of quick compilation where rows are few, on a CPU."""
+    is_small = plan.is_on_cpu and plan.entry_capacity <= plan.costs.few_entries
+    return quick_options(1) if is_small else plan.options_of_gpu
 
 
 @compiled("plan", "loss", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)

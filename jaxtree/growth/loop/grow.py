@@ -172,7 +172,7 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """
     is_small = plan.entry_capacity <= plan.costs.few_entries
     if not plan.is_on_cpu or not (is_small or plan.is_native):
-        return {}
+        return plan.options_of_gpu
     shares_rows = plan.rules.missing == Missing.FRACTION
     return quick_options(0 if is_small and (plan.is_native or shares_rows) else 1)
 

@@ -54,8 +54,8 @@ TPU = Backend(Accumulation.COMPARE, costs.TPU)
 def for_entries(backend: Backend, num_entries: int) -> Backend:
     """The choices for a number of entries: for few of them a CPU uses smaller pieces, and a GPU no copies of sums.
 
-    >>> for_entries(CPU, 1000).costs.small_nodes, for_entries(CPU, 10**6) == CPU
-    (32, True)
+    >>> for_entries(CPU, 1000).costs.bytes_per_table, for_entries(CPU, 10**6) == CPU
+    (65536, True)
     """
     own = backend.costs
     if num_entries < own.entries_for_copies:

@@ -112,8 +112,11 @@ class Nodes(NamedTuple):
         """The nodes as a tree without values, and their sums."""
         real = jnp.zeros(self.capacity, jnp.float64)
         none = jnp.zeros((self.capacity, 0))
+        # Unused nodes are 0 already: a GPU makes all columns at once where they are more than slices.
+        is_used = jnp.arange(self.capacity, dtype=jnp.int32) < self.num_nodes
+        row = Row(*(jnp.where(is_used, column, 0) for column in self.columns))
         tree = Tree(
-            **self.columns._asdict(), threshold=real, subset=self.subset, weight=real, count=none, target_sum=none,
+            **row._asdict(), threshold=real, subset=self.subset, weight=real, count=none, target_sum=none,
             num_rows=self.num_rows, impurity=real, gain=self.gain, num_nodes=self.num_nodes, num_classes=num_classes,
         )  # fmt: skip
         return NodeTable(tree, self.sums, self.extremes[:, 0], ~self.extremes[:, 1], self.complete)

@@ -107,6 +107,13 @@ class Plan(NamedTuple):
         return self.backend.accumulation == Accumulation.SCATTER
 
     @property
+    def options_of_gpu(self) -> dict[str, str]:
+        """XLA's options with which a GPU ends all loops itself, as parts of one graph; not for a part of a program."""
+        if not self.backend.host_ends_loops:
+            return {}
+        return {"xla_gpu_enable_command_buffer": "FUSION,CUSTOM_CALL,WHILE,CONDITIONAL"}
+
+    @property
     def cost_of_look(self) -> float:
         """The nanoseconds for an entry that is read for a feature, to add it to a cell or to draw a threshold."""
         if self.rules.samples_thresholds:
