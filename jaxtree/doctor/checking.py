@@ -11,10 +11,11 @@ from jaxtree import kernel, program_folder
 from jaxtree.arrays import Device
 from jaxtree.devices import kind_of
 from jaxtree.doctor.fits import FITS, ROWS, OwnTable, make_table, predicted_seconds
+from jaxtree.doctor.growths import GROWTH, grow_at
 from jaxtree.doctor.machine import describe_device, describe_machine, find_devices, find_versions, place_of
 from jaxtree.doctor.places import choose_places
 from jaxtree.doctor.programs import check_programs
-from jaxtree.doctor.report import FORM, HOST, Report, Timed, without_home
+from jaxtree.doctor.report import FORM, HOST, Compared, Report, Timed, without_home
 from jaxtree.doctor.running import FitResult, compare, compare_without_kernel, fit_at, fit_peer
 from jaxtree.errors import InvalidInputError
 
@@ -25,9 +26,10 @@ def check_machine(platform: str | None = None, *, num_rows: int = ROWS, on_step:
     """Finds out what this machine does: what is installed, whether programs are kept, whether trees are the same.
 
     Six models are fitted on the host, on every device of JAX and, where the kernel in C++ is there, on the host
-    without it; all arrays of trees must have the same bits. It takes a minute on two cores of a CPU that has compiled
-    nothing before, and longer where other devices must compile. Call it before JAX starts: it looks from other
-    processes whether JAX finds compiled programs again, and a TPU is for one process at a time.
+    without it; all arrays of trees must have the same bits. On GPUs and TPUs a tree of a million rows is one more fit,
+    of which predictions are made. It takes a minute on two cores of a CPU that has compiled nothing
+    before, and longer where other devices must compile. Call it before JAX starts: it looks from other processes
+    whether JAX finds compiled programs again, and a TPU is for one process at a time.
 
     Args:
         platform: `cpu`, `gpu` or `tpu`: the only devices that are compared with the host; None for all.
@@ -59,6 +61,8 @@ def check_machine(platform: str | None = None, *, num_rows: int = ROWS, on_step:
         fitted = _fit_on(device, table, say)
         compared += compare(place_of(device), fitted, expected)
         times += _times_at(device, fitted)
+    grown, more = _grow_on_accelerators([host, *devices], say)
+    compared, times = compared + grown, times + more
     if kernel.load() is not None and platform in (None, "cpu"):
         say("the host without the kernel")
         compared += compare_without_kernel(num_rows, expected)
@@ -111,6 +115,22 @@ def _fit_on(device: Device, table: OwnTable, say: OnStep) -> list[FitResult]:
         say(f"{fit.name} on {place_of(device)}")
         fitted.append(fit_at(fit, table, device))
     return fitted
+
+
+def _grow_on_accelerators(devices: Sequence[Device], say: OnStep) -> tuple[list[Compared], list[Timed]]:
+    """A large growth on every kind of accelerator, compared with the host's; nothing where there is none."""
+    first_of = {device.device_kind: device for device in reversed(devices) if device.platform != "cpu"}
+    compared: list[Compared] = []
+    times: list[Timed] = []
+    expected: list[FitResult] = []
+    for device in (*devices[:1], *first_of.values()) if first_of else ():
+        place = place_of(device) if expected else HOST
+        say(f"{GROWTH} on {place}")
+        grown = [grow_at(device)]
+        expected = expected or grown
+        compared += compare(place, grown, expected)
+        times += _times_at(device, grown, place)
+    return compared, times
 
 
 def _times_at(device: Device, fitted: Sequence[FitResult], place: str | None = None) -> list[Timed]:

@@ -1,10 +1,13 @@
 """What is compared of two fits: all arrays of nodes and all predictions, by the first field that differs."""
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
+
+from jaxtree.tree import Tree
 
 PREDICTIONS = "predictions"
 """The field of what a model says of all rows."""
@@ -57,7 +60,17 @@ def fingerprint_of(estimator: Any, X: Any, *, has_same_bits: bool) -> Fingerprin
     if not has_same_bits:
         return Fingerprint({}, {PREDICTIONS: _first(said)}, TRAINED)
     nodes = estimator.forest_.nodes if hasattr(estimator, "forest_") else estimator.tree_
-    fields = {name: np.asarray(value) for name, value in vars(nodes).items()} | {PREDICTIONS: said}
+    return fingerprint_of_nodes(nodes, {PREDICTIONS: said})
+
+
+def fingerprint_of_nodes(nodes: Tree, others: Mapping[str, Shaped[np.ndarray, "..."]]) -> Fingerprint:
+    """Returns what is compared of a table of nodes.
+
+    Args:
+        nodes: The nodes.
+        others: Further arrays that must have the same bits.
+    """
+    fields = {name: np.asarray(value) for name, value in vars(nodes).items()} | dict(others)
     sums = {name: _sum_of(_bytes_of(value)) for name, value in fields.items() if name not in REPORTED}
     return Fingerprint(sums, {name: _first(fields[name]) for name in REPORTED}, TOLERANCE)
 

@@ -27,7 +27,7 @@ CATEGORIES = (6, 7)
 """The columns that are categories, of 12 values."""
 
 PREDICTED = Path(__file__).with_name("predicted.json")
-"""Seconds of later fits, by the kind of a device as its maker names it and by the name of a fit.
+"""Seconds of later fits, by the kind of a device as its maker names it, such as `Tesla T4`, and by the name of a fit.
 
 They follow from public rates of the device, and are written down before anyone has measured them.
 """

@@ -101,7 +101,7 @@ class Timed(NamedTuple):
         place: Where it was computed, or the class of scikit-learn that did the same on the host.
         first: The first fit, with programs compiled or read.
         later: The fastest of some later fits.
-        predict: The fastest of some predictions of all rows.
+        predict: The fastest of some predictions of all rows; None where nothing was predicted.
         predicted: A later fit by public rates of the device, as it was written down before; None for other devices.
     """
 
@@ -109,7 +109,7 @@ class Timed(NamedTuple):
     place: str
     first: float
     later: float
-    predict: float
+    predict: float | None
     predicted: float | None
 
 
@@ -236,5 +236,5 @@ def _(compared: Compared) -> None:
 
 @check.register
 def _(timed: Timed) -> None:
-    seconds = (timed.first, timed.later, timed.predict)
+    seconds = [own for own in timed[2:] if own is not None]
     require(all(math.isfinite(own) and own >= 0 for own in seconds), f"times of {timed.fit!r} must be seconds")

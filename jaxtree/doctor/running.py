@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 
@@ -31,7 +31,8 @@ CHILD = "from jaxtree.doctor import running; running.print_fingerprints({})"
 
 _LONGEST = 500
 
-OnStep = Callable[[str], Any]
+Seconds: TypeAlias = tuple[float, float, float | None]
+"""Of the first fit, a later one, and a prediction, which not every fit has."""
 
 
 class FitResult(NamedTuple):
@@ -40,13 +41,13 @@ class FitResult(NamedTuple):
     Attributes:
         fit: Its name.
         fingerprint: What is compared; None after an error.
-        seconds: Of the first fit, a later one, and a prediction; None where they were not taken.
+        seconds: How long it took; None where it was not timed.
         error: The error in a line; None if there was none.
     """
 
     fit: str
     fingerprint: Fingerprint | None
-    seconds: tuple[float, float, float] | None
+    seconds: Seconds | None
     error: str | None
 
 
@@ -65,9 +66,13 @@ def fit_at(fit: Fit, table: OwnTable, device: Device, *, repeats: int = REPEATS)
             estimator, seconds = _timed(fit.make, X, y, repeats)
             fingerprint = fingerprint_of(estimator, X, has_same_bits=fit.has_same_bits)
     except Exception as error:
-        words = without_home(f"{type(error).__name__}: {error}")
-        return FitResult(fit.name, None, None, words[:_LONGEST])
+        return failed(fit.name, error)
     return FitResult(fit.name, fingerprint, seconds, None)
+
+
+def failed(fit: str, error: Exception) -> FitResult:
+    """Returns what became of a fit that has ended with an error."""
+    return FitResult(fit, None, None, without_home(f"{type(error).__name__}: {error}")[:_LONGEST])
 
 
 def fit_peer(fit: Fit, table: OwnTable) -> Timed | None:
@@ -127,19 +132,19 @@ def _fit_in_child(num_rows: int) -> list[FitResult]:
     return [FitResult(fit.name, None, None, error) for fit in OF_TREES]
 
 
-def _timed(make: Callable[[], Any], X: Any, y: Any, repeats: int) -> tuple[Any, tuple[float, float, float] | None]:
+def _timed(make: Callable[[], Any], X: Any, y: Any, repeats: int) -> tuple[Any, Seconds | None]:
     """An estimator that was fitted last, and seconds of the first fit, of a later one, and of a prediction."""
     estimator = make()
-    first = _seconds(lambda: estimator.fit(X, y))
+    first = seconds_of(lambda: estimator.fit(X, y))
     if not repeats:
         return estimator, None
-    later = min(_seconds(lambda: estimator.fit(X, y)) for _ in range(repeats))
+    later = min(seconds_of(lambda: estimator.fit(X, y)) for _ in range(repeats))
     # The first prediction may compile a walk, and is left out.
-    predict = min([_seconds(lambda: estimator.predict(X)) for _ in range(repeats + 1)][1:])
+    predict = min([seconds_of(lambda: estimator.predict(X)) for _ in range(repeats + 1)][1:])
     return estimator, (first, later, predict)
 
 
-def _seconds(call: Callable[[], Any]) -> float:
+def seconds_of(call: Callable[[], Any]) -> float:
     """Seconds that a call takes, of which more digits say nothing."""
     start = time.perf_counter()
     call()

@@ -23,7 +23,7 @@ def describe(report: Report) -> str:
         ("This machine", _machine(report)),
         ("Compiled programs", _programs(report)),
         ("Fits beside those of the host", _fits(report)),
-        (f"Milliseconds of fits of {report.rows:,} rows", _times(report)),
+        (f"Milliseconds of fits of {report.rows:,} rows, where nothing else is said", _times(report)),
         ("Where a fit computes", _choices(report)),
     )
     parts = [f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections]

@@ -1,6 +1,7 @@
 """`jaxtree doctor` and the function behind it, on few rows and without their processes."""
 
 import os
+import types
 
 import jax
 import pytest
@@ -8,10 +9,14 @@ from typer.testing import CliRunner
 
 from jaxtree import kernel
 from jaxtree.cli import app
-from jaxtree.doctor import checking, from_text, running
+from jaxtree.doctor import checking, from_text, running, to_text
 from jaxtree.doctor.checking import check_machine
+from jaxtree.doctor.fingerprints import Fingerprint
 from jaxtree.doctor.fits import FITS
-from jaxtree.doctor.report import WITHOUT_KERNEL, Compared, ProgramsKept
+from jaxtree.doctor.growths import GROWTH
+from jaxtree.doctor.machine import place_of
+from jaxtree.doctor.report import WITHOUT_KERNEL, Compared, DeviceFacts, ProgramsKept
+from jaxtree.doctor.running import FitResult
 from jaxtree.errors import InvalidInputError
 
 KEPT = ProgramsKept("cpu", True, True, "")
@@ -53,6 +58,26 @@ def test_the_table_and_the_json_are_of_one_report():
     report = from_text(run("--json", "--quiet").stdout)
     assert [device.place for device in report.devices] == ["cpu:0", "cpu:1"]
     assert os.path.expanduser("~") not in (report.folder or "")
+
+
+def test_accelerators_grow_a_large_tree_that_is_compared_with_the_host_s(monkeypatch):
+    asked = []
+
+    def grow_at(device):
+        asked.append(device.id)
+        sums = {"feature": "other" if device.id == 9 else "same"}
+        return FitResult(GROWTH, Fingerprint(sums, {}, 1e-6), (2.0, 1.0, None), None)
+
+    others = [types.SimpleNamespace(platform="gpu", id=number, device_kind="T4") for number in (9, 10)]
+    monkeypatch.setattr(checking, "grow_at", grow_at)
+    monkeypatch.setattr(checking, "find_devices", lambda: ([jax.devices("cpu")[0], *others], []))
+    monkeypatch.setattr(checking, "describe_device", lambda own: DeviceFacts(place_of(own), own.platform, "T4", None))
+    monkeypatch.setattr(checking, "_fit_on", lambda *_: [])
+    report = check_machine(num_rows=240)
+    large = [own for own in report.fits if own.fit == GROWTH]
+    assert [(own.place, own.differs) for own in large] == [("host", None), ("gpu:9", "feature")]
+    assert asked == [0, 9] and [own.predict for own in report.times if own.fit == GROWTH] == [None, None]
+    assert from_text(to_text(report)) == report
 
 
 def test_another_tree_ends_with_status_1(monkeypatch):

@@ -13,6 +13,7 @@ import jaxtree
 from jaxtree.doctor import running
 from jaxtree.doctor.fingerprints import Fingerprint, fingerprint_of, first_difference
 from jaxtree.doctor.fits import FITS, make_table, predicted_seconds
+from jaxtree.doctor.growths import GROWTH, grow_at
 from jaxtree.doctor.running import FitResult, compare, compare_without_kernel, fit_at, fit_peer
 
 ROWS = 240
@@ -89,6 +90,15 @@ def test_a_fit_that_fails_is_one_line_and_goes_on(table, host):
     assert (found.digest, found.differs, found.error) == ("", None, failed.error)
 
 
+def test_a_growth_is_that_of_the_host_and_predicts_nothing():
+    first, second = (grow_at(device, num_rows=1_000) for device in jax.devices("cpu")[:2])
+    (same,) = compare("cpu:1", [second], [first])
+    assert (same.fit, same.differs, same.error) == (GROWTH, None, None) and len(same.digest) == 16
+    assert first.seconds is not None and first.seconds[2] is None
+    (broken,) = compare("cpu:1", [grow_at(jax.devices("cpu")[1], num_rows=-1)], [first])
+    assert broken.error is not None and broken.error.startswith("ValueError")
+
+
 def test_scikit_learn_is_timed_where_it_has_the_model(table):
     peer = fit_peer(TREE, table)
     assert peer is not None and peer.place == "scikit-learn's DecisionTreeClassifier"
@@ -140,6 +150,6 @@ def test_predictions_are_of_the_fits_that_are_timed():
     from jaxtree.doctor.fits import PREDICTED
 
     for kind, seconds in json.loads(PREDICTED.read_text()).items():
-        assert set(seconds) <= set(BY_NAME), kind
+        assert set(seconds) <= {*BY_NAME, GROWTH}, kind
         assert all(0 < own < 60 for own in seconds.values()), kind
     assert predicted_seconds("no such device", TREE.name) is None
