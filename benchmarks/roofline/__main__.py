@@ -1,11 +1,11 @@
 """A prediction of times on an H100, H200, A100, T4, L4 and TPU v5e, written down before anyone has timed them.
 
-    python -m benchmarks.roofline                                    # prints it, from the counts in results/
+    python -m benchmarks.roofline                                    # prints it, from the counts in counts.json
     python -m benchmarks.roofline --out benchmarks/results           # writes it there
     JAX_PLATFORMS=cpu python -m benchmarks.roofline --compile        # counts anew, then prints; half an hour of a core
 
-Only `--compile` needs compilers (`pip install -e '.[aot]'`) and changes the stored counts: those of the workloads and
-devices that `--only` and `--platforms` name, all if they name none. No device is needed.
+Only `--compile` needs compilers (`pip install -e '.[aot]'`, with JAX 0.12) and changes the stored counts: those of the
+workloads and devices that `--only` and `--platforms` name, all if they name none. No device is needed.
 """
 
 import argparse
@@ -13,6 +13,8 @@ import datetime
 import json
 from importlib.metadata import version
 from pathlib import Path
+
+import jax
 
 from benchmarks.compile_only.targets import NAMES, WHEELS
 from benchmarks.roofline.counts import count_workload
@@ -47,6 +49,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _count_again(options: argparse.Namespace, today: str) -> None:
     """Counts the named workloads, and writes the file after each, so that an interrupt loses one at most."""
+    jax.config.update("jax_enable_compilation_cache", False)  # a program from a disk took no time to compile
     path: Path = options.counts
     stored = json.loads(path.read_text()) if path.exists() else {"counts": {}}
     for name in options.only:

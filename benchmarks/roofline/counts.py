@@ -84,7 +84,12 @@ class Counts(NamedTuple):
 
 
 def count_workload(workload: Workload, platform: str, size: int | None = None) -> Counts:
-    """Compiles the program of a workload for a kind of device, and counts what it does in a call."""
+    """Compiles the program of a workload for a kind of device, and counts what it does in a call.
+
+    Raises:
+        NoCompilerError: There is no compiler for the device.
+        LookupError: The compiler does not write down what part of the sources an operation is of.
+    """
     workload = workload if size is None else workload._replace(size=size)
     rounds = count_rounds(workload, platform)
     with _kernel() if workload.has_kernel else nullcontext():
@@ -93,8 +98,12 @@ def count_workload(workload: Workload, platform: str, size: int | None = None) -
         with _whole_places():
             compiled = compile_call(call, mesh_of(platform))
         seconds = time.process_time() - start
-    memory = compiled.memory_analysis()
-    parts = list(parts_of(read(compiled.as_text()), rounds, host_ends_loops=platform == "gpu"))
+    program, memory = read(compiled.as_text()), compiled.memory_analysis()
+    if not program.frames:
+        raise LookupError(
+            f"no operation names its place in the sources: JAX 0.12 writes it down, got {jax.__version__}"
+        )
+    parts = list(parts_of(program, rounds, host_ends_loops=platform == "gpu"))
     return Counts(parts, memory.argument_size_in_bytes, memory.temp_size_in_bytes, round(seconds, 1))
 
 
