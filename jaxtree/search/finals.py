@@ -7,20 +7,25 @@ single model does, so that other settings are the best.
 
 import contextlib
 import warnings
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.base import is_classifier
 
+from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
 from jaxtree.search.budget import SLACK, Budget, Forecast
-from jaxtree.search.out_of_fold import scores_of_folds
+from jaxtree.search.out_of_fold import Choice, Yardstick, scores_of_folds, select
 from jaxtree.search.settings import configured
 from jaxtree.search.tried import OnProgress, Task, Tried
 from jaxtree.sklearn_compat import check_method_params, safe_split
+
+PART_OF_DEFAULTS = 0.5
+"""The least weight of the defaults in an ensemble; see `choose`."""
 
 FITS_THAT_COMPILE = 2
 """The first fit on all rows, and the first without a fold: what they take says little of others."""
@@ -38,6 +43,40 @@ class Finalists(NamedTuple):
     numbers: list[int]
     predicted: Float[np.ndarray, "finalist row column"]
     scores: Float[np.ndarray, "finalist fold"]
+
+
+def choose(
+    finalists: Finalists, yardstick: Yardstick, tests: Sequence[Int[np.ndarray, " row"]], deadline: Deadline
+) -> Choice:
+    """Chooses an ensemble of finalists.
+
+    Every fold chooses greedily one of its own. The ensemble is the mean of these, and of the defaults, which have
+    `PART_OF_DEFAULTS` of the weight: finalists differ by little more than chance, and the best of many by less than
+    they seem to.
+
+    Args:
+        finalists: The finalists; the first is that of the defaults, unless their fit has failed.
+        yardstick: How predictions are scored.
+        tests: The test rows of every fold.
+        deadline: When the choices end with what they have.
+    """
+    predicted, scores = finalists.predicted, finalists.scores
+    choices = []
+    for fold, rows in enumerate(tests):
+        due = deadline.of_next(len(tests) - fold).own()
+        choices.append(select(yardstick, predicted, scores[:, fold], rows, due))
+    has_defaults = finalists.numbers[0] == 0
+    prior = np.arange(len(scores)) == 0
+
+    def joined(some: list[Any]) -> Float[np.ndarray, " finalist"]:
+        mean = np.mean(some, axis=0)
+        return PART_OF_DEFAULTS * prior + (1 - PART_OF_DEFAULTS) * mean if has_defaults else mean
+
+    judged = np.full(predicted.shape[1:], np.nan)
+    for fold, rows in enumerate(tests):
+        weights = joined(choices[:fold] + choices[fold + 1 :])
+        judged[rows] = np.tensordot(weights, predicted[:, rows], 1)
+    return Choice(joined(choices), judged)
 
 
 class FinalRound:
@@ -58,7 +97,11 @@ class FinalRound:
         self._seconds_a_round: list[float] = []
         self._predicted: dict[int, Float[np.ndarray, "row column"]] = {}
         self.models: dict[int, Any] = {}
-        self.was_interrupted = self._is_judged = False
+        self.was_interrupted = self._is_judged = self._lacks_time = False
+
+    def has_time(self) -> bool:
+        """Returns whether time has sufficed for all that were to be finalists."""
+        return self._is_judged and not self._lacks_time and not self.was_interrupted
 
     def finalists(self) -> Finalists:
         """Returns those that are finished."""
@@ -78,12 +121,16 @@ class FinalRound:
         finished = len(self.models)
         try:
             for number in _in_order(tried, self._task.yardstick.most):
-                if number not in self._begun and self._has_time_for(tried, number):
-                    self._begun.add(number)
-                    # Where a table of fewer rows cannot be fitted, others may be.
-                    with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                        self._make(tried, number)
-                    report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")
+                if number in self._begun:
+                    continue
+                if not self._has_time_for(tried, number):
+                    self._lacks_time = True
+                    continue
+                self._begun.add(number)
+                # What fails for one setting, others may do.
+                with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                    self._make(tried, number)
+                report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")
         except (KeyboardInterrupt, InterruptedFitWarning):
             self.was_interrupted = True
         return len(self.models) > finished
@@ -112,7 +159,7 @@ class FinalRound:
         return self._num_models * float(np.mean([self._fixed["n_estimators"] if own == most else own for own in made]))
 
     def _make(self, tried: Tried, number: int) -> None:
-        """Makes a finalist; it is left out if time is over before it is judged, unless it is the first."""
+        """Makes a finalist; it is left out if time is over before all folds have judged it, unless it is the first."""
         model = self._fit(tried, number, self._task)
         if not self.models:
             self.models[number], self._predicted[number] = model, _by_its_folds(model, self._task.X)
@@ -127,6 +174,8 @@ class FinalRound:
             columns = np.searchsorted(model.classes_, own.classes_) if is_classifier(own) else np.arange(1)
             judged[test] = 0.0
             judged[np.ix_(test, columns)] = _predictions(own, X)
+        if not np.isfinite(judged).all():
+            return
         self.models[number], self._predicted[number], self._is_judged = model, judged, True
 
     def _fit(self, tried: Tried, number: int, task: Task) -> Any:

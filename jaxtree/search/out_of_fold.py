@@ -52,6 +52,18 @@ class Yardstick(NamedTuple):
         return float(fixed_predictions(predicted, self.classes).scored_by(scorer_named(self.name), named))
 
 
+class Choice(NamedTuple):
+    """An ensemble.
+
+    Attributes:
+        weights: The weight of every setting, which add up to 1.
+        predicted: What ensembles predict of every fold that were chosen on the others.
+    """
+
+    weights: Float[np.ndarray, " setting"]
+    predicted: Float[np.ndarray, "row column"]
+
+
 def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:
     """Returns how predictions of a target are scored.
 

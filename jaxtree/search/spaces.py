@@ -19,6 +19,10 @@ ROUNDS_OF_FINALISTS = 1_000
 """The most rounds of the models of folds, of which early stopping leaves those that they need."""
 
 
+PART_KEPT = 0.5
+"""The part of the values that a setting keeps of the defaults if it is to be like them."""
+
+
 class Range(NamedTuple):
     """The values of a parameter between two ends.
 
@@ -62,11 +66,19 @@ class Space(NamedTuple):
     finals: dict[str, Any] | None = None
 
     def settings(self, number: int, seed: int) -> list[dict[str, Any]]:
-        """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are."""
+        """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are.
+
+        Every other one of these keeps about half of the values of the defaults, which few draws are close to otherwise.
+        """
         rng = np.random.default_rng(seed)
         defaults = {name: int(own.default) if own.is_whole else float(own.default) for name, own in self.ranges.items()}
-        drawn = [{name: own.draw(rng) for name, own in self.ranges.items()} for _ in range(number - 1)]
-        return [defaults, *drawn]
+        settings = [defaults]
+        for place in range(1, number):
+            drawn = {name: own.draw(rng) for name, own in self.ranges.items()}
+            keeps = rng.uniform(size=len(drawn)) < place % 2 * PART_KEPT
+            kept = {name: defaults[name] for name, is_kept in zip(drawn, keeps, strict=True) if is_kept}
+            settings.append(drawn | kept)
+        return settings
 
 
 def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:

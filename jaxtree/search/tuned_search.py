@@ -58,15 +58,17 @@ MOST_MINUTES = 366 * 24 * 60
 class TunedSearchCV(BaseSettingsSearch):
     """The best ensemble of boosted trees that is found in a given time.
 
-    Settings are drawn from a space that suits the size of the table, and scored on folds in batches, while there is
-    time; of the best an ensemble is chosen by out-of-fold predictions (Caruana et al., *Ensemble selection from
-    libraries of models*, ICML 2004), whose members are fitted on all rows within the time. The first setting is that
-    of the defaults.
+    Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
+    for half of the time. The first setting is that of the defaults. In the other half the defaults and the best are
+    fitted as means of models of folds (`early_stopping="folds"`), on all rows and on the training part of every fold;
+    of these *finalists* an ensemble is chosen by out-of-fold predictions (Caruana et al., *Ensemble selection from
+    libraries of models*, ICML 2004). Where time suffices for one fit on all rows, it is that of the defaults, alone.
+    Members are single models where time does not suffice for that, after an interrupt before there is a finalist, and
+    where a splitter says what may judge what.
 
     What the space says of a parameter (rounds and their early stopping, learning rate, leaves, the least rows and
     weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
-    `monotonic_cst`, `categorical_features` or `loss`, are kept. Of up to 5,000 rows, times scores, a member of the
-    ensemble is the mean of models of folds (`early_stopping="folds"`), unless a splitter says what may judge what.
+    `monotonic_cst`, `categorical_features` or `loss`, are kept.
 
     Args:
         estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
@@ -83,10 +85,10 @@ class TunedSearchCV(BaseSettingsSearch):
         best_estimator_: The ensemble: a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`. `predict`,
             `predict_proba` and `score` are its own; the last one by `scoring`.
         best_score_: Its score, of ensembles chosen on the other folds, mean over the folds; greater is better.
-        best_params_: The parameters of the best setting.
+        best_params_: The parameters of the best setting, as single models.
         best_index_: Its place in `cv_results_`.
-        cv_results_: Scores and times of all settings as in `sklearn.model_selection.GridSearchCV`, with
-            `mean_n_rounds` and `weight`, that in the ensemble.
+        cv_results_: Scores and times of all settings, as single models, as in
+            `sklearn.model_selection.GridSearchCV`, with `mean_n_rounds` and `weight`, that in the ensemble.
         oof_predictions_: Probabilities of classes, or predictions, of every row by ensembles chosen on other folds.
         was_interrupted_: Whether Ctrl-C ended it, which warns: the ensemble is of what was finished by then.
         tuned_: All that was found, a `jaxtree.search.tuning.TunedEnsemble`.
@@ -132,8 +134,9 @@ class TunedSearchCV(BaseSettingsSearch):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Searches, and fits the members of the ensemble on all rows.
 
-        An interrupt (Ctrl-C) ends the search with a warning: the ensemble is of the settings that are finished, and
-        after another one of the members that are. Before the first of them it is raised.
+        An interrupt (Ctrl-C) ends the search with a warning: the ensemble is of the finalists that are finished. If
+        there is none yet, it is of the settings that are, and after another one of the members that are. Before the
+        first of them it is raised.
 
         Args:
             X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.

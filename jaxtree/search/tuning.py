@@ -14,10 +14,17 @@ from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.search.boosted_folds import Fitted, fit_alone
 from jaxtree.search.budget import PART_FOR_FINALS, Budget, Forecast
 from jaxtree.search.evaluation import Search
-from jaxtree.search.finals import Finalists, FinalRound
+from jaxtree.search.finals import Finalists, FinalRound, choose
 from jaxtree.search.halving import Standings, fit_settings
 from jaxtree.search.members import FitsOfMembers, by_weight
-from jaxtree.search.out_of_fold import Yardstick, out_of_fold, predictions_of_other_choices, scores_of_folds, select
+from jaxtree.search.out_of_fold import (
+    Choice,
+    Yardstick,
+    out_of_fold,
+    predictions_of_other_choices,
+    scores_of_folds,
+    select,
+)
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
@@ -118,14 +125,14 @@ def _of_finalists(
 ) -> TunedEnsemble:
     """Looks for further finalists while there is time, and chooses an ensemble of all."""
     try:
-        while not finals.was_interrupted:
+        while finals.has_time():
             forecast.keep(PART_FOR_FINALS * max(budget.left(), 0.0))
             if not search.go_on(report) or search.was_interrupted or not finals.go_on(search.tried(), report):
                 break
     except KeyboardInterrupt:
         search.was_interrupted = True
     tried, finalists = search.tried(), finals.finalists()
-    chosen = _chosen(task, finalists.predicted, finalists.scores, budget, forecast)
+    chosen = choose(finalists, task.yardstick, _tests(task, tried), budget.deadline(0.0))
     every = np.zeros(len(tried.settings))
     every[finalists.numbers] = chosen.weights
     members = by_weight(every)
@@ -143,12 +150,12 @@ def _of_single_models(
     task: Task, search: "_SearchInTime", fits: FitsOfMembers, budget: Budget, forecast: Forecast, report: OnProgress
 ) -> TunedEnsemble:
     """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
-    chosen = _chosen_of_tried(task, search.tried(), budget, forecast)
+    chosen = _chosen(task, search.tried(), budget, forecast)
     if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
         chosen = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
     try:
         while not fits.was_interrupted and search.go_on(report):
-            other = _chosen_of_tried(task, search.tried(), budget, forecast)
+            other = _chosen(task, search.tried(), budget, forecast)
             if fits.go_on(search.tried(), other.weights, True, report):
                 chosen = other
     except KeyboardInterrupt:
@@ -162,57 +169,39 @@ def _of_single_models(
     )
 
 
-class _Choice(NamedTuple):
-    """The weight of every setting in an ensemble, and what ensembles predict that were chosen on other folds."""
-
-    weights: Float[np.ndarray, " setting"]
-    predicted: Float[np.ndarray, "row column"]
-
-
-def _chosen_of_tried(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> _Choice:
+def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> Choice:
     """Chooses an ensemble of the settings that were tried."""
-    return _chosen(task, tried.predicted, tried.scores, budget, forecast)
-
-
-def _chosen(
-    task: Task,
-    predicted: Float[np.ndarray, "setting row column"],
-    scores: Float[np.ndarray, "setting fold"],
-    budget: Budget,
-    forecast: Forecast,
-) -> _Choice:
-    """Chooses an ensemble by what its members predict."""
-    tests, means = _tests(task, scores), scores.mean(axis=1)
+    tests, means = _tests(task, tried), tried.scores.mean(axis=1)
     if not np.isfinite(means).any():
         raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
     if len(tests) == 1:
         # Nothing could judge an ensemble.
-        return _Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), predicted[means.argmax()])
+        return Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), tried.predicted[means.argmax()])
     began, deadline = budget.used(), budget.deadline(forecast.of_members())
     due = deadline.of_next(len(tests) + 1).own()
-    weights = select(task.yardstick, predicted, means, np.concatenate(tests), due)
-    of_others = predictions_of_other_choices(task.yardstick, predicted, scores, tests, deadline)
+    weights = select(task.yardstick, tried.predicted, means, np.concatenate(tests), due)
+    predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
     forecast.choice_takes(budget.used() - began)
-    return _Choice(weights, of_others)
+    return Choice(weights, predicted)
 
 
-def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> _Choice:
+def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> Choice:
     """The ensemble of these weights, judged by choices among its members alone."""
-    of, tests = weights > 0, _tests(task, tried.scores)
+    of, tests = weights > 0, _tests(task, tried)
     judged = predictions_of_other_choices(
         task.yardstick, tried.predicted[of], tried.scores[of], tests, budget.deadline(0.0)
     )
-    return _Choice(weights / weights.sum(), judged)
+    return Choice(weights / weights.sum(), judged)
 
 
-def _tests(task: Task, scores: Float[np.ndarray, "setting fold"]) -> list[Int[np.ndarray, " row"]]:
-    """The test rows of the folds that settings were scored on."""
-    return [np.asarray(test) for _, test in task.splits[: scores.shape[1]]]
+def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
+    """The test rows of the folds that settings were tried on."""
+    return [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
 
 
-def _judged(task: Task, tried: Tried, chosen: _Choice) -> tuple[Any, Any, Any, Any]:
+def _judged(task: Task, tried: Tried, chosen: Choice) -> tuple[Any, Any, Any, Any]:
     """What ensembles of other choices predict, their scores, how these are made, and the test rows."""
-    tests = _tests(task, tried.scores)
+    tests = _tests(task, tried)
     scores = scores_of_folds(task.yardstick, chosen.predicted[None], tests)[0]
     return chosen.predicted, scores, task.yardstick, tests
 

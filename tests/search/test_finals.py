@@ -1,0 +1,165 @@
+"""The final round of a tuning: finalists are means of models of folds, judged by rows that they have not seen."""
+
+import numpy as np
+import pytest
+
+import jaxtree
+from jaxtree.page.tuned import reason_in_words, tuned_page
+from jaxtree.search import finals, tuning
+from jaxtree.search.budget import Budget
+from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.tried import Task
+from jaxtree.search.tuning import find_ensemble
+from tests.cli.test_tune import interrupt_at, interrupt_fits, small_space, task
+from tests.marks import rows_are_slow
+
+FINALS = {"n_estimators": 5, "early_stopping": "folds", "n_iter_no_change": 3}
+SPACE = small_space()._replace(finals=FINALS)
+NUM_FITS = 4
+"""The fits of a finalist: on all rows, and without each of three folds."""
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A tuning of eight settings that has time for all."""
+    return find_ensemble(task(3), SPACE, Budget(1e6, 8))
+
+
+def numbers_in_order(tuned):
+    """The defaults, and the others by what single models say."""
+    order = np.argsort(-tuned.tried.scores.mean(axis=1), kind="stable")
+    return [0, *order[order != 0]]
+
+
+def fitted(tuned, number, rows):
+    setting = {**tuned.tried.settings[number], **FINALS, "random_state": 0}
+    return jaxtree.GradientBoostingRegressor(**setting).fit(task().X[rows], task().y[rows])
+
+
+def test_finalists_are_judged_as_what_members_are(whole):
+    assert whole.finalists.numbers == numbers_in_order(whole) and len(whole.tried.settings) == 8
+    for place in (0, 3):
+        number = whole.finalists.numbers[place]
+        for train, test in task(3).splits[:2]:
+            expected = fitted(whole, number, train).predict(task().X[test])
+            np.testing.assert_array_equal(whole.finalists.predicted[place, test, 0], expected)
+    chosen = np.argsort(-whole.weights, kind="stable")[: np.count_nonzero(whole.weights)]
+    for number, member in zip(chosen, whole.model.estimators_, strict=True):
+        expected = fitted(whole, number, slice(None)).predict(task().X)
+        np.testing.assert_array_equal(member.predict(task().X), expected)
+    assert whole.weights.sum() == pytest.approx(1) and not whole.was_interrupted
+    assert reason_in_words(whole) in tuned_page(whole, task().y).replace("\\u0027", "'")
+
+
+class SlowFits:
+    """A clock that stands still but for batches of settings and for fits of finalists."""
+
+    def __init__(self, monkeypatch, a_batch, a_fit):
+        self.now = 0.0
+        fit_settings, fit = tuning.fit_settings, jaxtree.GradientBoostingRegressor.fit
+
+        def slow_settings(*arguments):
+            self.now += a_batch
+            return fit_settings(*arguments)
+
+        def slow_fit(*arguments, **options):
+            self.now += a_fit
+            return fit(*arguments, **options)
+
+        monkeypatch.setattr(tuning, "fit_settings", slow_settings)
+        monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", slow_fit)
+
+    def __call__(self):
+        return self.now
+
+
+def test_half_of_the_time_is_for_finalists(monkeypatch):
+    budget = Budget(100, clock=SlowFits(monkeypatch, 4.0, 2.0))
+    tuned = find_ensemble(task(3), SPACE, budget)
+    assert 75 <= budget.used() <= 96
+    # Ten batches of two settings or one more, and then finalists of four fits of two seconds.
+    assert len(tuned.tried.settings) in (20, 22) and 4 <= len(tuned.finalists.numbers) <= 6
+    assert tuned.finalists.numbers == numbers_in_order(tuned)[: len(tuned.finalists.numbers)]
+    assert not tuned.weights[np.setdiff1d(np.arange(len(tuned.weights)), tuned.finalists.numbers)].any()
+
+
+@pytest.mark.parametrize("seconds", [20, pytest.param(40, marks=pytest.mark.slow)])
+def test_defaults_for_which_there_is_time_on_all_rows_alone_are_judged_by_their_own_folds(seconds, monkeypatch):
+    budget = Budget(seconds, clock=SlowFits(monkeypatch, 0.1 * seconds, 0.2 * seconds))
+    tuned = find_ensemble(task(3), SPACE, budget)
+    assert budget.used() <= seconds
+    (member,) = tuned.model.estimators_
+    assert tuned.finalists.numbers == [0] and tuned.weights[0] == 1
+    np.testing.assert_array_equal(tuned.predicted[:, 0], member.oof_predictions_)
+    assert "taken alone" in reason_in_words(tuned)
+
+
+def test_without_time_for_the_defaults_members_are_single_models(monkeypatch):
+    # Ten rounds of a batch take nine tenths of the time, and those of all models of folds many more.
+    budget = Budget(20, clock=SlowFits(monkeypatch, 18.0, 0.0))
+    tuned = find_ensemble(task(3), SPACE, budget)
+    assert tuned.finalists is None and not any(own.early_stopping for own in tuned.model.estimators_)
+
+
+def test_while_all_of_the_best_are_finalists_further_settings_are_tried(monkeypatch):
+    own = task(3)
+    own = own._replace(yardstick=own.yardstick._replace(most=2))
+    budget = Budget(100, clock=SlowFits(monkeypatch, 4.0, 2.0))
+    tuned = find_ensemble(own, SPACE, budget)
+    assert len(tuned.tried.settings) > 20 and len(tuned.finalists.numbers) >= 2
+    assert budget.used() <= 96
+
+
+@pytest.mark.parametrize(
+    ("number", "left"), rows_are_slow([(NUM_FITS + 2, 1), (2, 1), (NUM_FITS, 1), (2 * NUM_FITS + 1, 2)])
+)
+def test_an_interrupt_leaves_the_finalists_that_are_finished(number, left, whole, monkeypatch):
+    interrupt_fits(monkeypatch, (number,))
+    tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
+    assert tuned.was_interrupted and tuned.finalists.numbers == whole.finalists.numbers[:left]
+    # Defaults whose fits without a fold are not finished are judged by their own folds.
+    is_judged = number > NUM_FITS
+    assert np.array_equal(tuned.finalists.predicted[0], whole.finalists.predicted[0]) == is_judged
+    assert "interrupted" in tuned_page(tuned, task().y)
+
+
+def test_an_interrupt_before_there_is_a_finalist_leaves_single_models(monkeypatch):
+    interrupt_fits(monkeypatch, (1,))
+    tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
+    assert tuned.was_interrupted and tuned.finalists is None and len(tuned.tried.settings) == 8
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 5)
+        tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
+    assert tuned.was_interrupted and tuned.finalists is None and len(tuned.tried.settings) == 2
+
+
+def test_a_finalist_whose_fit_fails_is_left_out(whole, monkeypatch):
+    fit, calls = jaxtree.GradientBoostingRegressor.fit, []
+
+    def fails(*arguments, **options):
+        calls.append(1)
+        if len(calls) == NUM_FITS + 2:
+            raise jaxtree.errors.TrainingError("no numbers")
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", fails)
+    tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
+    first, _, *others = whole.finalists.numbers
+    assert tuned.finalists.numbers == [first, *others] and not tuned.was_interrupted
+
+
+def test_classes_that_a_part_lacks_and_rows_without_weight_are_judged():
+    """A class of one row is in the test part of one fold; and a row of weight 0 is in no fold of the models."""
+    X = np.random.default_rng(1).normal(size=(40, 3))
+    y = np.where(np.arange(40) == 4, "rare", np.where(X[:, 0] > 0, "high", "low"))
+    weight = np.where(np.arange(40) == 7, 0.0, 1.0)
+    yardstick = make_yardstick(None, y, of_classes=True)
+    own = Task(jaxtree.GradientBoostingClassifier(), X, y, weight, task(3).splits, yardstick)
+    tuned = find_ensemble(own, SPACE, Budget(1e6, 2))
+    predicted = tuned.finalists.predicted
+    np.testing.assert_allclose(predicted.sum(axis=-1), 1)
+    assert np.isfinite(tuned.scores).all()
+    place = list(yardstick.classes).index("rare")
+    assert (predicted[:, 4, place] == 0).all() and (predicted[:, 5, place] > 0).all()
+    by_own_folds = finals._by_its_folds(tuned.model.estimators_[0], X)
+    assert np.isnan(tuned.model.estimators_[0].oof_predictions_[7]).all() and np.isfinite(by_own_folds).all()
