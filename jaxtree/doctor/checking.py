@@ -11,7 +11,7 @@ from jaxtree import kernel, program_folder
 from jaxtree.arrays import Device
 from jaxtree.devices import kind_of
 from jaxtree.doctor.fits import FITS, ROWS, OwnTable, make_table, predicted_seconds
-from jaxtree.doctor.growths import GROWTH, grow_at
+from jaxtree.doctor.growths import GROWTH, grow_at, way_of
 from jaxtree.doctor.machine import describe_device, describe_machine, find_devices, find_versions, place_of
 from jaxtree.doctor.places import choose_places
 from jaxtree.doctor.programs import check_programs
@@ -129,7 +129,8 @@ def _grow_on_accelerators(devices: Sequence[Device], say: OnStep) -> tuple[list[
         grown = [grow_at(device)]
         expected = expected or grown
         compared += compare(place, grown, expected)
-        times += _times_at(device, grown, place)
+        predicted = predicted_seconds(device.device_kind, way_of(device))
+        times += [own._replace(predicted=predicted) for own in _times_at(device, grown, place)]
     return compared, times
 
 

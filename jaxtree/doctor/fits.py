@@ -29,7 +29,8 @@ CATEGORIES = (6, 7)
 PREDICTED = Path(__file__).with_name("predicted.json")
 """Seconds of later fits, by the kind of a device as its maker names it, such as `Tesla T4`, and by the name of a fit.
 
-They follow from public rates of the device, and are written down before anyone has measured them.
+They follow from public rates of the device, and were written down before anyone had measured them: the likely values of
+`benchmarks/results/roofline-*.json`. A time of more than twice as much, or of less than half, says that they are wrong.
 """
 
 _GAPS = 60

@@ -8,10 +8,14 @@ from jaxtree.arrays import Device
 from jaxtree.doctor.fingerprints import fingerprint_of_nodes
 from jaxtree.doctor.running import REPEATS, FitResult, failed, seconds_of
 from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
+from jaxtree.growth.sums import warp_histogram
 from jaxtree.tree import Tree
 
 GROWTH = "growth of 1,000,000 x 28"
 """The name of the fit."""
+
+WITH_WARP = f"{GROWTH}, with Warp"
+"""The name under which it is predicted where NVIDIA's Warp sums histograms."""
 
 ROWS, COLUMNS, CODES, DEPTH = 1_000_000, 28, 255, 8
 
@@ -39,6 +43,11 @@ def grow_at(device: Device, num_rows: int = ROWS) -> FitResult:
             return FitResult(GROWTH, fingerprint_of_nodes(grow_one(), {}), (first, later, None), None)
     except Exception as error:
         return failed(GROWTH, error)
+
+
+def way_of(device: Device) -> str:
+    """Returns the name under which the growth on a device is predicted."""
+    return WITH_WARP if device.platform == "gpu" and warp_histogram.is_available() else GROWTH
 
 
 def _make_codes(num_rows: int) -> tuple[UInt8[np.ndarray, "feature row"], Int32[np.ndarray, " row"]]:

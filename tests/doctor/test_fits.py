@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 import subprocess
 import types
 
@@ -12,8 +13,8 @@ import pytest
 import jaxtree
 from jaxtree.doctor import running
 from jaxtree.doctor.fingerprints import Fingerprint, fingerprint_of, first_difference
-from jaxtree.doctor.fits import FITS, make_table, predicted_seconds
-from jaxtree.doctor.growths import GROWTH, grow_at
+from jaxtree.doctor.fits import FITS, PREDICTED, has_prediction, make_table, predicted_seconds
+from jaxtree.doctor.growths import GROWTH, WITH_WARP, grow_at
 from jaxtree.doctor.running import FitResult, compare, compare_without_kernel, fit_at, fit_peer
 
 ROWS = 240
@@ -146,10 +147,36 @@ def test_xla_makes_the_trees_of_the_kernel(table):
     assert not [own for own in compared if own.differs or own.error]
 
 
-def test_predictions_are_of_the_fits_that_are_timed():
-    from jaxtree.doctor.fits import PREDICTED
+KINDS = {
+    "H100": "NVIDIA H100 80GB HBM3",
+    "H200": "NVIDIA H200",
+    "A100": "NVIDIA A100-SXM4-80GB",
+    "T4": "Tesla T4",
+    "L4": "NVIDIA L4",
+    "v5e": "TPU v5 lite",
+}
+"""What JAX calls the devices of the predictions."""
 
-    for kind, seconds in json.loads(PREDICTED.read_text()).items():
-        assert set(seconds) <= {*BY_NAME, GROWTH}, kind
+WORKLOADS = {GROWTH: "tree", WITH_WARP: "tree, kernel"}
+
+
+def test_predictions_are_of_the_fits_that_are_timed():
+    predicted = json.loads(PREDICTED.read_text())
+    assert set(predicted) == set(KINDS.values())
+    for kind, seconds in predicted.items():
+        assert set(seconds) <= {*BY_NAME, *WORKLOADS}, kind
         assert all(0 < own < 60 for own in seconds.values()), kind
-    assert predicted_seconds("no such device", TREE.name) is None
+    assert predicted_seconds("Tesla T4", GROWTH) == predicted["Tesla T4"][GROWTH] and has_prediction("Tesla T4")
+    assert predicted_seconds("no such device", GROWTH) is None and not has_prediction("no such device")
+
+
+def test_predictions_are_the_likely_ones_of_the_newest_page():
+    results = pathlib.Path(__file__).parents[2] / "benchmarks" / "results"
+    pages = sorted(results.glob("roofline-*.json"))
+    if not pages:
+        pytest.skip("no times were predicted")
+    made = json.loads(pages[-1].read_text())["predictions"]
+    for name, kind in KINDS.items():
+        for fit, workload in WORKLOADS.items():
+            likely = made[workload].get(name, {}).get("seconds", {}).get("likely")
+            assert predicted_seconds(kind, fit) == (None if likely is None else float(f"{likely:.3g}")), (kind, fit)

@@ -30,7 +30,7 @@ REPORT = Report(
     versions={"python": "3.11.7", "jaxtree": "0.1.0", "jax": "0.10.2", "jaxlib": "0.10.2"},
     machine=Machine("Linux", "a processor", 2, 2**34, 0.5),
     kernel=None,
-    devices=(DeviceFacts("cpu:0", "cpu", "cpu", None), DeviceFacts("gpu:0", "gpu", "Tesla T4", 2**33)),
+    devices=(DeviceFacts("cpu:0", "cpu", "cpu", None), DeviceFacts("gpu:0", "gpu", "Some GPU", 2**33)),
     warnings=("a GPU may be present",),
     folder="~/.cache/jaxtree/jaxlib-0.10.2",
     programs=(ProgramsKept("gpu", True, True, ""), ProgramsKept("cpu", True, False, "no +prefer")),
@@ -93,7 +93,7 @@ def test_words_have_every_fact_in_columns():
     assert f"  forest     {DIGEST}  same bits  same bits" in lines
     assert "  soft tree  (values)          -          -" in lines
     assert "          gpu:0                                   9000    250     0.50        125" in lines
-    assert "  no prediction for this kind: Tesla T4" in lines and "  no prediction for this kind: cpu" not in lines
+    assert "  no prediction for this kind: Some GPU" in lines and "  no prediction for this kind: cpu" not in lines
     assert "  tree  cpu:0  1,000 x 10, 100,000 x 28  small" in lines
     assert "  processor      a processor, 2 cores, 16.0 GiB" in lines
     assert lines[-1] == "All 4 fits are as they must be; 42 s."
