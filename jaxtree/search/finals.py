@@ -137,9 +137,9 @@ class FinalRound:
 
     def _has_time_for(self, tried: Tried, number: int) -> bool:
         """Whether there is time for a finalist: of the first for the fit on all rows, as the others are judged too."""
-        if not self.models:
-            return self._expected(tried, number) <= self._left()
-        return self._is_judged and (1 + len(self._task.splits)) * self._expected(tried, number) <= self._left()
+        num_fits = 1 + len(self._task.splits) if self.models else 1
+        may_begin = self._is_judged or not self.models
+        return may_begin and SLACK * num_fits * self._expected(tried, number) <= self._left()
 
     def _left(self) -> float:
         return self._budget.left() - self._forecast.of_choice()
@@ -150,7 +150,7 @@ class FinalRound:
             own = float(np.mean(self._seconds_a_round[FITS_THAT_COMPILE:] or self._seconds_a_round))
         else:
             own = float(tried.seconds.max()) / sum(len(curve) for curves in tried.curves for curve in curves)
-        return SLACK * own * self._num_rounds(tried, number)
+        return own * self._num_rounds(tried, number)
 
     def _num_rounds(self, tried: Tried, number: int) -> float:
         """The rounds that all models of a fit are expected to make: those of single ones, or all if these were cut."""
