@@ -61,8 +61,10 @@ class TunedSearchCV(BaseSettingsSearch):
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
     for half of the time. The first setting is that of the defaults. In the other half the defaults and the best are
     fitted as means of models of folds (`early_stopping="folds"`), on all rows and on the training part of every fold;
-    of these *finalists* an ensemble is chosen by out-of-fold predictions (Caruana et al., *Ensemble selection from
-    libraries of models*, ICML 2004). Where time suffices for one fit on all rows, it is that of the defaults, alone.
+    of these *finalists* every fold chooses an ensemble by out-of-fold predictions (Caruana et al., *Ensemble selection
+    from libraries of models*, ICML 2004). The one that is returned is the mean of these choices and of the defaults,
+    which have half of the weight, as the best of many differs by chance. Where time suffices for one fit on all rows,
+    it is that of the defaults, alone.
     Members are single models where time does not suffice for that, after an interrupt before there is a finalist, and
     where a splitter says what may judge what.
 

@@ -79,7 +79,7 @@ def find_ensemble(
     batch, its models end with fewer. The first batch is made in any case.
 
     If the space has finals, settings are tried for half of the time. In the other half the first setting and the best
-    are made finalists, see `jaxtree.search.finals`, of which the ensemble is chosen; if all of the best are some and
+    are made finalists, see `jaxtree.search.finals`, of which folds choose the ensemble; if all of the best are some and
     time is left, half of it is for further settings, and so on. An interrupt (Ctrl-C) leaves the finalists that are
     finished.
 

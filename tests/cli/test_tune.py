@@ -422,4 +422,6 @@ def test_spaces_suit_the_size_of_the_table():
         for own in drawn:
             jaxtree.GradientBoostingRegressor(**space.fixed, **own).check_parameters()
         assert drawn[:7] == space.settings(7, seed=1)
+        alike = [sum(own[name] == value for name, value in drawn[0].items()) for own in drawn[1:]]
+        assert np.mean(alike[::2]) > 3 and np.mean(alike[1::2]) < 2
     assert space_for(50_000, 10).batch < space_for(1_000, 10).batch

@@ -7,7 +7,7 @@ import jaxtree
 from jaxtree.page.tuned import reason_in_words, tuned_page
 from jaxtree.search import finals, tuning
 from jaxtree.search.budget import Budget
-from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.out_of_fold import make_yardstick, scores_of_folds
 from jaxtree.search.tried import Task
 from jaxtree.search.tuning import find_ensemble
 from tests.cli.test_tune import interrupt_at, interrupt_fits, small_space, task
@@ -49,6 +49,31 @@ def test_finalists_are_judged_as_what_members_are(whole):
         np.testing.assert_array_equal(member.predict(task().X), expected)
     assert whole.weights.sum() == pytest.approx(1) and not whole.was_interrupted
     assert reason_in_words(whole) in tuned_page(whole, task().y).replace("\\u0027", "'")
+
+
+def test_every_fold_chooses_and_the_defaults_have_half_of_the_weight():
+    """What is predicted of a fold does not depend on its targets."""
+    rng = np.random.default_rng(0)
+    y, tests = rng.normal(size=50), np.arange(50).reshape(5, 10)
+    predicted = y[None, :, None] + rng.normal(size=(3, 50, 1))
+    predicted[1, tests[2]] = y[tests[2], None]
+    predicted[2] = predicted[0] + 999
+    yardstick = make_yardstick(None, y, of_classes=False)
+    scores = scores_of_folds(yardstick, predicted, tests)
+
+    def chosen(target, numbers=(0, 4, 7)):
+        own = make_yardstick(None, target, of_classes=False)
+        finalists = finals.Finalists(list(numbers), predicted, scores_of_folds(own, predicted, tests))
+        return finals.choose(finalists, own, tests, Budget(1e6).deadline(0.0))
+
+    weights, judged = chosen(y)
+    assert scores[1, 2] == 0 and weights.sum() == pytest.approx(1)
+    assert weights[0] >= 0.5 and weights[1] >= 0.1 and weights[2] == 0
+    other = chosen(np.where(np.arange(50) < 10, -y, y)).predicted
+    np.testing.assert_array_equal(other[:10], judged[:10])
+    assert not np.array_equal(other[10:], judged[10:])
+    # Without the defaults, there is nothing to keep.
+    assert chosen(y, (3, 4, 7)).weights[1] == pytest.approx(2 * weights[1])
 
 
 class SlowFits:
