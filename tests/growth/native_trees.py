@@ -12,6 +12,7 @@ from jaxtree.growth.inputs.bundles import has_seeds
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.loop.on_host import grow_on_host, stays_on_host
 from jaxtree.growth.native import trees as native
+from jaxtree.growth.plan import backends, plan
 from jaxtree.growth.splits.open_features import sets_in_bits
 from jaxtree.tree import SplitKind
 
@@ -99,6 +100,17 @@ def grown(uses_kernel, monkeypatch, **case):
 def choose(uses_kernel, monkeypatch):
     """Has the kernel grow trees, or XLA's programs."""
     monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
+    keep_small_nodes(monkeypatch)
+
+
+def keep_small_nodes(monkeypatch):
+    """Has XLA's programs score small nodes by their own codes, which a CPU does among many entries alone."""
+
+    def for_entries(backend, num_entries):
+        own, bins = backends.for_entries(backend, num_entries), backend.costs.bins_for_small_nodes
+        return own._replace(costs=own.costs._replace(bins_for_small_nodes=bins))
+
+    monkeypatch.setattr(plan, "for_entries", for_entries)
 
 
 def assert_that_of_xla(case, monkeypatch, *, is_contracted):

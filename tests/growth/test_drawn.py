@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chisquare
 
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
-from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.tree import SplitKind
+from tests.growth.native_trees import choose
 from tests.marks import slow
 
 NUM_FEATURES, PADDED = 4, 8
@@ -41,7 +41,7 @@ HOW = [
 def uses_kernel(request, monkeypatch):
     """Whether the kernel in C++ grows the trees that it can."""
     if not request.param:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+        choose(False, monkeypatch)
 
 
 def grown(

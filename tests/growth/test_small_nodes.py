@@ -7,7 +7,7 @@ import pytest
 from jaxtree.compilation import PROGRAMS
 from jaxtree.growth import Missing
 from jaxtree.growth.loop import prepare
-from jaxtree.growth.plan import backends, plan
+from jaxtree.growth.plan import backends
 from jaxtree.growth.splits import small
 from jaxtree.growth.splits.split import NO_CODE
 from tests.growth.native_trees import MIXED, THRESHOLDS, assert_same, grown
@@ -42,8 +42,6 @@ def test_the_tree_is_that_of_histograms_of_all_codes(name, monkeypatch):
     monkeypatch.setattr(
         "jaxtree.growth.splits.best_splits.splits_of_small", lambda *a, **how: scored.append(1) or score(*a, **how)
     )
-    # As for many entries; a CPU has no small nodes among few.
-    monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     PROGRAMS.clear()
     tree = grown(False, monkeypatch, **CASES[name])
     assert scored

@@ -12,6 +12,7 @@ from jaxtree.growth import Classes, Data, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.native import trees as native
 from jaxtree.growth.plan import backends, plan
+from tests.growth.native_trees import choose
 from tests.growth.test_backends import with_costs
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
@@ -31,7 +32,7 @@ def use(name, monkeypatch):
     if name == "C++":
         monkeypatch.setattr(prepare, "can_grow", native.can_grow)
         return
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    choose(False, monkeypatch)
     monkeypatch.setattr(prepare, "backend_of", lambda *_: BACKENDS[name])
 
 
