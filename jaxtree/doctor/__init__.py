@@ -3,9 +3,9 @@
 from jaxtree.doctor.checking import check_machine as check_machine
 from jaxtree.doctor.fits import FITS as FITS
 from jaxtree.doctor.fits import Fit as Fit
-from jaxtree.doctor.report import Choice as Choice
 from jaxtree.doctor.report import Compared as Compared
 from jaxtree.doctor.report import DeviceFacts as DeviceFacts
+from jaxtree.doctor.report import FitPlace as FitPlace
 from jaxtree.doctor.report import Machine as Machine
 from jaxtree.doctor.report import ProgramsKept as ProgramsKept
 from jaxtree.doctor.report import Report as Report

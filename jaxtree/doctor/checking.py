@@ -119,7 +119,7 @@ def _fit_on(device: Device, table: OwnTable, say: OnStep) -> list[FitResult]:
 
 def _grow_on_accelerators(devices: Sequence[Device], say: OnStep) -> tuple[list[Compared], list[Timed]]:
     """A large growth on every kind of accelerator, compared with the host's; nothing where there is none."""
-    first_of = {device.device_kind: device for device in reversed(devices) if device.platform != "cpu"}
+    first_of = {device.device_kind: device for device in reversed(devices) if kind_of(device) != "cpu"}
     compared: list[Compared] = []
     times: list[Timed] = []
     expected: list[FitResult] = []

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Int32, UInt8
 
 from jaxtree.arrays import Device
+from jaxtree.devices import kind_of
 from jaxtree.doctor.fingerprints import fingerprint_of_nodes
 from jaxtree.doctor.running import REPEATS, FitResult, failed, seconds_of
 from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
@@ -47,7 +48,7 @@ def grow_at(device: Device, num_rows: int = ROWS) -> FitResult:
 
 def way_of(device: Device) -> str:
     """Returns the name under which the growth on a device is predicted."""
-    return WITH_WARP if device.platform == "gpu" and warp_histogram.is_available() else GROWTH
+    return WITH_WARP if kind_of(device) == "gpu" and warp_histogram.is_available() else GROWTH
 
 
 def _make_codes(num_rows: int) -> tuple[UInt8[np.ndarray, "feature row"], Int32[np.ndarray, " row"]]:

@@ -7,13 +7,13 @@ from jaxtree.devices import default_device, kind_of
 from jaxtree.devices.current import is_given
 from jaxtree.devices.policy import choose
 from jaxtree.doctor.machine import place_of
-from jaxtree.doctor.report import Choice
+from jaxtree.doctor.report import FitPlace
 
 SIZES = ((1_000, 10), (100_000, 28), (1_000_000, 28))
 """Rows and columns."""
 
 
-def choose_places() -> tuple[Choice, ...]:
+def choose_places() -> tuple[FitPlace, ...]:
     """Returns where fits of several kinds and sizes compute.
 
     >>> choose_places()[0].place
@@ -26,7 +26,7 @@ def choose_places() -> tuple[Choice, ...]:
         "1,000 rounds of boosting": jaxtree.GradientBoostingClassifier(1000),
         "soft tree": jaxtree.SoftTreeClassifier(),
     }
-    return tuple(Choice(fit, *size, *_place_of(model, *size)) for fit, model in models.items() for size in SIZES)
+    return tuple(FitPlace(fit, *size, *_place_of(model, *size)) for fit, model in models.items() for size in SIZES)
 
 
 def _place_of(model: Any, num_rows: int, num_columns: int) -> tuple[str, str]:

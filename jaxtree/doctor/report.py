@@ -113,7 +113,7 @@ class Timed(NamedTuple):
     predicted: float | None
 
 
-class Choice(NamedTuple):
+class FitPlace(NamedTuple):
     """Where a fit of a size computes, if nobody says where.
 
     Attributes:
@@ -164,7 +164,7 @@ class Report(NamedTuple):
     programs: tuple[ProgramsKept, ...]
     fits: tuple[Compared, ...]
     times: tuple[Timed, ...]
-    choices: tuple[Choice, ...]
+    choices: tuple[FitPlace, ...]
 
     @property
     def faults(self) -> tuple[Compared, ...]:

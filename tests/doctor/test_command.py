@@ -1,7 +1,7 @@
 """`jaxtree doctor` and the function behind it, on few rows and without their processes."""
 
 import os
-import types
+from unittest import mock
 
 import jax
 import pytest
@@ -68,7 +68,7 @@ def test_accelerators_grow_a_large_tree_that_is_compared_with_the_host_s(monkeyp
         sums = {"feature": "other" if device.id == 9 else "same"}
         return FitResult(GROWTH, Fingerprint(sums, {}, 1e-6), (2.0, 1.0, None), None)
 
-    others = [types.SimpleNamespace(platform="gpu", id=number, device_kind="T4") for number in (9, 10)]
+    others = [mock.Mock(platform="gpu", id=number, device_kind="T4") for number in (9, 10)]
     monkeypatch.setattr(checking, "grow_at", grow_at)
     monkeypatch.setattr(checking, "find_devices", lambda: ([jax.devices("cpu")[0], *others], []))
     monkeypatch.setattr(checking, "describe_device", lambda own: DeviceFacts(place_of(own), own.platform, "T4", None))

@@ -10,9 +10,9 @@ from jaxtree.doctor.report import (
     FORM,
     HOST,
     WITHOUT_KERNEL,
-    Choice,
     Compared,
     DeviceFacts,
+    FitPlace,
     Machine,
     ProgramsKept,
     Report,
@@ -45,7 +45,7 @@ REPORT = Report(
         Timed("forest", "scikit-learn's RandomForestClassifier", 1.0, 0.9, 0.002, None),
         Timed("forest", "gpu:0", 9.0, 0.25, 0.0005, 0.125),
     ),
-    choices=(Choice("tree", 1_000, 10, "cpu:0", "small"), Choice("tree", 100_000, 28, "cpu:0", "small")),
+    choices=(FitPlace("tree", 1_000, 10, "cpu:0", "small"), FitPlace("tree", 100_000, 28, "cpu:0", "small")),
 )
 
 
