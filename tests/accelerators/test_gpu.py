@@ -40,7 +40,7 @@ BOUNDS = {
     "dropout": Bounds(0, 10),
     "a soft epoch": Bounds(2, 20),
     "Shapley values": Bounds(0, 10),
-    "boosting, squared": Bounds(14, 150),
+    "boosting, squared": Bounds(7, 150),
     "boosting, two classes": Bounds(18, 150),
     "boosting, five classes": Bounds(14, 300),
     "boosting, whole Hessians": Bounds(14, 400),
