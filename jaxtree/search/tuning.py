@@ -58,8 +58,9 @@ class TunedEnsemble(NamedTuple):
 
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
         """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
-        final = self.finalists
-        scores = self.tried.scores if final is None or final.numbers[0] else final.scores
+        own = self.finalists
+        # The fit of the defaults may have failed.
+        scores = self.tried.scores if own is None or own.numbers[0] != 0 else own.scores
         return scores[scores.mean(axis=1).argmax()], scores[0]
 
     def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:
