@@ -72,12 +72,11 @@ class Space(NamedTuple):
         """
         rng = np.random.default_rng(seed)
         defaults = {name: int(own.default) if own.is_whole else float(own.default) for name, own in self.ranges.items()}
-        settings = [defaults]
-        for place in range(1, number):
-            drawn = {name: own.draw(rng) for name, own in self.ranges.items()}
-            keeps = rng.uniform(size=len(drawn)) < place % 2 * PART_KEPT
-            kept = {name: defaults[name] for name, is_kept in zip(drawn, keeps, strict=True) if is_kept}
-            settings.append(drawn | kept)
+        settings = [defaults, *({name: own.draw(rng) for name, own in self.ranges.items()} for _ in range(number - 1))]
+        is_kept = np.random.default_rng((seed, 1)).uniform(size=(number, len(defaults))) < PART_KEPT
+        for place in range(1, number, 2):
+            own = zip(defaults.items(), is_kept[place], strict=True)
+            settings[place] |= {name: value for (name, value), kept in own if kept}
         return settings
 
 

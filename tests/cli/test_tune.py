@@ -14,7 +14,7 @@ from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.container import read_model_file
 from jaxtree.page.tuned import tuned_page
-from jaxtree.search import tuning
+from jaxtree.search import spaces, tuning
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.out_of_fold import make_yardstick, predictions_of_other_choices, scores_of_folds
@@ -163,6 +163,12 @@ def small_space():
     return space._replace(ranges=ranges, fixed=fixed, batch=2, finals=None)
 
 
+@pytest.fixture
+def all_drawn(monkeypatch):
+    """Settings that keep nothing of the defaults, several of which are nearly as good as the best."""
+    monkeypatch.setattr(spaces, "PART_KEPT", 0.0)
+
+
 @pytest.mark.parametrize("seconds", [40, pytest.param(80, marks=pytest.mark.slow)])
 def test_the_time_is_kept_to(seconds):
     budget = Budget(seconds, clock=Clock())
@@ -254,6 +260,7 @@ def interrupt_fits(monkeypatch, numbers, kind=jaxtree.GradientBoostingRegressor)
     monkeypatch.setattr(kind, "fit", interrupted)
 
 
+@pytest.mark.usefixtures("all_drawn")
 @pytest.mark.parametrize(("numbers", "left"), rows_are_slow([((1,), 1), ((2,), 1), ((3,), 2)]))
 def test_members_that_are_fitted_before_an_interrupt_are_kept(numbers, left, monkeypatch):
     whole = find_ensemble(task(3), small_space(), Budget(1e6, 12))
@@ -308,6 +315,7 @@ def test_what_the_fits_of_members_leave_is_searched_in(seconds, a_setting, a_mem
     assert [own["learning_rate"] for own in members] == [tuned.tried.settings[own]["learning_rate"] for own in chosen]
 
 
+@pytest.mark.usefixtures("all_drawn")
 def test_a_later_choice_whose_members_are_not_fitted_gives_way_to_the_one_before(monkeypatch):
     """With no time for the new members, or Ctrl-C during their fits, all is as after the fits of the first choice."""
     monkeypatch.setattr(Forecast, "size_for", lambda self, seconds: 2 if self.of_member() or not self._compiled else 0)
@@ -322,6 +330,7 @@ def test_a_later_choice_whose_members_are_not_fitted_gives_way_to_the_one_before
     np.testing.assert_array_equal(kept.model.predict(task().X), first.model.predict(task().X))
 
 
+@pytest.mark.usefixtures("all_drawn")
 def test_an_ensemble_that_lacks_members_is_judged_by_those_that_it_has(monkeypatch):
     interrupt_fits(monkeypatch, (2,))
     tuned = find_ensemble(task(3), small_space(), Budget(1e6, 12))
