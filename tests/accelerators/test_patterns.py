@@ -82,7 +82,7 @@ def traced(name: str, platform: str) -> Any:
     call = capture(program.function, lambda: program.run(ROWS), platform)
     with jax.enable_x64(call.is_wide):
         arrays, keywords = call.arrays
-        return call.function.jitted(call.static, has_options=False).trace(*arrays, **keywords).jaxpr.jaxpr
+        return call.function.jitted(call.static).trace(*arrays, **keywords).jaxpr.jaxpr
 
 
 @pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
