@@ -103,9 +103,9 @@ class TunedSearchCV(BaseSettingsSearch):
         >>> from sklearn.datasets import load_breast_cancer
         >>> from jaxtree import GradientBoostingClassifier
         >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> search = TunedSearchCV(GradientBoostingClassifier(), n_iter=2, cv=2).fit(X[::4], y[::4])
+        >>> search = TunedSearchCV(GradientBoostingClassifier(), n_iter=1, cv=2).fit(X[::4], y[::4])
         >>> search.predict_proba(X[:3]).shape, len(search.cv_results_["params"])
-        ((3, 2), 2)
+        ((3, 2), 1)
     """
 
     _estimators = (GradientBoostingClassifier, GradientBoostingRegressor)
@@ -302,7 +302,7 @@ def tune(
     Example:
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> search = tune(X, y, minutes=5, n_iter=2, cv=2, verbose=0)
+        >>> search = tune(X, y, minutes=5, n_iter=1, cv=2, verbose=0)
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'std', 'rounds'])
     """

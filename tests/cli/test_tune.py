@@ -60,9 +60,9 @@ def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
 
 @pytest.mark.parametrize(("target", "left_out"), [("kind", "y"), pytest.param("y", "kind", marks=pytest.mark.slow)])
 def test_a_model_and_a_page_come_out(run, table, target, left_out):
-    options = ["--n-iter", "10", "--cv", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
+    options = ["--n-iter", "4", "--cv", "2", "--ignore", left_out, "--seed", "3", "--minutes", "60"]
     done = run("tune", table, "-t", target, *options, "-o", "m.jaxtree", "--page", "p.html")
-    assert "10 settings on 2 folds" in done.stdout and "defaults" in done.stdout
+    assert "4 settings on 2 folds" in done.stdout and "defaults" in done.stdout
     assert "lack of time" not in done.stdout
     model = jaxtree.load("m.jaxtree")
     of_classes = target == "kind"
