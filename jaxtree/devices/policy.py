@@ -21,14 +21,7 @@ from jaxtree import forks, kernel
 from jaxtree.arrays import Device
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.devices.current import (
-    default_device,
-    device_of,
-    devices_of_kind,
-    given_device,
-    is_given,
-    kind_of,
-)
+from jaxtree.devices.current import default_device, device_of, devices_of_kind, given_device, is_given, kind_of
 from jaxtree.errors import InvalidInputError
 
 LOGGER = logging.getLogger("jaxtree")
@@ -202,7 +195,8 @@ def _at_a_place(what: str | None, work: Callable[[], Work | None], given: Device
     device, known, choice = given, None, None
     if given is None and _MEMORY.setting != AUTO:
         device = _named(_MEMORY.setting)
-    elif given is None and not is_given():
+    elif given is None and not is_given() and devices_of_kind("cpu"):
+        # `JAX_PLATFORMS` may leave out the host.
         known = work()
         choice = None if known is None else choose(known, kind_of(default_device()))
         if known is not None and choice is not None:

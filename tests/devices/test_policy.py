@@ -61,6 +61,13 @@ def test_a_small_fit_leaves_the_accelerator_alone(places, caplog):
     assert caplog.text.count("computes on") == 2, "predictions are not told at this level"
 
 
+def test_without_a_host_all_is_the_accelerator_s(places, monkeypatch):
+    with stand_in("gpu") as there:
+        monkeypatch.setattr(policy, "devices_of_kind", lambda platform: [there] if platform == "gpu" else [])
+        TREE.fit(X, Y)
+    assert places == ["gpu"]
+
+
 def test_large_work_goes_to_the_accelerator(places, monkeypatch, caplog):
     monkeypatch.setattr(costs, "GPU", FREE)
     with stand_in("gpu"), caplog.at_level(logging.INFO, "jaxtree"):
