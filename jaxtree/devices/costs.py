@@ -83,8 +83,8 @@ WITHOUT_KERNEL = {
 """The processor without the kernel: XLA's programs."""
 
 GPU = {
-    Kind.GROWTH: WorkRates(13.0, 6e-4, 0.02),
-    Kind.BOOSTING: WorkRates(25.0, 6e-4, 0.05),
+    Kind.GROWTH: WorkRates(6.0, 6e-4, 0.02),
+    Kind.BOOSTING: WorkRates(10.0, 6e-4, 0.05),
     Kind.WALK: WorkRates(1.0, 2e-4, 0.02),
     Kind.SHAPLEY: WorkRates(1.0, 1e-4, 0.01),
     Kind.SOFT: WorkRates(5.0, 4e-4, 0.0005),
@@ -92,7 +92,7 @@ GPU = {
 """An H100."""
 
 TPU = {
-    Kind.GROWTH: WorkRates(41.0, 6e-4, 4.0),
+    Kind.GROWTH: WorkRates(17.0, 6e-4, 4.0),
     Kind.BOOSTING: WorkRates(80.0, 6e-4, 9.0),
     Kind.WALK: WorkRates(1.0, 2e-4, 0.5),
     Kind.SHAPLEY: WorkRates(8.0, 1e-4, 0.05),
