@@ -10,7 +10,7 @@ from safetensors import safe_open
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree import set_device
+from jaxtree import explain, set_device
 from tests.devices.stand_ins import stand_in
 from tests.examples import EXTRAS, example, of_every_class, predictions, rows_of, unfitted
 
@@ -94,3 +94,44 @@ def test_a_model_moves_between_devices(tmp_path):
         tables = [leaf for leaf in jax.tree.leaves(vars(on_device)) if isinstance(leaf, jax.Array)]
         assert {leaf.device for leaf in tables} <= {jax.devices()[0], there}
     np.testing.assert_array_equal(fitted.predict(rows), expected)
+
+
+SEARCHES = {
+    "trees": lambda: jaxtree.SearchCV(
+        jaxtree.DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2], "ccp_alpha": [0.0, 0.02]}, cv=2
+    ),
+    "boosting": lambda: jaxtree.BoostSearchCV(
+        jaxtree.GradientBoostingClassifier(3, max_depth=2, min_samples_leaf=4), {"learning_rate": [0.1, 0.3]}, cv=2
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_gives_the_scores_of_the_host(name):
+    table, classes = rows_of("cart"), unfitted()["cart"][2]
+    here = SEARCHES[name]().fit(table, classes)
+    with stand_in("gpu"), set_device("gpu"):
+        there = SEARCHES[name]().fit(table, classes)
+    assert there.best_params_ == here.best_params_
+    np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
+    for key, value in predictions(here.best_estimator_, table).items():
+        np.testing.assert_array_equal(predictions(there.best_estimator_, table)[key], value)
+
+
+@pytest.mark.slow
+def test_what_is_made_of_a_model_does_not_depend_on_where():
+    model, table = example("boosted"), rows_of("boosted")
+    made = {
+        "SQL": lambda: jaxtree.to_sql(model),
+        "C": lambda: jaxtree.to_c(model),
+        "frame": lambda: jaxtree.to_dataframe(model).to_csv(),
+        "row": lambda: str(jaxtree.explain_row(model, table.iloc[0])),
+    }
+    for name, make in made.items():
+        here = make()
+        with stand_in("gpu"), set_device("gpu"):
+            assert make() == here, name
+    values = explain.shap_values(model, table).values
+    with stand_in("gpu"), set_device("gpu"):
+        np.testing.assert_allclose(explain.shap_values(model, table).values, values, rtol=1e-9, atol=1e-12)
