@@ -93,7 +93,7 @@ GPU = {
 
 TPU = {
     Kind.GROWTH: WorkRates(17.0, 6e-4, 4.0),
-    Kind.BOOSTING: WorkRates(80.0, 6e-4, 9.0),
+    Kind.BOOSTING: WorkRates(48.0, 6e-4, 9.0),
     Kind.WALK: WorkRates(1.0, 2e-4, 0.5),
     Kind.SHAPLEY: WorkRates(8.0, 1e-4, 0.05),
     Kind.SOFT: WorkRates(20.0, 2e-4, 0.001),
