@@ -7,14 +7,13 @@ The seconds of accelerators follow from compiled programs and public rates. Noth
 """
 
 import argparse
-import os
 import time
 from typing import Any
 
 import numpy as np
 
 import jaxtree
-from jaxtree.devices import costs, policy
+from jaxtree.devices import costs, num_cores, policy
 
 SIZES = ((150, 4), (1_000, 10), (10_000, 20), (100_000, 28), (1_000_000, 28), (10_000_000, 50))
 """Rows and columns."""
@@ -46,7 +45,7 @@ def choices(accelerator: str) -> None:
 
 def measure() -> None:
     """Prints what first and later fits on the host take, beside what is expected of them."""
-    cores = len(os.sched_getaffinity(0))
+    cores = num_cores()
     rng = np.random.default_rng(0)
     print(f"\nhost, {cores} cores: seconds of a first fit / of a later one / expected of it")
     for name, make in ESTIMATORS.items():

@@ -107,7 +107,9 @@ CORES_FOR_HALF = {Kind.GROWTH: 16, Kind.BOOSTING: 8, Kind.WALK: 64, Kind.SHAPLEY
 """Cores of which each does half of what one alone does."""
 
 
-def growth(num_rows: int, num_features: int, *, levels: float, trees: int = 1, features_of_node: int | None = None):
+def growth(
+    num_rows: int, num_features: int, *, levels: float, trees: int = 1, features_of_node: int | None = None
+) -> Work:
     """Returns the work of growing trees side by side.
 
     Args:
@@ -122,25 +124,25 @@ def growth(num_rows: int, num_features: int, *, levels: float, trees: int = 1, f
     return Work(Kind.GROWTH, levels, numbers, _bytes(num_rows, num_features), _sizes(num_rows, num_features))
 
 
-def boosting(num_rows: int, num_features: int, *, levels: float, rounds: int, scores: int = 1):
+def boosting(num_rows: int, num_features: int, *, levels: float, rounds: int, scores: int = 1) -> Work:
     """Returns the work of boosting."""
     numbers = float(num_rows) * num_features * levels * rounds * scores
     sizes = _sizes(num_rows, num_features)
     return Work(Kind.BOOSTING, levels * rounds, numbers, _bytes(num_rows, num_features), sizes)
 
 
-def walk(num_rows: int, num_features: int, *, levels: float, trees: int = 1):
+def walk(num_rows: int, num_features: int, *, levels: float, trees: int = 1) -> Work:
     """Returns the work of walking rows of float64 through trees."""
     numbers, num_bytes = float(num_rows) * levels * trees, 8 * _bytes(num_rows, num_features)
     return Work(Kind.WALK, 1.0 + trees * levels / 64, numbers, num_bytes, _sizes(num_rows, num_features))
 
 
-def shapley(num_rows: int, num_features: int, *, numbers: float):
+def shapley(num_rows: int, num_features: int, *, numbers: float) -> Work:
     """Returns the work of Shapley values."""
     return Work(Kind.SHAPLEY, 1.0, numbers, 8 * _bytes(num_rows, num_features), (num_features,))
 
 
-def soft(num_rows: int, num_features: int, *, nodes: int, steps: int, rows_of_step: int):
+def soft(num_rows: int, num_features: int, *, nodes: int, steps: int, rows_of_step: int) -> Work:
     """Returns the work of gradient descent: a step has three products of rows and planes."""
     numbers = 3.0 * steps * rows_of_step * nodes * num_features
     return Work(Kind.SOFT, steps, numbers, 4 * _bytes(num_rows, num_features), (num_features, nodes))

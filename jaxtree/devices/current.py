@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -64,6 +65,11 @@ def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
             return min(array.devices(), key=lambda device: device.id)
     return None
+
+
+def num_cores() -> int:
+    """Returns the cores that this process may use: in a container fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import contextlib
 import contextvars
 import functools
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
@@ -21,7 +20,15 @@ from jaxtree import forks, kernel
 from jaxtree.arrays import Device
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.devices.current import default_device, device_of, devices_of_kind, given_device, is_given, kind_of
+from jaxtree.devices.current import (
+    default_device,
+    device_of,
+    devices_of_kind,
+    given_device,
+    is_given,
+    kind_of,
+    num_cores,
+)
 from jaxtree.errors import InvalidInputError
 
 LOGGER = logging.getLogger("jaxtree")
@@ -148,7 +155,7 @@ def choose(work: Work, accelerator: str) -> Placement:
     >>> choose(small, "gpu").platform, choose(large, "gpu").platform
     ('cpu', 'gpu')
     """
-    host_start, host = costs.seconds(work, _rates("cpu"), cores=_num_cores())
+    host_start, host = costs.seconds(work, _rates("cpu"), cores=num_cores())
     start, device = costs.seconds(work, _rates(accelerator))
     program = accelerator, work.kind, work.sizes
     with _MEMORY.lock:
@@ -198,8 +205,8 @@ def _at_a_place(what: str | None, work: Callable[[], Work | None], given: Device
     elif given is None and not is_given() and devices_of_kind("cpu"):
         # `JAX_PLATFORMS` may leave out the host.
         known = work()
-        choice = None if known is None else choose(known, kind_of(default_device()))
-        if known is not None and choice is not None:
+        if known is not None:
+            choice = choose(known, kind_of(default_device()))
             level = logging.DEBUG if what is None else logging.INFO
             LOGGER.log(level, "%s computes on %s: %s", what or known.kind, choice.platform, choice.reason)
             device = _named(choice.platform)
@@ -230,17 +237,7 @@ def carried(work: Callable[..., Any]) -> Callable[..., Any]:
     return in_thread
 
 
-@functools.cache
-def _has_kernel() -> bool:
-    return kernel.load() is not None
-
-
 def _rates(platform: str) -> dict[costs.Kind, costs.WorkRates]:
     if platform == "cpu":
-        return costs.HOST if _has_kernel() else costs.WITHOUT_KERNEL
+        return costs.HOST if kernel.load() is not None else costs.WITHOUT_KERNEL
     return costs.TPU if platform == "tpu" else costs.GPU
-
-
-def _num_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -13,7 +13,7 @@ import jax
 
 import jaxtree
 from jaxtree.arrays import Device
-from jaxtree.devices import kind_of
+from jaxtree.devices import kind_of, num_cores
 from jaxtree.doctor.report import DeviceFacts, Machine, without_home
 from jaxtree.errors import InvalidInputError
 
@@ -47,11 +47,6 @@ def describe_machine() -> Machine:
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     return Machine(system, _processor(), num_cores(), _memory(), load)
-
-
-def num_cores() -> int:
-    """Returns how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def find_devices() -> tuple[list[Device], list[str]]:

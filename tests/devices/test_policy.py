@@ -148,7 +148,7 @@ def test_a_search_decides_once(monkeypatch, places):
 
 
 def test_who_fits_again_and_again_pays_for_a_program(monkeypatch):
-    monkeypatch.setattr(policy, "_num_cores", lambda: 2)
+    monkeypatch.setattr(policy, "num_cores", lambda: 2)
     work = costs.boosting(1_000_000, 30, levels=6, rounds=100)
     choices = []
     for _ in range(40):

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree import explain, set_device
+from jaxtree.devices.current import standing_in
 from tests.devices.stand_ins import stand_in
 from tests.examples import EXTRAS, example, of_every_class, predictions, rows_of, unfitted
 
@@ -86,14 +87,22 @@ def test_a_model_moves_between_devices(tmp_path):
             fitted = clone(here).fit(rows, rows[:, 0])
             assert not [leaf for leaf in jax.tree.leaves(fitted.forest_.nodes) if isinstance(leaf, jax.Array)]
             fitted.save(tmp_path / "model")
-            on_device = here.model_.predictor
         for device in (jax.devices()[0], there):
             with jax.default_device(device):
                 for model in (here, fitted, jaxtree.load(tmp_path / "model")):
                     np.testing.assert_array_equal(model.predict(rows), expected)
-        tables = [leaf for leaf in jax.tree.leaves(vars(on_device)) if isinstance(leaf, jax.Array)]
-        assert {leaf.device for leaf in tables} <= {jax.devices()[0], there}
     np.testing.assert_array_equal(fitted.predict(rows), expected)
+
+
+def test_the_tables_of_a_model_lie_where_it_predicts():
+    rows = np.random.default_rng(0).normal(size=(600, 2))
+    model = jaxtree.RandomForestRegressor(3, max_depth=3, random_state=0).fit(rows, rows[:, 0])
+    others = jax.devices()[1:3]
+    for device in others:
+        with standing_in(device, "gpu"), set_device("gpu"):
+            model.predict(rows)
+    tables = model.model_.predictor._on_device.values()
+    assert [{leaf.device for leaf in jax.tree.leaves(own)} for own in tables] == [{device} for device in others]
 
 
 SEARCHES = {

@@ -8,7 +8,6 @@ it than a small table takes to grow a tree.
 import ctypes
 import functools
 import math
-import os
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 
 from jaxtree import kernel
 from jaxtree.arrays import library_of
+from jaxtree.devices import num_cores
 from jaxtree.errors import InvalidInputError
 
 TYPES = {
@@ -89,7 +89,7 @@ def call_kernel(handler: str, results: Results, arrays: Sequence[Any], attribute
     given, returned = _describe(arguments), _describe(made)
     status = call(
         function, given, len(arguments), returned, len(made), attributes.described, attributes.number,
-        _num_cores() if max(array.size for array in arguments) > LARGE else 1, message, MESSAGE_SIZE,
+        num_cores() if max(array.size for array in arguments) > LARGE else 1, message, MESSAGE_SIZE,
     )  # fmt: skip
     if status:
         raise (InvalidInputError if status == 1 else MemoryError)(message.value.decode(errors="replace"))
@@ -120,12 +120,6 @@ def _address(array: Any) -> int:
     if array.size and array.flags.writeable:
         return ctypes.addressof(ctypes.c_char.from_buffer(array))
     return array.ctypes.data
-
-
-@functools.cache
-def _num_cores() -> int:
-    """The cores that this process may use: in a container fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @functools.cache
