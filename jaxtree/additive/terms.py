@@ -97,26 +97,25 @@ def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray
 
 
 def coarse_axes(
-    schema: Schema,
-    counts: Sequence[Int64[np.ndarray, " code"]],
-    mains: Layout,
-    values: Float64[np.ndarray, " place"],
+    codes_of: Sequence[int], rows: Int64[np.ndarray, " place"], mains: Layout, values: Float64[np.ndarray, " place"],
     num_bins: int,
 ) -> list[Int64[np.ndarray, " code"]]:
-    """Returns the coarser bins of every feature: numbers in their order, categories in that of their main terms.
+    """Returns the coarser bins of the codes of every feature: numbers in order, categories in that of their values.
+
+    They are made of whole bins of the main terms.
 
     Args:
-        schema: The features.
-        counts: The rows of every code of each feature.
+        codes_of: The number of codes of every feature, that of missing values included.
+        rows: The rows of every bin of the main terms.
         mains: The terms of the features, one each, in order.
         values: Their values.
         num_bins: The most bins of a feature.
     """
     axes = []
-    for feature, count in enumerate(counts):
-        order = None
-        if schema.is_categorical[feature]:
-            own = values[mains.places(feature)][mains.bins[feature, 0, : len(count) - 1]]
-            order = np.argsort(own, kind="stable")
-        axes.append(axis_bins(count, num_bins, order))
+    for feature, number in enumerate(codes_of):
+        places, order = mains.places(feature), None
+        if mains.kind[feature] == TermKind.SUBSET:
+            order = np.argsort(values[places][:-1], kind="stable")
+        coarse = axis_bins(rows[places], num_bins, order)
+        axes.append(coarse[mains.bins[feature, 0, :number]])
     return axes
