@@ -168,12 +168,18 @@ class GramCounter {
   void Mirror(int64_t group) {
     const Range places = Places(group);
     const int64_t number = terms_.num_places();
+    int32_t tile[kTile][kTile];
     for (int64_t top = places.begin; top < places.end; top += kTile) {
+      const int64_t height = std::min(kTile, places.end - top);
       for (int64_t left = 0; left < places.begin; left += kTile) {
-        for (int64_t row = top; row < std::min(top + kTile, places.end); ++row) {
-          for (int64_t column = left; column < std::min(left + kTile, places.begin); ++column) {
-            matrix_[row * number + column] = matrix_[column * number + row];
-          }
+        // Lines of memory are read and written once each: rows may lie so that few of them fit into a cache.
+        const int64_t width = std::min(kTile, places.begin - left);
+        for (int64_t column = 0; column < width; ++column) {
+          std::copy_n(matrix_ + (left + column) * number + top, height, tile[column]);
+        }
+        for (int64_t row = 0; row < height; ++row) {
+          int32_t* const to = matrix_ + (top + row) * number + left;
+          for (int64_t column = 0; column < width; ++column) to[column] = tile[column][row];
         }
       }
     }

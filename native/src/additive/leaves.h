@@ -41,53 +41,61 @@ struct StepRules {
   bool Allows(double rows, double hessian) const { return rows >= least_rows && hessian >= least_hessian; }
 };
 
-constexpr int kLanes = 8;
-typedef double Reals __attribute__((vector_size(kLanes * sizeof(double))));
-typedef int64_t Longs __attribute__((vector_size(kLanes * sizeof(int64_t))));
+// Arrays of sums have so many more elements, as loops run to the end of a vector.
+constexpr int64_t kPadding = 8;
 
-// Arrays of sums have so many more elements, as all lanes are read at once.
-constexpr int64_t kPadding = kLanes;
-
-// Only references go in and out, here and below: the code is inlined into functions for processors with other vectors.
-template <typename Lanes, typename From>
-inline __attribute__((always_inline)) void Load(const From* from, Lanes& to) { std::memcpy(&to, from, sizeof(to)); }
+inline int64_t Padded(int64_t size) { return (size + kPadding - 1) / kPadding * kPadding; }
 
 // `StepRules::Score` where second derivatives are not 0.
-inline __attribute__((always_inline)) void ScoreLanes(const StepRules& rules, const Longs& gradient, const Reals& hessian,
-                                                      Reals& score) {
-  const Reals zero = {}, own = __builtin_convertvector(gradient, Reals);
-  const Reals left = (own < 0 ? -own : own) - rules.l1, held = left > 0 ? left : zero;
-  score = held * held / (hessian + rules.l2);
+inline double PositiveScore(const StepRules& rules, double gradient, double hessian) {
+  const double left = std::abs(gradient) - rules.l1, held = left > 0 ? left : 0;
+  return held * held / (hessian + rules.l2);
 }
 
-inline __attribute__((always_inline)) void ValueLanes(const StepRules& rules, const Longs& gradient, const Reals& hessian,
-                                                      Reals& value) {
-  const Reals zero = {}, own = __builtin_convertvector(gradient, Reals), most = zero + rules.max_step;
-  const Reals left = (own < 0 ? -own : own) - rules.l1, held = left > 0 ? left : zero;
-  const Reals step = (own > 0 ? -held : (own < 0 ? held : zero)) / (hessian + rules.l2);
-  const Reals raised = step < -most ? -most : step;
-  value = rules.learning_rate * (raised > most ? most : raised);
+// `StepRules::Value`, without branches.
+inline double StepValue(const StepRules& rules, double gradient, double hessian) {
+  const double left = std::abs(gradient) - rules.l1, held = left > 0 ? left : 0;
+  const double size = held / (hessian + rules.l2), step = gradient > 0 ? -size : size;
+  const double raised = step < -rules.max_step ? -rules.max_step : step;
+  return rules.learning_rate * (raised > rules.max_step ? rules.max_step : raised);
 }
 
-// The best of the numbers that lanes have seen, and where; of equal ones the first.
+// The greatest of some gains that are not negative, and where the first of it is; -1 if all are 0.
 struct Best {
   double gain = 0;
   int64_t at = -1;
-
-  void Take(const Reals& gains, const Longs& places) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (gains[lane] > gain || (gains[lane] == gain && at >= 0 && places[lane] < at && gain > 0)) {
-        gain = gains[lane];
-        at = places[lane];
-      }
-    }
-  }
 };
+
+inline Best FindBest(const double* gain, int64_t count) {
+  // Floats that are not negative have the order of their bits, whose maximum has vectors.
+  int64_t most = 0;
+  WithWidest([&most, gain, count]() __attribute__((always_inline)) {
+    int64_t own = 0;
+    for (int64_t at = 0; at < count; ++at) {
+      int64_t bits;
+      std::memcpy(&bits, gain + at, sizeof(bits));
+      own = bits > own ? bits : own;
+    }
+    most = own;
+  });
+  Best best;
+  if (most == 0) return best;
+  std::memcpy(&best.gain, &most, sizeof(most));
+  best.at = std::find(gain, gain + count, best.gain) - gain;
+  return best;
+}
 
 // Sums of the bins of an axis up to each edge between them, the first of which is 0.
 struct Edges {
   const int64_t* gradient;
   const double *hessian, *rows;
+};
+
+// Room for the numbers of all cuts; conversions to floats are loops of their own, as not all processors have vectors of them.
+struct CutRoom {
+  explicit CutRoom(int64_t most) : left(most + kPadding), right(left.size()), gain(left.size()) {}
+
+  std::vector<double> left, right, gain;
 };
 
 // A stretch of bins between two edges.
@@ -98,50 +106,47 @@ struct Stretch {
 };
 
 // The edge that divides a stretch best. `sign` says how steps may go: -1, 1, or 0 for either way.
-inline Best FindCut(const Edges& edges, const StepRules& rules, int sign, const Stretch& stretch) {
-  const int64_t begin = stretch.begin, end = stretch.end;
-  Reals best = {};
-  Longs places = {};
+inline Best FindCut(const Edges& edges, const StepRules& rules, int sign, const Stretch& stretch, CutRoom& room) {
+  const int64_t begin = stretch.begin, end = stretch.end, count = end - begin - 1;
+  if (count < 1) return {};
   WithWidest([&]() __attribute__((always_inline)) {
-    const Longs lanes = {0, 1, 2, 3, 4, 5, 6, 7};
-    for (int64_t first = begin + 1; first < end; first += kLanes) {
-      Longs left;
-      Reals left_hessian, left_rows, scores, other_scores;
-      Load(edges.gradient + first, left);
-      Load(edges.hessian + first, left_hessian);
-      Load(edges.rows + first, left_rows);
-      const Longs right = edges.gradient[end] - left;
-      const Reals right_hessian = edges.hessian[end] - left_hessian, right_rows = edges.rows[end] - left_rows;
-      left -= edges.gradient[begin];
-      left_hessian -= edges.hessian[begin];
-      left_rows -= edges.rows[begin];
-      ScoreLanes(rules, left, left_hessian, scores);
-      ScoreLanes(rules, right, right_hessian, other_scores);
-      const Reals gain = scores + other_scores - stretch.score;
-      const Longs at = lanes + first;
-      Longs is_better = (gain > best) & (at < end) & (left_rows >= rules.least_rows) & (right_rows >= rules.least_rows) &
-                        (left_hessian >= rules.least_hessian) & (right_hessian >= rules.least_hessian);
-      if (sign != 0) {
-        Reals value, other_value;
-        ValueLanes(rules, left, left_hessian, value);
-        ValueLanes(rules, right, right_hessian, other_value);
-        is_better &= ~((other_value - value) * static_cast<double>(sign) < 0);
-      }
-      best = is_better ? gain : best;
-      places = is_better ? at : places;
+    const StepRules own = rules;
+    const int64_t *const sum = edges.gradient + begin + 1, before = edges.gradient[begin], all = edges.gradient[end];
+    const double *const hessian = edges.hessian + begin + 1, *const rows = edges.rows + begin + 1;
+    const double hessian_before = edges.hessian[begin], all_hessian = edges.hessian[end];
+    const double rows_before = edges.rows[begin], all_rows = edges.rows[end];
+    double *const left = room.left.data(), *const right = room.right.data(), *const gain = room.gain.data();
+    const int64_t padded = Padded(count);
+    for (int64_t at = 0; at < padded; ++at) {
+      left[at] = static_cast<double>(sum[at] - before);
+      right[at] = static_cast<double>(all - sum[at]);
+    }
+    for (int64_t at = 0; at < padded; ++at) {
+      const double left_hessian = hessian[at] - hessian_before, right_hessian = all_hessian - hessian[at];
+      const double left_rows = rows[at] - rows_before, right_rows = all_rows - rows[at];
+      const double saved = PositiveScore(own, left[at], left_hessian) + PositiveScore(own, right[at], right_hessian) - stretch.score;
+      const bool is_allowed = (saved > 0) & (left_rows >= own.least_rows) & (right_rows >= own.least_rows) &
+                              (left_hessian >= own.least_hessian) & (right_hessian >= own.least_hessian);
+      gain[at] = is_allowed ? saved : 0;
+    }
+    if (sign == 0) return;
+    for (int64_t at = 0; at < padded; ++at) {
+      const double one = StepValue(own, left[at], hessian[at] - hessian_before);
+      const double other = StepValue(own, right[at], all_hessian - hessian[at]);
+      gain[at] = sign * (other - one) < 0 ? 0 : gain[at];
     }
   });
-  Best found;
-  found.Take(best, places);
-  return found;
+  Best best = FindBest(room.gain.data(), count);
+  if (best.at >= 0) best.at += begin + 1;
+  return best;
 }
 
 // Divides the bins between edge 0 and `end` into at most `most` stretches, best first; none where no cut gains.
 inline void Divide(const Edges& edges, const StepRules& rules, int64_t end, int64_t most, int sign,
-                   std::vector<Stretch>& stretches) {
+                   CutRoom& room, std::vector<Stretch>& stretches) {
   const auto make = [&](int64_t begin, int64_t stop, bool is_cut) {
     Stretch own{begin, stop, rules.Score(edges.gradient[stop] - edges.gradient[begin], edges.hessian[stop] - edges.hessian[begin]), {}};
-    if (is_cut) own.cut = FindCut(edges, rules, sign, own);
+    if (is_cut) own.cut = FindCut(edges, rules, sign, own, room);
     return own;
   };
   stretches.clear();
@@ -177,74 +182,99 @@ struct PairCut {
   int64_t outer = -1, inner[2] = {-1, -1};
 };
 
-// The numbers of one part, of all lanes, beside every outer cut.
-struct PartLanes {
-  Longs gradient;
-  Reals hessian, rows;
+// So many outer cuts are looked at together.
+constexpr int kLanes = 8;
+
+// Running sums of cells beside some outer cuts, which are those of the first part, and beside all bins of the outer axis.
+struct Below {
+  int64_t gradient[kLanes], all_gradient;
+  double hessian[kLanes], rows[kLanes], all_hessian, all_rows;
+
+  inline __attribute__((always_inline)) Below(const Cells& cells, int64_t inner, int64_t outer) {
+    const int64_t begin = inner * cells.num_outer, last = begin + cells.num_outer - 1;
+    std::memcpy(gradient, cells.gradient + begin + outer, sizeof(gradient));
+    std::memcpy(hessian, cells.hessian + begin + outer, sizeof(hessian));
+    std::memcpy(rows, cells.rows + begin + outer, sizeof(rows));
+    all_gradient = cells.gradient[last];
+    all_hessian = cells.hessian[last];
+    all_rows = cells.rows[last];
+  }
 };
 
-// Keeps the best way to leave a part whole or to halve it: the scores of its leaves and where it is halved.
-struct HalvedLanes {
-  Reals sum, first, second;
-  Longs at;
+// A part beside some outer cuts: its sums, the best way to leave it whole or to halve it, and the scores of its leaves.
+template <bool kIsSecond>
+struct Part {
+  int64_t gradient[kLanes], at[kLanes];
+  double hessian[kLanes], rows[kLanes], sum[kLanes], first[kLanes], second[kLanes];
 
-  __attribute__((always_inline)) void Begin(const StepRules& rules, const PartLanes& whole) {
-    const Reals zero = {};
-    Reals score;
-    ScoreLanes(rules, whole.gradient, whole.hessian, score);
-    first = sum = whole.hessian > 0 ? score : zero;
-    second = zero;
-    at = Longs{} - 1;
+  inline __attribute__((always_inline)) Part(const StepRules& rules, const Below& all) {
+    double own[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      gradient[lane] = kIsSecond ? all.all_gradient - all.gradient[lane] : all.gradient[lane];
+      own[lane] = static_cast<double>(gradient[lane]);
+      at[lane] = -1;
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
+      hessian[lane] = kIsSecond ? all.all_hessian - all.hessian[lane] : all.hessian[lane];
+      rows[lane] = kIsSecond ? all.all_rows - all.rows[lane] : all.rows[lane];
+      const double score = PositiveScore(rules, own[lane], hessian[lane]);
+      sum[lane] = first[lane] = hessian[lane] > 0 ? score : 0;
+      second[lane] = 0;
+    }
   }
 
-  __attribute__((always_inline)) void Try(const StepRules& rules, const PartLanes& whole, const PartLanes& half, int64_t cut) {
-    const Longs other = whole.gradient - half.gradient;
-    const Reals hessian = whole.hessian - half.hessian, rows = whole.rows - half.rows;
-    Reals one, two;
-    ScoreLanes(rules, half.gradient, half.hessian, one);
-    ScoreLanes(rules, other, hessian, two);
-    const Reals both = one + two;
-    const Longs is_better = (both > sum) & (half.rows >= rules.least_rows) & (rows >= rules.least_rows) &
-                            (half.hessian >= rules.least_hessian) & (hessian >= rules.least_hessian);
-    sum = is_better ? both : sum;
-    first = is_better ? one : first;
-    second = is_better ? two : second;
-    at = is_better ? Longs{} + cut : at;
+  // Keeps a cut where it is better than what is there.
+  inline __attribute__((always_inline)) void Try(const StepRules& rules, const Below& all, int64_t cut) {
+    double half[kLanes], rest[kLanes];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int64_t inside = kIsSecond ? all.all_gradient - all.gradient[lane] : all.gradient[lane];
+      half[lane] = static_cast<double>(inside);
+      rest[lane] = static_cast<double>(gradient[lane] - inside);
+    }
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const double inside = kIsSecond ? all.all_hessian - all.hessian[lane] : all.hessian[lane];
+      const double inside_rows = kIsSecond ? all.all_rows - all.rows[lane] : all.rows[lane];
+      const double outside = hessian[lane] - inside, outside_rows = rows[lane] - inside_rows;
+      const double one = PositiveScore(rules, half[lane], inside), two = PositiveScore(rules, rest[lane], outside);
+      const double both = one + two;
+      const bool is_better = (both > sum[lane]) & (inside_rows >= rules.least_rows) & (outside_rows >= rules.least_rows) &
+                             (inside >= rules.least_hessian) & (outside >= rules.least_hessian);
+      sum[lane] = is_better ? both : sum[lane];
+      first[lane] = is_better ? one : first[lane];
+      second[lane] = is_better ? two : second[lane];
+      at[lane] = is_better ? cut : at[lane];
+    }
   }
 };
 
 // The best tree whose first cut is of the outer axis, if it is better than `found`.
 inline void FindPairCut(const Cells& cells, const StepRules& rules, PairCut& found) {
-  const int64_t num_outer = cells.num_outer, num_inner = cells.num_inner, last = num_outer - 1;
-  const auto load = [&](int64_t row, int64_t first, PartLanes& part, PartLanes& rest) __attribute__((always_inline)) {
-    const int64_t at = row * num_outer;
-    Load(cells.gradient + at + first, part.gradient);
-    Load(cells.hessian + at + first, part.hessian);
-    Load(cells.rows + at + first, part.rows);
-    rest = {cells.gradient[at + last] - part.gradient, cells.hessian[at + last] - part.hessian, cells.rows[at + last] - part.rows};
-  };
-  for (int64_t first = 0; first < last; first += kLanes) {
-    HalvedLanes left, right;
-    Reals gain;
+  const int64_t count = cells.num_outer - 1;
+  for (int64_t begin = 0; begin < count; begin += kLanes) {
+    double gain[kLanes];
+    int64_t cuts[2][kLanes];
     WithWidest([&]() __attribute__((always_inline)) {
-      const Longs lanes = {0, 1, 2, 3, 4, 5, 6, 7};
-      PartLanes part, rest, half, half_of_rest;
-      load(num_inner - 1, first, part, rest);
-      left.Begin(rules, part);
-      right.Begin(rules, rest);
-      for (int64_t cut = 0; cut < num_inner - 1; ++cut) {
-        load(cut, first, half, half_of_rest);
-        left.Try(rules, part, half, cut);
-        right.Try(rules, rest, half_of_rest, cut);
+      const StepRules own = rules;
+      const Below all(cells, cells.num_inner - 1, begin);
+      Part<false> left(own, all);
+      Part<true> right(own, all);
+      const int64_t num_cuts = cells.num_inner - 1;
+      for (int64_t cut = 0; cut < num_cuts; ++cut) {
+        const Below below(cells, cut, begin);
+        left.Try(own, below, cut);
+        right.Try(own, below, cut);
       }
-      const Reals zero = {};
-      const Longs is_allowed = (part.rows >= rules.least_rows) & (rest.rows >= rules.least_rows) & (lanes + first < last) &
-                               (part.hessian >= rules.least_hessian) & (rest.hessian >= rules.least_hessian);
-      gain = is_allowed ? left.sum + right.first + right.second : zero;
+      for (int lane = 0; lane < kLanes; ++lane) {
+        const bool is_allowed = (left.rows[lane] >= own.least_rows) & (right.rows[lane] >= own.least_rows) &
+                                (left.hessian[lane] >= own.least_hessian) & (right.hessian[lane] >= own.least_hessian);
+        const double saved = left.sum[lane] + right.first[lane] + right.second[lane];
+        gain[lane] = is_allowed ? saved : 0;
+        cuts[0][lane] = left.at[lane];
+        cuts[1][lane] = right.at[lane];
+      }
     });
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if (gain[lane] > found.gain) found = {gain[lane], first + lane, {left.at[lane], right.at[lane]}};
-    }
+    const Best best = FindBest(gain, std::min<int64_t>(kLanes, count - begin));
+    if (best.gain > found.gain) found = {best.gain, begin + best.at, {cuts[0][best.at], cuts[1][best.at]}};
   }
 }
 

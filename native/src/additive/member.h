@@ -27,7 +27,7 @@ class Member {
         gradient_(gradient),
         total_(total),
         gains_(terms.number, -1.0),
-        step_(terms),
+        step_(terms.MostBins()),
         order_(terms.number) {
     for (int64_t term = 0; term < terms.number; ++term) {
       MakeRunning(terms, term, gradient + terms.first[term], 1, 1);
@@ -61,15 +61,14 @@ class Member {
 
   // The step that was proposed last.
   struct Proposal {
-    explicit Proposal(const Terms& terms) {
-      int64_t most = 0;
-      for (int64_t term = 0; term < terms.number; ++term) most = std::max(most, terms.size(term));
+    explicit Proposal(int64_t most) : room(most) {
       for (auto* own : {&gradient, &turned}) own->resize(most + 1 + kPadding);
       for (auto* own : {&hessian, &rows}) own->resize(most + 1 + kPadding);
     }
 
     std::vector<int64_t> gradient, turned;  // sums of the term, in front of which edges have a 0
     std::vector<double> hessian, rows, ratio;
+    CutRoom room;
     std::vector<Stretch> stretches;
     std::vector<StepOfLeaf> leaves;  // of one axis
     int64_t step_of_missing = 0;
@@ -133,7 +132,7 @@ class Member {
     if (known > 0) {
       const Edges edges{step_.gradient.data(), step_.hessian.data(), step_.rows.data()};
       const int sign = monotone_[term];
-      Divide(edges, rules_, known, sign != 0 ? 2 : rules_.max_leaves, sign, step_.stretches);
+      Divide(edges, rules_, known, sign != 0 ? 2 : rules_.max_leaves, sign, step_.room, step_.stretches);
     }
     double gain = TakeStretches();
     const double hessian = step_.hessian[known + 1];
@@ -163,7 +162,7 @@ class Member {
     }
     step_.stretches.clear();
     const Edges edges{step_.gradient.data(), step_.hessian.data(), step_.rows.data()};
-    if (present > 0) Divide(edges, rules_, present, rules_.max_leaves, 0, step_.stretches);
+    if (present > 0) Divide(edges, rules_, present, rules_.max_leaves, 0, step_.room, step_.stretches);
     const double gain = TakeStretches();
     gains_[term] = step_.leaves.empty() ? -1 : gain;
   }

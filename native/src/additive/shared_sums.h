@@ -3,6 +3,7 @@
 #ifndef JAXTREE_NATIVE_ADDITIVE_SHARED_SUMS_H_
 #define JAXTREE_NATIVE_ADDITIVE_SHARED_SUMS_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -98,30 +99,25 @@ class Change {
 
  private:
   template <int kRows>
-  void AddRows(int64_t begin, int64_t* __restrict gradient, int64_t size) const {
-    const int32_t* row[kRows];
-    int64_t factor[kRows];
-    for (int at = 0; at < kRows; ++at) {
-      row[at] = rows_[begin + at];
-      factor[at] = factors_[begin + at];
+  void AddRows(int64_t begin, int64_t* gradient, int64_t size) const {
+    WithWidest([=]() __attribute__((always_inline)) { AddRows<kRows>(&rows_[begin], &factors_[begin], gradient, size); });
+  }
+
+  template <int kRows>
+  static inline __attribute__((always_inline)) void AddRows(const int32_t* const* rows, const int64_t* factors,
+                                                            int64_t* __restrict gradient, int64_t size) {
+    constexpr int kLast = kRows - 1;
+    const int32_t *const one = rows[0], *const two = rows[std::min(1, kLast)];
+    const int32_t *const three = rows[std::min(2, kLast)], *const four = rows[kLast];
+    const int64_t of_one = factors[0], of_two = factors[std::min(1, kLast)];
+    const int64_t of_three = factors[std::min(2, kLast)], of_four = factors[kLast];
+    for (int64_t place = 0; place < size; ++place) {
+      int64_t sum = gradient[place] + one[place] * of_one;
+      if constexpr (kRows > 1) sum += two[place] * of_two;
+      if constexpr (kRows > 2) sum += three[place] * of_three;
+      if constexpr (kRows > 3) sum += four[place] * of_four;
+      gradient[place] = sum;
     }
-    WithWidest([&]() __attribute__((always_inline)) {
-      typedef int32_t Wholes __attribute__((vector_size(kLanes * sizeof(int32_t))));
-      int64_t place = 0;
-      for (; place + kLanes <= size; place += kLanes) {
-        Longs sum;
-        Load(gradient + place, sum);
-        for (int at = 0; at < kRows; ++at) {
-          Wholes own;
-          Load(row[at] + place, own);
-          sum += __builtin_convertvector(own, Longs) * factor[at];
-        }
-        std::memcpy(gradient + place, &sum, sizeof(sum));
-      }
-      for (; place < size; ++place) {
-        for (int at = 0; at < kRows; ++at) gradient[place] += row[at][place] * factor[at];
-      }
-    });
   }
 
   std::vector<const int32_t*> rows_;

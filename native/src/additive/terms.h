@@ -30,6 +30,12 @@ struct Terms {
   int64_t size(int64_t term) const { return first[term + 1] - first[term]; }
   int64_t num_places() const { return first[number]; }
 
+  int64_t MostBins() const {
+    int64_t most = 0;
+    for (int64_t term = 0; term < number; ++term) most = std::max(most, size(term));
+    return most;
+  }
+
   // What is wrong with them; null if nothing is.
   const char* Wrong() const {
     for (int64_t term = 0; term < number; ++term) {
