@@ -1,8 +1,9 @@
 """The fit of an additive model: terms of features in every bag, the pairs that interact, and the mean of all bags."""
 
-import itertools
+import functools
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,10 @@ from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import RowLoss, rows_of_loss
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.sums import row_scores
-from jaxtree.additive.terms import coarse_axes, main_terms, pair_terms
+from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
 from jaxtree.additive.training import AdditiveRules, BaggedTerms, boost_terms
-from jaxtree.blocks import in_threads
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.devices import num_cores
+from jaxtree.devices import carried, num_cores
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.schema import Schema
 
@@ -33,8 +33,9 @@ class AdditiveConfig(NamedTuple):
         pair_rules: Those of boosting pairs.
         monotone: How the first score may go as a feature rises: 1, -1 or 0.
         pairs: The pairs of features that are fitted, or how many, of those that save most.
-        is_candidate: Whether a pair may be among the best; all may if None.
+        heredity: Which pairs may be among the best; all may if None.
         pair_bins: The most bins of a feature in a pair, that of missing values included.
+        most_places: The most bins of all pairs together; coarser bins make them fewer.
         screening_bins: The most bins of a feature where pairs are compared.
         min_category_rows: The least rows of a category that has a bin of its own.
     """
@@ -43,8 +44,9 @@ class AdditiveConfig(NamedTuple):
     pair_rules: AdditiveRules
     monotone: Int64[np.ndarray, " feature"]
     pairs: Pairs | int
-    is_candidate: Callable[[int, int], bool] | None
+    heredity: Heredity | None
     pair_bins: int
+    most_places: int
     screening_bins: int
     min_category_rows: int
 
@@ -133,15 +135,14 @@ def _boost_all(
             layout, data.codes, row_loss, rules, scores=scores, should_end=stop, num_threads=num_cores() // threads
         )
 
-    made: list[BaggedTerms] = []
-
-    def boost_bags() -> None:
-        made.extend(in_threads(boost_bag, bags, before, num_threads=threads))
-
-    worker = threading.Thread(target=boost_bags)
-    del worker, boost_bags
-    made = in_threads(boost_bag, bags, before, num_threads=threads)
-    return made
+    # Interrupts come to the thread that waits, and none comes between the halves of a step.
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags, before, strict=True)]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            stop.set()
+        return [future.result() for future in futures]
 
 
 def _scores(
@@ -162,13 +163,11 @@ def _pair_layout(
     rows = np.concatenate(
         [np.bincount(mains.bins[f, 0, : len(n)], n, mains.size[f]) for f, n in enumerate(counts)]
     ).astype(np.int64)  # fmt: skip
-    fine = coarse_axes(sizes, rows, mains, values, config.pair_bins)
+    fine = functools.partial(coarse_axes, sizes, rows, mains, values)
     if not isinstance(config.pairs, int):
-        return pair_terms(config.pairs, fine)
-    candidates = [
-        pair for pair in itertools.combinations(range(data.schema.num_features), 2)
-        if config.is_candidate is None or config.is_candidate(*pair)
-    ]  # fmt: skip
+        return _fine_pairs(config.pairs, fine, config)
+    size = np.abs(values) * rows
+    candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
     whole = rows_of_loss(data.loss, data.rows, data.start, None)
     # The mean of the bags' scores, which have one unit.
     mean = sum(_scores(mains, data.codes, own) for own in fitted) // len(fitted)
@@ -178,7 +177,19 @@ def _pair_layout(
         candidates, coarse, data.codes, whole.read(mean).gradient, weight, config.pair_rules.min_samples_leaf
     )
     best = [int(pair) for pair in np.argsort(-saved, kind="stable")[: config.pairs] if saved[pair] > 0]
-    return pair_terms([candidates[pair] for pair in best], fine)
+    return _fine_pairs([candidates[pair] for pair in best], fine, config)
+
+
+def _fine_pairs(pairs: Pairs, axes_of: Callable[[int], Any], config: AdditiveConfig) -> Layout:
+    """Returns the terms of pairs on as many bins as are allowed, or as leave all pairs few enough places."""
+    least, most = 2, config.pair_bins
+    while least < most:
+        bins = (least + most + 1) // 2
+        if pair_terms(pairs, axes_of(bins)).num_places <= config.most_places:
+            least = bins
+        else:
+            most = bins - 1
+    return pair_terms(pairs, axes_of(least))
 
 
 def _mean_of_bags(

@@ -1,5 +1,7 @@
 """The terms of a table: one of every column, and those of pairs of columns on coarser bins."""
 
+import enum
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,6 +9,40 @@ from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout, TermKind
 from jaxtree.table.schema import Schema
+
+
+class Heredity(enum.Enum):
+    """Which pairs may be terms, given the features that matter by themselves (McCullagh and Nelder's marginality).
+
+    WEAK: pairs of which one feature matters.
+    STRONG: pairs of which both do.
+    """
+
+    WEAK = "weak"
+    STRONG = "strong"
+
+
+LEAST_PARENT = 0.01
+"""The part of the greatest importance that a feature which matters has at least."""
+
+
+def candidate_pairs(importances: Float64[np.ndarray, " feature"], heredity: Heredity | None) -> list[tuple[int, int]]:
+    """Returns the pairs of features that may be terms.
+
+    Args:
+        importances: The importance of the main term of every feature.
+        heredity: Which features of a pair must matter; None for no condition.
+
+    Example:
+        >>> candidate_pairs(np.array([1.0, 0.0, 0.5]), Heredity.STRONG)
+        [(0, 2)]
+    """
+    pairs = list(itertools.combinations(range(len(importances)), 2))
+    if heredity is None:
+        return pairs
+    matters = importances >= LEAST_PARENT * max(importances.max(initial=0.0), np.finfo(float).tiny)
+    of_pair = any if heredity is Heredity.WEAK else all
+    return [pair for pair in pairs if of_pair(matters[list(pair)])]
 
 
 def count_rows(codes: UInt[np.ndarray, "feature row"], schema: Schema) -> list[Int64[np.ndarray, " code"]]:
@@ -97,7 +133,10 @@ def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray
 
 
 def coarse_axes(
-    codes_of: Sequence[int], rows: Int64[np.ndarray, " place"], mains: Layout, values: Float64[np.ndarray, " place"],
+    codes_of: Sequence[int],
+    rows: Int64[np.ndarray, " place"],
+    mains: Layout,
+    values: Float64[np.ndarray, " place"],
     num_bins: int,
 ) -> list[Int64[np.ndarray, " code"]]:
     """Returns the coarser bins of the codes of every feature: numbers in order, categories in that of their values.

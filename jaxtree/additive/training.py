@@ -5,7 +5,7 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64, UInt
+from jaxtyping import Float64, Int64, UInt
 
 from jaxtree.additive.cyclic import boost
 from jaxtree.additive.layout import Layout
@@ -116,7 +116,8 @@ def boost_terms(
     """
     num_scores = len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
-    rows = bin_sums(layout, codes, (row_loss.weight > 0).astype(np.int64))
+    rows = bin_sums(layout, codes, (row_loss.weight > 0).astype(np.int64), num_threads=num_threads)
+    rows = np.tile(rows.astype(np.int32), (num_scores, 1))
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
     best, best_loss, best_pass = steps.copy(), np.inf, 0
@@ -138,15 +139,14 @@ def boost_terms(
         if is_late or is_last or (should_end is not None and should_end.is_set()):
             break
         if gradient is None or not row_loss.is_quadratic:
-            gradient = np.stack([bin_sums(layout, codes, own) for own in reading.gradient])
+            gradient = np.stack([bin_sums(layout, codes, own, num_threads=num_threads) for own in reading.gradient])
         own_rules = [rules.of_steps(row_loss, mean, layout.num_terms) for mean in quadratic.mean_weight]
-        many = list(range(num_scores))
+        members = np.arange(num_scores, dtype=np.int32)
         new, gradient = boost(
-            layout, quadratic.grams, gradient, np.tile(rows, (num_scores, 1)), many, own_rules, 1,
-            num_threads=num_threads,
-        )  # fmt: skip
+            layout, quadratic.grams, gradient, rows, members, own_rules, num_passes=1, num_threads=num_threads
+        )
         steps += new
-        scores += np.stack([row_scores(layout, codes, own) for own in new])
+        scores += np.stack([row_scores(layout, codes, own, num_threads=num_threads) for own in new])
         number += 1
     return BaggedTerms(best, row_loss.score_unit, round(best_pass * rounds_per_pass), losses)
 

@@ -18,6 +18,9 @@ from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest, take_trees
 from jaxtree.tree.nodes import CODES_PER_WORD
 
+LEAF_MARK = -2
+"""Stands in the splits of leaves, as in scikit-learn's trees."""
+
 
 def to_forest(model: AdditiveModel) -> tuple[Forest, Float64[np.ndarray, "node score"]]:
     """Returns the trees of all terms, and what each of their nodes adds to the scores: inner ones the mean below."""
