@@ -22,7 +22,7 @@ FLOORS = [
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export", "losses"},
-    {"boosting", "forests", "explain", "dropout", "optimal"},
+    {"boosting", "forests", "explain", "dropout", "optimal", "additive"},
     {"soft", "dataset"},
     {"metrics"},
     {"files", "plot"},
