@@ -16,7 +16,7 @@ from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
 from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
-from jaxtree.additive.step_programs import Member, Shared, boost_members
+from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
 from jaxtree.additive.sums import Gram, uses_kernel
 from jaxtree.buckets import pad_to, round_up
 from jaxtree.devices import num_cores
@@ -85,7 +85,7 @@ def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passe
         total, left = boost_members(
             pad_terms(layout),
             Shared(jnp.stack(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
-            Member(pad_to(gram_of_member, number), TracedRules(*reals.T, *wholes.T)),
+            MemberInputs(pad_to(gram_of_member, number), TracedRules(*reals.T, *wholes.T)),
             pad_to(pad_last(to_running(layout, gradient), sizes.places), number),
             np.int32(num_passes),
             sizes=sizes,

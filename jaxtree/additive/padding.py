@@ -10,7 +10,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, pad_to, round_up
 
 
-class Sizes(NamedTuple):
+class ProgramSizes(NamedTuple):
     """What a program's shapes follow from.
 
     Attributes:
@@ -28,7 +28,7 @@ class Sizes(NamedTuple):
     grid: tuple[int, int]
 
 
-def sizes_of(layout: Layout) -> Sizes:
+def sizes_of(layout: Layout) -> ProgramSizes:
     """Returns the sizes of a layout's programs."""
 
     def most(numbers):
@@ -38,7 +38,9 @@ def sizes_of(layout: Layout) -> Sizes:
     grid = most(layout.num_bins[is_pair, 0]), most(layout.num_bins[is_pair, 1])
     width = most(layout.size)
     places = round_up(layout.num_places + width, 128)
-    return Sizes(places, round_up(layout.num_terms, 8), width, most(layout.size[layout.kind == TermKind.SUBSET]), grid)
+    return ProgramSizes(
+        places, round_up(layout.num_terms, 8), width, most(layout.size[layout.kind == TermKind.SUBSET]), grid
+    )
 
 
 class PaddedTerms(NamedTuple):

@@ -30,20 +30,20 @@ class TracedRules(NamedTuple):
     greedy_steps: Int[AnyArray, ""]
 
 
-class Sums(NamedTuple):
+class BinSums(NamedTuple):
     """Sums of bins: gradients, second derivatives and rows."""
 
     gradient: Int64[Array, "*bin"]
     hessian: Int64[Array, "*bin"]
     rows: Int64[Array, "*bin"]
 
-    def __sub__(self, other: "Sums") -> "Sums":
+    def __sub__(self, other: "BinSums") -> "BinSums":
         """Returns what is left without others."""
-        return Sums(*(one - two for one, two in zip(self, other, strict=True)))
+        return BinSums(*(one - two for one, two in zip(self, other, strict=True)))
 
-    def at(self, *index: Any) -> "Sums":
+    def at(self, *index: Any) -> "BinSums":
         """Returns the sums at some of the bins."""
-        return Sums(*(own[index] for own in self))
+        return BinSums(*(own[index] for own in self))
 
 
 class Proposal(NamedTuple):
@@ -60,19 +60,19 @@ class Proposal(NamedTuple):
     factor: Int64[Array, " bin"]
 
 
-def allows(own: Sums, rules: TracedRules) -> Bool[Array, "*bin"]:
+def allows(own: BinSums, rules: TracedRules) -> Bool[Array, "*bin"]:
     """Whether leaves may have these sums."""
     return (own.rows >= jnp.maximum(rules.min_rows, 1)) & (own.hessian >= jnp.maximum(rules.min_hessian, 1.0))
 
 
-def score(own: Sums, rules: TracedRules) -> Float[Array, "*bin"]:
+def score(own: BinSums, rules: TracedRules) -> Float[Array, "*bin"]:
     """What leaves save, twice."""
     held = jnp.maximum(jnp.abs(own.gradient.astype(jnp.float64)) - rules.l1, 0.0)
     denominator = jnp.where(own.hessian > 0, own.hessian.astype(jnp.float64) + rules.l2, 1.0)
     return jnp.where(own.hessian > 0, held * held / denominator, 0.0)
 
 
-def value(own: Sums, rules: TracedRules) -> Float[Array, "*bin"]:
+def value(own: BinSums, rules: TracedRules) -> Float[Array, "*bin"]:
     """The steps of leaves before they are rounded; of leaves that are not allowed, any number."""
     gradient = own.gradient.astype(jnp.float64)
     held = jnp.maximum(jnp.abs(gradient) - rules.l1, 0.0)
@@ -81,7 +81,7 @@ def value(own: Sums, rules: TracedRules) -> Float[Array, "*bin"]:
     return rules.learning_rate * jnp.clip(step, -rules.max_step, rules.max_step)
 
 
-def whole_step(own: Sums, rules: TracedRules) -> Int64[Array, "*bin"]:
+def whole_step(own: BinSums, rules: TracedRules) -> Int64[Array, "*bin"]:
     """The steps of leaves as whole numbers."""
     return jnp.clip(jnp.rint(value(own, rules)), -LARGEST, LARGEST).astype(jnp.int64)
 
@@ -94,7 +94,7 @@ class Division(NamedTuple):
 
 
 def divide(
-    edges: Sums,
+    edges: BinSums,
     number: Int[Array, ""],
     rules: TracedRules,
     max_leaves: Int[Array, ""],
@@ -146,13 +146,13 @@ def divide(
     return jnp.where(is_divided, gain, 0.0), step
 
 
-def edges_of(sums: Sums) -> Sums:
+def edges_of(sums: BinSums) -> BinSums:
     """Puts a 0 in front of sums of all bins up to each."""
-    return Sums(*(jnp.concatenate([jnp.zeros(1, own.dtype), own]) for own in sums))
+    return BinSums(*(jnp.concatenate([jnp.zeros(1, own.dtype), own]) for own in sums))
 
 
 def propose_ordered(
-    running: Sums, size: Int[Array, ""], rules: TracedRules, sign: Int[Array, ""], *, most: int
+    running: BinSums, size: Int[Array, ""], rules: TracedRules, sign: Int[Array, ""], *, most: int
 ) -> Proposal:
     """Proposes a step of an ordered term, from its sums in running form."""
     known, at = size - 1, jnp.arange(len(running.rows))
@@ -167,13 +167,13 @@ def propose_ordered(
     return Proposal(jnp.where((gain > 0) | has_missing, saved, -1.0), step, factor)
 
 
-def propose_subset(plain: Sums, size: Int[Array, ""], rules: TracedRules, *, most: int) -> Proposal:
+def propose_subset(plain: BinSums, size: Int[Array, ""], rules: TracedRules, *, most: int) -> Proposal:
     """Proposes a step of a term whose bins are in no order, from the sums of its bins."""
     is_present = (plain.rows > 0) & (jnp.arange(len(plain.rows)) < size)
     denominator = plain.hessian.astype(jnp.float64) + rules.smoothing
     ratio = jnp.where(denominator > 0, plain.gradient / jnp.where(denominator > 0, denominator, 1.0), 0.0)
     order = jnp.argsort(jnp.where(is_present, ratio, jnp.inf), stable=True)
-    running = Sums(*(jnp.cumsum(jnp.where(is_present, own, 0)[order]) for own in plain))
+    running = BinSums(*(jnp.cumsum(jnp.where(is_present, own, 0)[order]) for own in plain))
     number, no_sign = jnp.sum(is_present), jnp.zeros((), jnp.int32)
     gain, sorted_step = divide(edges_of(running), number, rules, rules.max_leaves, no_sign, most=most)
     step = jnp.zeros_like(sorted_step).at[order].set(sorted_step)
@@ -191,14 +191,14 @@ class HalvedPart(NamedTuple):
         second: What the second leaf saves, if there is one.
     """
 
-    whole: Sums
+    whole: BinSums
     cut: Int32[Array, " outer"]
     saved: Float[Array, " outer"]
     first: Float[Array, " outer"]
     second: Float[Array, " outer"]
 
 
-def halve(below: Sums, rules: TracedRules) -> HalvedPart:
+def halve(below: BinSums, rules: TracedRules) -> HalvedPart:
     """Halves a part, whose sums up to an inner bin are [outer, inner]; behind the last bin they stay the same."""
     whole = below.at(slice(None), -1)
     rest = whole.at(slice(None), None) - below
@@ -214,7 +214,7 @@ def halve(below: Sums, rules: TracedRules) -> HalvedPart:
     return HalvedPart(whole, jnp.where(is_cut, cut, -1), first + second, first, second)
 
 
-def propose_tree(cells: Sums, num_outer: Int[Array, ""], rules: TracedRules) -> tuple[Float[Array, ""], Array]:
+def propose_tree(cells: BinSums, num_outer: Int[Array, ""], rules: TracedRules) -> tuple[Float[Array, ""], Array]:
     """Returns the gain of the best tree that divides the outer axis first, 0 if there is none, and the step of cells.
 
     Args:
@@ -232,7 +232,7 @@ def propose_tree(cells: Sums, num_outer: Int[Array, ""], rules: TracedRules) -> 
     def steps(part, below):
         cut, own = part.cut[best], below.at(best)
         low = own.at(jnp.maximum(cut, 0))
-        low = Sums(*(jnp.where(cut < 0, 0, number) for number in low))
+        low = BinSums(*(jnp.where(cut < 0, 0, number) for number in low))
         high = own.at(-1) - low
         return jnp.where(inner <= cut, whole_step(low, rules), whole_step(high, rules))
 
@@ -240,7 +240,9 @@ def propose_tree(cells: Sums, num_outer: Int[Array, ""], rules: TracedRules) -> 
     return gain[best], step
 
 
-def propose_pair(running: Sums, num_bins: Int[Array, " 2"], rules: TracedRules, *, grid: tuple[int, int]) -> Proposal:
+def propose_pair(
+    running: BinSums, num_bins: Int[Array, " 2"], rules: TracedRules, *, grid: tuple[int, int]
+) -> Proposal:
     """Proposes a step of a pair, from its sums in running form.
 
     Args:
@@ -254,7 +256,7 @@ def propose_pair(running: Sums, num_bins: Int[Array, " 2"], rules: TracedRules, 
     place = jnp.minimum(one, first - 1) * second + jnp.minimum(other, second - 1)
     cells = running.at(place)
     gain, step = propose_tree(cells, first, rules)
-    turned_gain, turned_step = propose_tree(Sums(*(own.T for own in cells)), second, rules)
+    turned_gain, turned_step = propose_tree(BinSums(*(own.T for own in cells)), second, rules)
     best = jnp.maximum(gain, turned_gain)
     step = jnp.where(turned_gain > gain, turned_step.T, step)
     step = jnp.where((best > 0) & (one < first) & (other < second), step, 0)

@@ -12,10 +12,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.additive.layout import TermKind
-from jaxtree.additive.padding import PaddedTerms, Sizes
+from jaxtree.additive.padding import PaddedTerms, ProgramSizes
 from jaxtree.additive.proposals import (
+    BinSums,
     Proposal,
-    Sums,
     TracedRules,
     propose_ordered,
     propose_pair,
@@ -39,7 +39,7 @@ class Shared(NamedTuple):
     rows: Int64[AnyArray, "gram place"]
 
 
-class State(NamedTuple):
+class MemberState(NamedTuple):
     """A member.
 
     Attributes:
@@ -53,7 +53,7 @@ class State(NamedTuple):
     gains: Float[Array, " term"]
 
 
-class Member(NamedTuple):
+class MemberInputs(NamedTuple):
     """What does not change of a member."""
 
     gram: Int32[AnyArray, ""]
@@ -64,11 +64,11 @@ class Member(NamedTuple):
 def boost_members(
     terms: PaddedTerms,
     shared: Shared,
-    members: Member,
+    members: MemberInputs,
     gradient: Int64[AnyArray, "member place"],
     num_passes: Int32[AnyArray, ""],
     *,
-    sizes: Sizes,
+    sizes: ProgramSizes,
     most_leaves: int,
     is_greedy: bool,
 ) -> tuple[Int64[Array, "member place"], Int64[Array, "member place"]]:
@@ -90,7 +90,7 @@ def boost_members(
         gains = jnp.where(jnp.arange(sizes.terms) < terms.number, -1.0, -2.0)
         state = lax.fori_loop(
             0, num_passes, lambda _, state: booster.make_pass(state, is_greedy=is_greedy),
-            State(own, jnp.zeros_like(own), gains),
+            MemberState(own, jnp.zeros_like(own), gains),
         )  # fmt: skip
         return state.total, state.gradient
 
@@ -100,10 +100,10 @@ def boost_members(
 class Booster:
     """The boosting of one member, as a part of a program."""
 
-    def __init__(self, terms: PaddedTerms, shared: Shared, member: Member, sizes: Sizes, most_leaves: int):
+    def __init__(self, terms: PaddedTerms, shared: Shared, member: MemberInputs, sizes: ProgramSizes, most_leaves: int):
         self.terms, self.shared, self.member, self.sizes, self.most_leaves = terms, shared, member, sizes, most_leaves
 
-    def make_pass(self, state: State, *, is_greedy: bool) -> State:
+    def make_pass(self, state: MemberState, *, is_greedy: bool) -> MemberState:
         """Makes a step on every term, and greedy ones."""
 
         def step(term, state):
@@ -114,12 +114,12 @@ class Booster:
         state = lax.fori_loop(0, self.terms.number, step, state)
         return self._make_greedy_steps(state) if is_greedy else state
 
-    def look(self, term: Any, state: State) -> Proposal:
+    def look(self, term: Any, state: MemberState) -> Proposal:
         """Returns the step that is best for a term now."""
         gram, width = self.member.gram, self.sizes.width
         first = self.terms.first[term]
         part = functools.partial(lax.dynamic_slice_in_dim, start_index=first, slice_size=width)
-        sums = Sums(part(state.gradient), part(self.shared.hessian[gram]), part(self.shared.rows[gram]))
+        sums = BinSums(part(state.gradient), part(self.shared.hessian[gram]), part(self.shared.rows[gram]))
         rules, num_bins, most = self.member.rules, self.terms.num_bins[term], self.most_leaves
         size, sign = num_bins[0] * num_bins[1], self.terms.monotone[term]
 
@@ -145,7 +145,7 @@ class Booster:
                 branches.append(branch)
         return lax.switch(index, branches) if len(branches) > 1 else ordered()
 
-    def make(self, term: Any, proposal: Proposal, state: State) -> State:
+    def make(self, term: Any, proposal: Proposal, state: MemberState) -> MemberState:
         """Makes a step, if it gains."""
         first, gram = self.terms.first[term], self.member.gram
         is_made = proposal.gain > 0
@@ -172,7 +172,7 @@ class Booster:
             change = of_few()
         return state._replace(gradient=state.gradient + change, total=total)
 
-    def _make_greedy_steps(self, state: State) -> State:
+    def _make_greedy_steps(self, state: MemberState) -> MemberState:
         def goes_on(carry):
             _, number, gains = carry
             return gains & (number < self.member.rules.greedy_steps)
@@ -187,10 +187,10 @@ class Booster:
         start = state, jnp.zeros((), jnp.int64), jnp.ones((), bool)
         return lax.while_loop(goes_on, step, start)[0]
 
-    def _look_for_best(self, state: State) -> State:
+    def _look_for_best(self, state: MemberState) -> MemberState:
         """Looks at the term of the greatest gain anew, until it stays the greatest."""
 
-        def is_old(carry: tuple[State, Bool[Array, " term"]]) -> Bool[Array, ""]:
+        def is_old(carry: tuple[MemberState, Bool[Array, " term"]]) -> Bool[Array, ""]:
             state, is_new = carry
             return ~is_new[jnp.argmax(state.gains)]
 

@@ -23,7 +23,7 @@ RULES = {
     "nothing is allowed": StepRules(0.4, min_rows=10_000),
 }
 
-SLOW_ENGINES = [ENGINES[0], marked("program", pytest.mark.slow)]
+SLOW_ENGINES = [ENGINES[0], marked("xla", pytest.mark.slow)]
 """Programs of further shapes are for the slow step: each compiles for some seconds."""
 
 
@@ -71,9 +71,9 @@ def test_members_of_several_rules_and_rows():
 
 
 @pytest.mark.parametrize(("seed", "most", "shift"), [(7, 3, 0), (11, 3_000_000, 26)])
-def test_members_of_one_program(seed, most, shift, monkeypatch):
+def test_members_of_one_program_of_xla(seed, most, shift, monkeypatch):
     """Small numbers; and gradients of more than 53 bits, whose differences are exact."""
-    use("program", monkeypatch)
+    use("xla", monkeypatch)
     layout, codes, weight, residual = random_problem(seed, 300, 6, most=most)
     assert_boosts_as_reference((layout, codes, weight, residual << shift), list(RULES.values()), 2, num_grams=2)
 

@@ -24,6 +24,13 @@ CASES = {
 }
 
 
+MANY_ROWS = [
+    pytest.param(3, "kernel", marks=needs_kernel),
+    pytest.param(600, "kernel", marks=needs_kernel),
+    (3, "xla"),
+]
+
+
 def plain(layout, gram):
     """The weights of pairs of bins by themselves, from their running form."""
     matrix = np.array(gram.matrix, np.int64)[: layout.num_places, : layout.num_places]
@@ -57,7 +64,7 @@ def test_pairs_of_any_number_of_terms(num_terms):
     assert_sums_are_those_of_the_reference(layout, codes, random.integers(0, 3, 700, dtype=np.int32))
 
 
-@pytest.mark.parametrize(("num_bins", "engine"), [(3, ENGINES[0]), (600, ENGINES[0]), (3, "program")])
+@pytest.mark.parametrize(("num_bins", "engine"), MANY_ROWS)
 def test_many_rows_of_one_term(num_bins, engine, monkeypatch):
     """Rows in blocks, of which several threads count parts."""
     use(engine, monkeypatch)
