@@ -116,7 +116,7 @@ def _splits(layout: Layout, schema: Schema, nodes: _Nodes) -> dict[str, Shaped[n
     is_leaf = nodes.first_child < 0
     is_subset = schema.is_categorical[feature] & ~is_leaf
     # Ordered codes below the middle end with the last that is not above; the next one may be that of missing values.
-    next_code = _first_codes(layout)[nodes.term, nodes.axis, nodes.middle]
+    next_code = layout.first_code[nodes.term, nodes.axis, np.where(is_leaf, 0, nodes.middle)]
     code, threshold = np.maximum(next_code - 1, 0), np.zeros(len(feature))
     by_threshold = np.flatnonzero(~is_subset & ~is_leaf)
     own = feature[by_threshold], code[by_threshold], next_code[by_threshold]
@@ -138,15 +138,6 @@ def _splits(layout: Layout, schema: Schema, nodes: _Nodes) -> dict[str, Shaped[n
         # The bin of missing values is the last, where a node has it.
         "missing_branch": np.ones(len(feature), np.int32),
     }
-
-
-def _first_codes(layout: Layout) -> Int64[np.ndarray, "term 2 bin"]:
-    """Returns the first code of every bin on both axes of all terms."""
-    first = np.zeros((layout.num_terms, 2, int(layout.num_bins.max(initial=1)) + 1), np.int64)
-    term, axis = np.arange(layout.num_terms)[:, None, None], np.arange(2)[:, None]
-    # Of codes that share a bin the first is written last; those that pad come behind all of them.
-    first[term, axis, layout.bins[:, :, ::-1]] = np.arange(layout.bins.shape[2])[::-1]
-    return first
 
 
 def _words(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
