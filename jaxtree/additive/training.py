@@ -41,8 +41,8 @@ class AdditiveRules:
         greedy_ratio: Steps on the terms that gain most, for each in turn.
         max_rounds: The most rounds, of as many steps as there are terms.
         patience: Rounds without a better loss of the rows held out after which boosting ends.
-        tolerance: How much less a loss must be to be better, as a part of the geometric
-            mean of the first loss and the least so far.
+        tolerance: How much less a loss must be to be better, as a part of the least so far,
+            or of a tenth of the first one.
     """
 
     learning_rate: float
@@ -65,7 +65,7 @@ class AdditiveRules:
             first: The loss before the first step.
             best: The least loss so far.
         """
-        return self.tolerance * np.sqrt(np.abs(first) * np.abs(best)) if np.isfinite(best) else 0.0
+        return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
 
     def of_steps(self, row_loss: RowLoss, mean_weight: float, num_terms: int) -> StepRules:
         """Returns the rules of steps in the units of a loss.

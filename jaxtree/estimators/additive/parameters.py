@@ -153,6 +153,7 @@ class AdditiveParameters(EncodingParameters):
                 rules,
                 learning_rate=PAIR_RATE * rules.learning_rate,
                 greedy_ratio=min(rules.greedy_ratio, PAIR_GREEDY),
+                patience=max(1, round(rules.patience / PAIR_RATE)),
             ),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
             pairs=self.pairs(schema, outputs),
