@@ -107,8 +107,20 @@ def test_equal_gains_take_the_first(engine, monkeypatch):
         assert steps[4] == (16 if max_leaves == 2 else 64)
     pair = one_term(TermKind.PAIR, [0, 1], [np.arange(3), np.arange(3)])
     codes = np.stack([np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)]).astype(np.uint8)
-    residual = np.array([8, 0, 8, 0, 0, 0, 8, 0, 8])
-    assert_boosts_as_reference((pair, codes, np.ones(9, np.int32), residual), [StepRules(1.0)], 2)
+    residual = np.array([-2, 0, 3, 0, 2, -3, 3, -3, -3])
+    (steps,) = assert_boosts_as_reference((pair, codes, np.ones(9, np.int32), residual), [StepRules(1.0)], 1)
+    assert not np.array_equal(steps.reshape(3, 3), steps.reshape(3, 3).T)
+
+
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
+def test_categories_of_equal_gradients_stay_in_order(engine, monkeypatch):
+    """The third category is too small for a leaf of its own: the first of two equal ones is parted from it."""
+    use(engine, monkeypatch)
+    layout = one_term(TermKind.SUBSET, [0], [np.arange(3)])
+    codes = np.repeat(np.arange(3, dtype=np.uint8), [2, 5, 1])[None]
+    problem = layout, codes, np.ones(8, np.int32), np.array([64] * 7 + [-600])
+    (steps,) = assert_boosts_as_reference(problem, [StepRules(1.0, min_rows=2, max_leaves=2)], 1)
+    assert steps.tolist() == [64, -47, -47]
 
 
 @needs_kernel
