@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Int32, Int64
+from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
@@ -18,7 +18,7 @@ from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
 from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
 from jaxtree.additive.sums import Gram, uses_kernel
-from jaxtree.buckets import pad_to, round_up
+from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
 
@@ -56,8 +56,7 @@ def boost(
     Returns:
         The sums of all steps, and the gradients after them.
     """
-    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
-    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
+    reals, wholes = _numbers(rules)
     diagonal = np.stack([own.diagonal for own in grams])
     if not uses_kernel(HANDLER):
         matrices = [own.matrix for own in grams]
@@ -72,6 +71,49 @@ def boost(
         num_threads=num_threads or num_cores(),
     )
     return steps, left
+
+
+def boost_rows(
+    layout: Layout,
+    codes: UInt[np.ndarray, "feature row"],
+    weight: Int32[np.ndarray, " row"],
+    gradient: Int64[np.ndarray, " row"],
+    rules: StepRules,
+    *,
+    num_passes: int,
+) -> tuple[Int64[np.ndarray, " place"], Int64[np.ndarray, " row"]]:
+    """Boosts one member by reading its rows, with the bits of `boost`.
+
+    It needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
+
+    Args:
+        layout: The terms.
+        codes: The codes of the rows.
+        weight: The weights of the rows, which are second derivatives; rows of weight 0 are not looked at.
+        gradient: The gradients of the rows.
+        rules: The rules of steps.
+        num_passes: How many passes through the terms.
+
+    Returns:
+        The sums of all steps, and the gradients of the rows after them.
+    """
+    whole = codes if codes.flags.c_contiguous else pad_codes(codes)
+    described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, layout.monotone)
+    steps, left = call_kernel(
+        "jaxtree_boost_rows",
+        [((layout.num_places,), np.int64), (gradient.shape, np.int64)],
+        [*described, weight, gradient, *_numbers([rules])],
+        Attributes({"num_passes": np.int64(num_passes)}),
+        num_threads=1,
+    )
+    return steps, left
+
+
+def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"], Int64[np.ndarray, "member 3"]]:
+    """Returns the numbers of rules as the kernel reads them."""
+    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
+    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
+    return reals, wholes
 
 
 def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passes):
