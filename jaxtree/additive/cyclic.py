@@ -17,13 +17,13 @@ from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
 from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
-from jaxtree.additive.sums import Gram, uses_kernel
+from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores, uses_kernel
 from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
 
-HANDLER = "jaxtree_boost_cyclic"
-"""The function of the kernel."""
+HANDLER, HANDLER_OF_ROWS = "jaxtree_boost_cyclic", "jaxtree_boost_rows"
+"""The functions of the kernel."""
 
 REALS = ("learning_rate", "l2", "l1", "max_step", "min_hessian", "smoothing")
 WHOLES = ("min_rows", "max_leaves", "greedy_steps")
@@ -84,7 +84,8 @@ def boost_rows(
 ) -> tuple[Int64[np.ndarray, " place"], Int64[np.ndarray, " row"]]:
     """Boosts one member by reading its rows, with the bits of `boost`.
 
-    It needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
+    The kernel needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
+    Without it they are made.
 
     Args:
         layout: The terms.
@@ -97,10 +98,12 @@ def boost_rows(
     Returns:
         The sums of all steps, and the gradients of the rows after them.
     """
+    if not uses_kernel(HANDLER_OF_ROWS):
+        return _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes)
     whole = codes if codes.flags.c_contiguous else pad_codes(codes)
     described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, layout.monotone)
     steps, left = call_kernel(
-        "jaxtree_boost_rows",
+        HANDLER_OF_ROWS,
         [((layout.num_places,), np.int64), (gradient.shape, np.int64)],
         [*described, weight, gradient, *_numbers([rules])],
         Attributes({"num_passes": np.int64(num_passes)}),
@@ -136,3 +139,13 @@ def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passe
         )
     total, left = (np.array(own)[:num_members, : layout.num_places] for own in (total, left))
     return total, to_plain(layout, left)
+
+
+def _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes):
+    """Boosts a member on the sums over pairs of bins, and changes the gradients of its rows by their scores."""
+    is_read = weight > 0
+    sums = bin_sums(layout, codes, np.where(is_read, gradient, 0))[None]
+    rows = bin_sums(layout, codes, is_read.astype(np.int64)).astype(np.int32)[None]
+    grams, first = [gram_sums(layout, codes, weight)], np.zeros(1, np.int32)
+    (steps,), _ = boost(layout, grams, sums, rows, first, [rules], num_passes=num_passes)
+    return steps, gradient + weight * row_scores(layout, codes, steps)

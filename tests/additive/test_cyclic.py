@@ -159,6 +159,20 @@ def test_the_model_is_that_of_boosting_row_by_row():
     np.testing.assert_array_equal(left[0], after)
 
 
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
+def test_boosting_that_reads_rows_makes_the_same_steps(engine, monkeypatch):
+    use(engine, monkeypatch)
+    layout, codes, weight, residual = random_problem(23, 300, 6)
+    rules = StepRules(0.3, l2=1.0, max_leaves=4, greedy_steps=2, min_rows=2)
+    gradient = -weight * residual
+    steps, left = cyclic.boost_rows(layout, codes, weight, gradient, rules, num_passes=2)
+    matrix, rows = reference.gram(layout, codes, weight), reference.sums(layout, codes, weight > 0)
+    sums = reference.sums(layout, codes, gradient)
+    expected, after = reference.boost_on_gram(layout, matrix, sums, np.diagonal(matrix), rows, rules, 2)
+    np.testing.assert_array_equal(steps, expected)
+    np.testing.assert_array_equal(reference.sums(layout, codes, left), after)
+
+
 @needs_kernel
 def test_passes_go_on_where_they_ended():
     """Without greedy steps: these know the gains of earlier looks."""
