@@ -57,9 +57,7 @@ def purify(
         values[places] = (surface - effects[0][:, None] - effects[1][None]).reshape(-1, values.shape[1])
         for side, effect in enumerate(effects):
             main = own_term[int(layout.features[term, side])]
-            # The pair's bin of every bin of the main term, by its first code: codes that pad come last.
-            coarse = np.zeros(layout.size[main], np.int64)
-            coarse[layout.bins[main, 0, ::-1]] = layout.bins[term, side, ::-1]
+            coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
             values[layout.places(main)] += effect[coarse]
     intercept = np.zeros(values.shape[1])
     for term in np.flatnonzero(layout.features[:, 1] < 0):
