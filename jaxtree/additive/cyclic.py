@@ -7,7 +7,6 @@ that no row is read. Of members, such as bags, folds and settings, each is boost
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
@@ -129,7 +128,7 @@ def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passe
     with jax.enable_x64(True):
         total, left = boost_members(
             pad_terms(layout),
-            Shared(jnp.stack(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
+            Shared(tuple(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
             MemberInputs(pad_to(gram_of_member, number), TracedRules(*reals.T, *wholes.T)),
             pad_to(pad_last(to_running(layout, gradient), sizes.places), number),
             np.int32(num_passes),

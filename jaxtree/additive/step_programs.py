@@ -29,12 +29,12 @@ class Shared(NamedTuple):
     """What members share: the sums of every gram in running form.
 
     Attributes:
-        matrix: The weights that places share.
+        matrix: The weights that places share, of every gram by itself: those of one are not copied.
         hessian: The weights of places.
         rows: The rows of places.
     """
 
-    matrix: Int32[AnyArray, "gram place place"]
+    matrix: tuple[Int32[AnyArray, "place place"], ...]
     hessian: Int64[AnyArray, "gram place"]
     rows: Int64[AnyArray, "gram place"]
 
@@ -84,9 +84,10 @@ def boost_members(
         most_leaves: The most leaves of any member.
         is_greedy: Whether any member makes greedy steps.
     """
+    matrix = jnp.stack(shared.matrix)
 
     def boost(member, own):
-        booster = Booster(terms, shared, member, sizes, most_leaves)
+        booster = Booster(terms, shared, matrix, member, sizes=sizes, most_leaves=most_leaves)
         gains = jnp.where(jnp.arange(sizes.terms) < terms.number, -1.0, -2.0)
         state = lax.fori_loop(
             0, num_passes, lambda _, state: booster.make_pass(state, is_greedy=is_greedy),
@@ -100,8 +101,18 @@ def boost_members(
 class Booster:
     """The boosting of one member, as a part of a program."""
 
-    def __init__(self, terms: PaddedTerms, shared: Shared, member: MemberInputs, sizes: ProgramSizes, most_leaves: int):
-        self.terms, self.shared, self.member, self.sizes, self.most_leaves = terms, shared, member, sizes, most_leaves
+    def __init__(
+        self,
+        terms: PaddedTerms,
+        shared: Shared,
+        matrix: Int32[Array, "gram place place"],
+        member: MemberInputs,
+        *,
+        sizes: ProgramSizes,
+        most_leaves: int,
+    ):
+        self.terms, self.shared, self.matrix, self.member = terms, shared, matrix, member
+        self.sizes, self.most_leaves = sizes, most_leaves
 
     def make_pass(self, state: MemberState, *, is_greedy: bool) -> MemberState:
         """Makes a step on every term, and greedy ones."""
@@ -155,7 +166,7 @@ class Booster:
         total = lax.dynamic_update_slice_in_dim(state.total, before + step, first, 0)
 
         def product(places, own):
-            return jnp.sum(self.shared.matrix[gram, places].astype(jnp.int64) * own[:, None], axis=0)
+            return jnp.sum(self.matrix[gram, places].astype(jnp.int64) * own[:, None], axis=0)
 
         def of_few():
             # An ordered term has as many numbers as leaves, and that of missing values; a pair has at most five.
