@@ -4,19 +4,20 @@ A step changes the gradients of all bins by a product with the weights that they
 that no row is read. Of members, such as bags, folds and settings, each is boosted by itself.
 """
 
+import functools
 from collections.abc import Sequence
 
 import jax
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
+from jaxtree.additive.gram_boosting import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
 from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
-from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores, uses_kernel
+from jaxtree.additive.sums import Gram, bin_sums, uses_kernel
 from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
@@ -83,8 +84,7 @@ def boost_rows(
 ) -> tuple[Int64[np.ndarray, " place"], Int64[np.ndarray, " row"]]:
     """Boosts one member by reading its rows, with the bits of `boost`.
 
-    The kernel needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
-    Without it they are made.
+    It needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
 
     Args:
         layout: The terms.
@@ -120,11 +120,12 @@ def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"
 
 def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passes):
     """Boosts by a program of XLA; numbers of members that differ little share one."""
-    sizes, num_members = sizes_of(layout), len(gradient)
+    num_members = len(gradient)
     matrices, hessian, rows = shared
     number = round_up(num_members, 1)
     # A member that pads has the rules of the first one, and no gradients.
     reals, wholes = (np.concatenate([own, own[:1].repeat(number - num_members, axis=0)]) for own in rules)
+    sizes = sizes_of(layout, int(wholes[:, 1].max()))
     with jax.enable_x64(True):
         total, left = boost_members(
             pad_terms(layout),
@@ -133,7 +134,6 @@ def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passe
             pad_to(pad_last(to_running(layout, gradient), sizes.places), number),
             np.int32(num_passes),
             sizes=sizes,
-            most_leaves=round_up(int(wholes[:, 1].max()), 3),
             is_greedy=bool(wholes[:, 2].max() > 0),
         )
     total, left = (np.array(own)[:num_members, : layout.num_places] for own in (total, left))
@@ -141,10 +141,19 @@ def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passe
 
 
 def _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes):
-    """Boosts a member on the sums over pairs of bins, and changes the gradients of its rows by their scores."""
+    """Boosts a member by a program of XLA that reads its rows."""
+    reals, wholes = (own[0] for own in _numbers([rules]))
+    sizes, padded = sizes_of(layout, rules.max_leaves), pad_codes(codes)
     is_read = weight > 0
-    sums = bin_sums(layout, codes, np.where(is_read, gradient, 0))[None]
-    rows = bin_sums(layout, codes, is_read.astype(np.int64)).astype(np.int32)[None]
-    grams, first = [gram_sums(layout, codes, weight)], np.zeros(1, np.int32)
-    (steps,), _ = boost(layout, grams, sums, rows, first, [rules], num_passes=num_passes)
-    return steps, gradient + weight * row_scores(layout, codes, steps)
+    sums = [bin_sums(layout, codes, own.astype(np.int64)) for own in (weight, is_read)]
+    hessian, number = pad_last(to_running(layout, np.stack(sums)), sizes.places)
+    pad = functools.partial(pad_to, size=padded.shape[1])
+    with jax.enable_x64(True):
+        made = boost_on_rows(
+            pad_terms(layout),
+            WeightedRows(padded, pad(weight), pad(np.where(is_read, gradient, 0))),
+            hessian, number, TracedRules(*reals, *wholes), np.int32(num_passes),
+            sizes=sizes, is_greedy=rules.greedy_steps > 0,
+        )  # fmt: skip
+        left = np.asarray(made.gradient)[: len(gradient)]
+        return np.array(made.total)[: layout.num_places], np.where(is_read, left, gradient)

@@ -144,8 +144,8 @@ def multiply_columns(
     return lax.fori_loop(0, num_rows // step, add, jnp.zeros((num_places, num_places), jnp.int32))
 
 
-def _place(terms: PaddedTerms, term: Any, codes: UInt[AnyArray, "feature row"]) -> Int32[Array, " row"]:
-    """The place of every row in a term."""
+def place_of_rows(terms: PaddedTerms, term: Any, codes: UInt[AnyArray, "feature row"]) -> Int32[Array, " row"]:
+    """Returns the place of every row in a term."""
     features, bins = terms.features[term], terms.bins[term]
     first, second = (bins[axis][codes[features[axis]]].astype(jnp.int32) for axis in (0, 1))
     return terms.first[term] + first * terms.num_bins[term, 1] + second
@@ -156,7 +156,7 @@ def _sums_of_bins(
     terms: PaddedTerms, codes: UInt[AnyArray, "feature row"], values: Int64[AnyArray, " row"], *, num_places: int
 ) -> Int64[Array, " place"]:
     def add(term, sums):
-        return sums.at[_place(terms, term, codes)].add(values)
+        return sums.at[place_of_rows(terms, term, codes)].add(values)
 
     return lax.fori_loop(0, terms.number, add, jnp.zeros(num_places, jnp.int64))
 
@@ -166,6 +166,6 @@ def _scores_of_rows(
     terms: PaddedTerms, codes: UInt[AnyArray, "feature row"], table: Real[AnyArray, " place"]
 ) -> Int64[Array, " row"]:
     def add(term, scores):
-        return scores + table[_place(terms, term, codes)]
+        return scores + table[place_of_rows(terms, term, codes)]
 
     return lax.fori_loop(0, terms.number, add, jnp.zeros(codes.shape[1], jnp.int64))

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
-from jaxtree.additive.cyclic import HANDLER_OF_ROWS, boost, boost_rows
+from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
 from jaxtree.additive.rules import StepRules
-from jaxtree.additive.sums import bin_sums, gram_sums, row_scores, uses_kernel
+from jaxtree.additive.sums import bin_sums, gram_sums, row_scores
 
 MOST_PLACES = 16_384
 """Places of which sums over all pairs are held: 1 GB for a bag and score."""
@@ -227,12 +227,7 @@ class _OnRows(_Booster):
 def _booster_for(
     layout: Layout, codes: UInt[np.ndarray, "feature row"], row_loss: RowLoss, rules: AdditiveRules
 ) -> type[_Booster]:
-    """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large.
-
-    The kernel alone reads them.
-    """
-    if not uses_kernel(HANDLER_OF_ROWS):
-        return _OnGrams
+    """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large."""
     if layout.num_places > MOST_PLACES:
         return _OnRows
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
