@@ -1,5 +1,6 @@
 """The fit of an additive model: terms of features in every bag, the pairs that interact, and the mean of all bags."""
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -24,12 +25,16 @@ from jaxtree.table.schema import Schema
 
 Pairs = Sequence[tuple[int, int]]
 
+LONGER = 5
+"""Steps of fewer leaves may make so many times as many rounds."""
+
 
 class AdditiveConfig(NamedTuple):
     """The parameters of a fit.
 
     Attributes:
         rules: The rules of boosting single features.
+        smoother: Other rules for single features, which are taken where they are better on the rows held out.
         pair_rules: Those of boosting pairs.
         monotone: How the first score may go as a feature rises: 1, -1 or 0.
         pairs: The pairs of features that are fitted, or how many, of those that save most.
@@ -41,6 +46,7 @@ class AdditiveConfig(NamedTuple):
     """
 
     rules: AdditiveRules
+    smoother: AdditiveRules | None
     pair_rules: AdditiveRules
     monotone: Int64[np.ndarray, " feature"]
     pairs: Pairs | int
@@ -108,7 +114,7 @@ def fit_additive(data: FitData, config: AdditiveConfig) -> FittedBags:
     stop = threading.Event()
     counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
-    fitted = _boost_all(mains, data, bags, config.rules, [None] * len(bags), stop)
+    fitted = _boost_mains(mains, data, bags, config, stop)
     stages, layout = [fitted], mains
     if config.pairs and not stop.is_set():
         pairs = _pair_layout(data, config, mains, counts, fitted)
@@ -117,6 +123,21 @@ def fit_additive(data: FitData, config: AdditiveConfig) -> FittedBags:
             stages.append(_boost_all(pairs, data, bags, config.pair_rules, before, stop))
             layout = join_layouts([mains, pairs])
     return _mean_of_bags(data, layout, stages, stop.is_set())
+
+
+def _boost_mains(
+    mains: Layout, data: FitData, bags: Sequence[RowLoss], config: AdditiveConfig, stop: threading.Event
+) -> list[BaggedTerms]:
+    """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
+    before = [None] * len(bags)
+    fitted = _boost_all(mains, data, bags, config.rules, before, stop)
+    if config.smoother is None or stop.is_set() or data.held[0] is None:
+        return fitted
+    most = LONGER * max(own.num_rounds for own in fitted)
+    smoother = dataclasses.replace(config.smoother, max_rounds=max(1, min(config.smoother.max_rounds, most)))
+    others = _boost_all(mains, data, bags, smoother, before, stop)
+    losses = [np.mean([own.least_loss for own in bags_of_rules]) for bags_of_rules in (fitted, others)]
+    return others if losses[1] < losses[0] and not stop.is_set() else fitted
 
 
 def _boost_all(

@@ -41,7 +41,8 @@ class AdditiveRules:
         greedy_ratio: Steps on the terms that gain most, for each in turn.
         max_rounds: The most rounds, of as many steps as there are terms.
         patience: Rounds without a better loss of the rows held out after which boosting ends.
-        tolerance: How much less a loss must be to be better, as a part of the least so far.
+        tolerance: How much less a loss must be to be better, as a part of the geometric
+            mean of the first loss and the least so far.
     """
 
     learning_rate: float
@@ -56,6 +57,15 @@ class AdditiveRules:
     max_rounds: int
     patience: int
     tolerance: float
+
+    def least_gain(self, first: float, best: float) -> float:
+        """Returns how much less a loss must be to be better than the best.
+
+        Args:
+            first: The loss before the first step.
+            best: The least loss so far.
+        """
+        return self.tolerance * np.sqrt(np.abs(first) * np.abs(best)) if np.isfinite(best) else 0.0
 
     def of_steps(self, row_loss: RowLoss, mean_weight: float, num_terms: int) -> StepRules:
         """Returns the rules of steps in the units of a loss.
@@ -93,6 +103,11 @@ class BaggedTerms(NamedTuple):
     score_unit: float
     num_rounds: int
     held_losses: list[float]
+
+    @property
+    def least_loss(self) -> float:
+        """The least loss of the rows held out."""
+        return float(np.nanmin(self.held_losses)) if np.isfinite(self.held_losses).any() else np.nan
 
     @property
     def values(self) -> Float64[np.ndarray, "score place"]:
@@ -138,7 +153,7 @@ def boost_terms(
         reading = row_loss.read(scores)
         losses.append(reading.held_loss)
         is_number = np.isfinite(reading.held_loss) or row_loss.held_weight is None
-        if number == 0 or (is_number and not reading.held_loss >= best_loss - rules.tolerance * abs(best_loss)):
+        if number == 0 or (is_number and not reading.held_loss >= best_loss - rules.least_gain(losses[0], best_loss)):
             best, best_loss, best_pass = steps.copy(), reading.held_loss, number
         is_late = (number - best_pass) * rounds_per_pass >= rules.patience
         is_last = number * rounds_per_pass >= rules.max_rounds

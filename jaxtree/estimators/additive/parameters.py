@@ -25,7 +25,7 @@ from jaxtree.table.schema import Schema
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
 SHARE_BELOW_1 = Interval(RealNotInt, 0, 1, closed="left")
 
-MOST_BINS = 255
+MOST_BINS = 1024
 """Bins of a column where `max_bins` is "auto", of tables of few columns."""
 
 LEAST_BINS = 32
@@ -37,10 +37,16 @@ MOST_PLACES = 8192
 BAGS = 8
 """Bags where `outer_bags` is "auto"."""
 
+USUAL_LEAVES = 3
+"""Leaves of a step where `max_leaves` is "auto", unless steps of two leaves are better on the rows held out."""
+
+ROWS_OF_ONE_RULE = 10_000
+"""Rows from which on steps of two leaves are not tried: they are smoother, which matters less."""
+
 PAIR_RATE = 3.0
 """How much longer steps of pairs are than those of single features."""
 
-PAIR_GREEDY = 1.0
+PAIR_GREEDY = 4.0
 """Greedy steps of pairs for each in turn, at most: surfaces have more to fit to noise."""
 
 PLACES_OF_PAIRS = 2**20
@@ -66,7 +72,7 @@ class AdditiveParameters(EncodingParameters):
     outer_bags: Annotated[int | str, whole(1), AUTO] = "auto"
     validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1] = 0.15
     learning_rate: Annotated[float | str, ABOVE_0, AUTO] = "auto"
-    max_leaves: Annotated[int, whole(2, 8)] = 3
+    max_leaves: Annotated[int | str, whole(2, 8), AUTO] = "auto"
     greedy_ratio: Annotated[float, AT_LEAST_0] = 10.0
     max_rounds: Annotated[int, whole(1)] = 50_000
     early_stopping_rounds: Annotated[int, whole(1)] = 100
@@ -114,7 +120,7 @@ class AdditiveParameters(EncodingParameters):
             min_samples_leaf=self.min_samples_leaf,
             min_hessian=self.min_hessian,
             cat_smooth=self.cat_smooth,
-            max_leaves=self.max_leaves,
+            max_leaves=USUAL_LEAVES if isinstance(self.max_leaves, str) else self.max_leaves,
             greedy_ratio=self.greedy_ratio,
             max_rounds=self.max_rounds,
             patience=self.early_stopping_rounds,
@@ -139,9 +145,10 @@ class AdditiveParameters(EncodingParameters):
         """
         rules = self.rules()
         monotone = read_monotone(self.monotone_constraints, schema, outputs, name="monotone_constraints")
-        bins = self.max_interaction_bins
+        bins, is_auto = self.max_interaction_bins, self.max_leaves == "auto"
         return AdditiveConfig(
             rules=rules,
+            smoother=dataclasses.replace(rules, max_leaves=2) if is_auto and num_rows < ROWS_OF_ONE_RULE else None,
             pair_rules=dataclasses.replace(
                 rules,
                 learning_rate=PAIR_RATE * rules.learning_rate,
