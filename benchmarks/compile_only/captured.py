@@ -13,6 +13,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtree.compilation import Compiled
 
 _ASKING = (
+    "additive.row_programs.current_platform",
+    "additive.sums.current_platform",
     "growth.loop.grow.platform_of",
     "boosting.booster.platform_of",
     "dropout.scores.current_platform",

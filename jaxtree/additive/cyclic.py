@@ -4,26 +4,26 @@ A step changes the gradients of all bins by a product with the weights that they
 that no row is read. Of members, such as bags, folds and settings, each is boosted by itself.
 """
 
+import functools
 from collections.abc import Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
+from jaxtree.additive.gram_boosting import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
 from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
-from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
-from jaxtree.additive.sums import Gram, uses_kernel
+from jaxtree.additive.sums import Gram, bin_sums, uses_kernel
 from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
 
-HANDLER = "jaxtree_boost_cyclic"
-"""The function of the kernel."""
+HANDLER, HANDLER_OF_ROWS = "jaxtree_boost_cyclic", "jaxtree_boost_rows"
+"""The functions of the kernel."""
 
 REALS = ("learning_rate", "l2", "l1", "max_step", "min_hessian", "smoothing")
 WHOLES = ("min_rows", "max_leaves", "greedy_steps")
@@ -97,10 +97,12 @@ def boost_rows(
     Returns:
         The sums of all steps, and the gradients of the rows after them.
     """
+    if not uses_kernel(HANDLER_OF_ROWS):
+        return _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes)
     whole = codes if codes.flags.c_contiguous else pad_codes(codes)
     described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, layout.monotone)
     steps, left = call_kernel(
-        "jaxtree_boost_rows",
+        HANDLER_OF_ROWS,
         [((layout.num_places,), np.int64), (gradient.shape, np.int64)],
         [*described, weight, gradient, *_numbers([rules])],
         Attributes({"num_passes": np.int64(num_passes)}),
@@ -118,21 +120,40 @@ def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"
 
 def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passes):
     """Boosts by a program of XLA; numbers of members that differ little share one."""
-    sizes, num_members = sizes_of(layout), len(gradient)
+    num_members = len(gradient)
     matrices, hessian, rows = shared
     number = round_up(num_members, 1)
     # A member that pads has the rules of the first one, and no gradients.
     reals, wholes = (np.concatenate([own, own[:1].repeat(number - num_members, axis=0)]) for own in rules)
+    sizes = sizes_of(layout, int(wholes[:, 1].max()))
     with jax.enable_x64(True):
         total, left = boost_members(
             pad_terms(layout),
-            Shared(jnp.stack(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
+            Shared(tuple(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
             MemberInputs(pad_to(gram_of_member, number), TracedRules(*reals.T, *wholes.T)),
             pad_to(pad_last(to_running(layout, gradient), sizes.places), number),
             np.int32(num_passes),
             sizes=sizes,
-            most_leaves=round_up(int(wholes[:, 1].max()), 3),
             is_greedy=bool(wholes[:, 2].max() > 0),
         )
     total, left = (np.array(own)[:num_members, : layout.num_places] for own in (total, left))
     return total, to_plain(layout, left)
+
+
+def _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes):
+    """Boosts a member by a program of XLA that reads its rows."""
+    reals, wholes = (own[0] for own in _numbers([rules]))
+    sizes, padded = sizes_of(layout, rules.max_leaves), pad_codes(codes)
+    is_read = weight > 0
+    sums = [bin_sums(layout, codes, own.astype(np.int64)) for own in (weight, is_read)]
+    hessian, number = pad_last(to_running(layout, np.stack(sums)), sizes.places)
+    pad = functools.partial(pad_to, size=padded.shape[1])
+    with jax.enable_x64(True):
+        made = boost_on_rows(
+            pad_terms(layout),
+            WeightedRows(padded, pad(weight), pad(np.where(is_read, gradient, 0))),
+            hessian, number, TracedRules(*reals, *wholes), np.int32(num_passes),
+            sizes=sizes, is_greedy=rules.greedy_steps > 0,
+        )  # fmt: skip
+        left = np.asarray(made.gradient)[: len(gradient)]
+        return np.array(made.total)[: layout.num_places], np.where(is_read, left, gradient)

@@ -19,6 +19,7 @@ class ProgramSizes(NamedTuple):
         width: The bins of a term.
         subset: The bins of a term of kind `SUBSET`; 0 if there is none.
         grid: The bins of both axes of a pair; 0 if there is none.
+        most_leaves: The most leaves of a step on one axis.
     """
 
     places: int
@@ -26,10 +27,11 @@ class ProgramSizes(NamedTuple):
     width: int
     subset: int
     grid: tuple[int, int]
+    most_leaves: int
 
 
-def sizes_of(layout: Layout) -> ProgramSizes:
-    """Returns the sizes of a layout's programs."""
+def sizes_of(layout: Layout, most_leaves: int = 3) -> ProgramSizes:
+    """Returns the sizes of a layout's programs, and of steps of so many leaves."""
 
     def most(numbers):
         return round_up(int(max(numbers)), 8) if len(numbers) else 0
@@ -37,10 +39,9 @@ def sizes_of(layout: Layout) -> ProgramSizes:
     is_pair = layout.kind == TermKind.PAIR
     grid = most(layout.num_bins[is_pair, 0]), most(layout.num_bins[is_pair, 1])
     width = most(layout.size)
+    subset = most(layout.size[layout.kind == TermKind.SUBSET])
     places = round_up(layout.num_places + width, 128)
-    return ProgramSizes(
-        places, round_up(layout.num_terms, 8), width, most(layout.size[layout.kind == TermKind.SUBSET]), grid
-    )
+    return ProgramSizes(places, round_up(layout.num_terms, 8), width, subset, grid, round_up(most_leaves, 3))
 
 
 class PaddedTerms(NamedTuple):

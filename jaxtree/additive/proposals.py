@@ -120,7 +120,7 @@ def divide(
         before, behind = edges.at(begin), edges.at(end)
         left, right = middle - before, behind - middle
         gain = score(left, rules) + score(right, rules) - score(behind - before, rules)
-        is_allowed = (at + 1 < end) & (at < number) & allows(left, rules) & allows(right, rules)
+        is_allowed = (at < number) & allows(left, rules) & allows(right, rules)
         is_allowed &= ~(sign * (value(right, rules) - value(left, rules)) < 0)
         gain = jnp.where(is_allowed & (gain > 0), gain, 0.0)
         # Of equal gains the first leaf, and its first cut.

@@ -7,6 +7,7 @@ prints what these tests bound.
 
 import pytest
 
+from benchmarks.compile_only.additive_programs import ADDITIVE
 from benchmarks.compile_only.boosting_programs import BOOSTING, MANY
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS
@@ -17,7 +18,7 @@ ROWS = 1_000_000
 ROWS_OF_MANY = 200_000
 """Rows that many models share."""
 
-ALL = PROGRAMS | BOOSTING | MANY
+ALL = PROGRAMS | BOOSTING | MANY | ADDITIVE
 
 
 def marked(names, exhaustive):

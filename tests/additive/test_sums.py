@@ -7,8 +7,10 @@ import pytest
 
 from jaxtree.additive import sums
 from jaxtree.additive.layout import TermKind, join_layouts
+from jaxtree.additive.padding import pad_places, pad_terms, sizes_of
+from jaxtree.additive.row_programs import count_pairs, multiply_columns
 from jaxtree.additive.running import to_plain, to_running
-from jaxtree.buckets import empty_codes
+from jaxtree.buckets import empty_codes, pad_codes, pad_to
 from jaxtree.errors import InvalidInputError
 from tests.additive import reference
 from tests.additive.engines import ENGINES, use
@@ -142,6 +144,18 @@ def test_what_does_not_fit_is_refused(change, message):
     layout, codes, weight, _ = random_problem(4, 200, 5)
     with pytest.raises(InvalidInputError, match=message):
         sums.gram_sums(dataclasses.replace(layout, **change), codes, weight)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_accelerator_multiplies_columns(name):
+    layout, codes, weight, _ = random_problem(0, **CASES[name])
+    padded, size = pad_codes(codes), sizes_of(layout).places
+    matrix = multiply_columns(
+        pad_terms(layout), pad_places(layout), padded, pad_to(weight, padded.shape[1]),
+        num_limbs=3 if name == "large weights" else 1, platform="cpu",
+    )  # fmt: skip
+    assert matrix.shape == (size, size)
+    np.testing.assert_array_equal(matrix, count_pairs(layout, codes, weight))
 
 
 def test_sums_in_running_form_and_back():

@@ -1,0 +1,63 @@
+"""The programs of additive models: sums over pairs of bins, by rows and in boosting."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.compile_only.programs import NUM_FEATURES, Program
+from jaxtree.additive.cyclic import boost
+from jaxtree.additive.layout import Layout, TermKind
+from jaxtree.additive.padding import sizes_of
+from jaxtree.additive.rules import StepRules
+from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
+
+FEW_BINS, BINS_OF_PAIRS, NUM_MEMBERS = 32, 16, 8
+
+
+def layout_of(num_terms: int = NUM_FEATURES) -> Layout:
+    """Terms of three kinds, of which each is as often: ordered, subsets and pairs; no value of bins matters."""
+    kind = np.arange(num_terms, dtype=np.int32) % len(TermKind)
+    is_pair = kind == TermKind.PAIR
+    one = np.where(is_pair, BINS_OF_PAIRS, FEW_BINS)
+    num_bins = np.stack([one, np.where(is_pair, BINS_OF_PAIRS, 1)], axis=1).astype(np.int32)
+    features = np.stack([np.arange(num_terms), np.where(is_pair, 0, -1)], axis=1).astype(np.int32)
+    return Layout(kind, features, np.zeros((num_terms, 2, FEW_BINS), np.uint16), num_bins, np.zeros_like(kind))
+
+
+def _codes(num_rows: int) -> np.ndarray:
+    return np.zeros((NUM_FEATURES, num_rows), np.uint8)
+
+
+def sum_pairs(num_rows: int) -> Any:
+    """Sums the weights of rows by pairs of bins."""
+    return gram_sums(layout_of(), _codes(num_rows), np.full(num_rows, 2, np.int32))
+
+
+def sum_bins(num_rows: int) -> Any:
+    """Sums values of rows by bins."""
+    return bin_sums(layout_of(), _codes(num_rows), np.zeros(num_rows, np.int64))
+
+
+def score_rows(num_rows: int) -> Any:
+    """Adds up the scores of rows."""
+    layout = layout_of()
+    return row_scores(layout, _codes(num_rows), np.zeros(layout.num_places, np.int64))
+
+
+def boost_bags(num_rows: int) -> Any:
+    """Boosts the bags of a model, with greedy steps; rows are not read."""
+    layout = layout_of()
+    size, shape = sizes_of(layout).places, (NUM_MEMBERS, layout.num_places)
+    gram = Gram(np.zeros((size, size), np.int32), np.zeros(layout.num_places, np.int64))
+    rules = [StepRules(0.1, greedy_steps=5)] * NUM_MEMBERS
+    number = np.zeros(NUM_MEMBERS, np.int32)
+    return boost(layout, [gram], np.zeros(shape, np.int64), np.zeros(shape, np.int32)[:1], number, rules, num_passes=10)
+
+
+ADDITIVE = {
+    "additive, pairs of bins": Program("multiply_columns", sum_pairs),
+    "additive, sums of bins": Program("_sums_of_bins", sum_bins),
+    "additive, scores": Program("_scores_of_rows", score_rows),
+    "additive, boosting": Program("boost_members", boost_bags),
+}
+"""The programs, by what they do."""
