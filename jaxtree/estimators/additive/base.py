@@ -24,6 +24,9 @@ from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
+from jaxtree.files.additive import AdditiveState, TermArrays
+from jaxtree.files.container import shortened
+from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
 
 
@@ -131,6 +134,24 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
         self.additive_ = model
         forest, step = to_forest(model)
         self.set_trees(forest, model.intercept, step)
+
+    def fitted_state(self) -> AdditiveState:
+        """Returns what fitting has learned: what a model file keeps."""
+        table, terms = self.fitted_table(), TermArrays.of(self.additive_)
+        return AdditiveState(table, terms, self.bag_values_, self.num_rounds_, self.loss_, self.survival_)
+
+    def restore(self, state: AdditiveState) -> None:
+        """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        self.restore_table(state.table)
+        made: BaseLoss = self._make_loss(self.outputs())
+        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
+        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
+        self._loss = state.loss
+        if state.survival is not None:
+            self.survival_ = state.survival
+        self.bag_values_, self.num_rounds_ = state.bag_values, state.num_rounds
+        self.set_terms(state.terms.model(self.schema_))
 
     @property
     def intercept_(self) -> Float64[np.ndarray, " score"]:
