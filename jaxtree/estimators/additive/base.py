@@ -39,6 +39,12 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
 
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: several targets of numbers, one of classes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = not self._of_classes
+        return tags
+
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
         check_name(type(self).__name__, "loss", vars(self).get("loss"), self._named_losses)
@@ -109,7 +115,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
         fraction = size / sample.num_rows if isinstance(size, int) else size
         if not 0 < round(fraction * sample.num_rows) < sample.num_rows:
             raise InvalidInputError(
-                f"validation_size {size} of {sample.num_rows} rows leaves a part without rows; 0 holds none out"
+                f"validation_size {size} leaves a part without rows, as n_samples={sample.num_rows}; 0 holds none out"
             )
         group, seed, held = sample.fields.get("group"), self.seed(), []
         for bag in range(number):
