@@ -1,7 +1,7 @@
 """Records of additive models in files: their terms, from which their trees are made anew."""
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -37,6 +37,18 @@ class TermArrays:
         return AdditiveModel(schema, **vars(self))
 
 
+class EditRecord(NamedTuple):
+    """A change by hand.
+
+    Attributes:
+        words: What was done.
+        before: The terms before it.
+    """
+
+    words: str
+    before: TermArrays
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class AdditiveState:
     """All that an additive model learns in fit.
@@ -44,18 +56,20 @@ class AdditiveState:
     Attributes:
         table: The columns and the target.
         terms: The terms.
-        bag_values: The values of every bag; its bins are those of the fit, which may be more than the terms have now.
+        bag_values: The values of every bag.
         num_rounds: The rounds of every bag, of columns and of pairs.
         loss: The loss, a `BaseLoss`.
         survival: What a fit of survival times has learned of time.
+        edits: The changes since the fit.
     """
 
     table: FittedTable
     terms: TermArrays
-    bag_values: Float64[np.ndarray, "bag bag_place score"]
+    bag_values: Float64[np.ndarray, "bag place score"]
     num_rounds: Int64[np.ndarray, "bag stage"]
     loss: Any
     survival: EventTimes | None
+    edits: tuple[EditRecord, ...]
 
 
 def _check_terms(layout: Layout, schema: Schema) -> None:
@@ -108,6 +122,9 @@ def _(state: AdditiveState) -> None:
     require_finite(state, "bag_values")
     require(isinstance(state.loss, BaseLoss), "its loss is none")
     require(state.loss.num_scores == num_scores, "its loss has another number of scores")
-    fits = len(state.bag_values) == len(state.num_rounds) >= 1 and state.bag_values.shape[2] == num_scores
+    fits = len(state.bag_values) == len(state.num_rounds) >= 1
+    fits = fits and state.bag_values.shape[1:] == state.terms.values.shape
     require(fits and (state.num_rounds >= 0).all(), "its bags are not those of its terms")
+    fits = all(edit.before.intercept.size == num_scores for edit in state.edits)
+    require(fits, "it was changed from a model with another number of scores")
     require_times_of_loss(state.survival, state.loss)

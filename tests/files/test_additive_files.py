@@ -53,6 +53,16 @@ def test_times_of_events_come_back(tmp_path):
     np.testing.assert_array_equal(again.predict_median(X), model.predict_median(X))
 
 
+def test_changes_by_hand_come_back(tmp_path):
+    table, classes = unfitted()["additive"][1:]
+    model = example("additive").monotonize("number").remove_terms(["size"])
+    model.save(tmp_path / "model")
+    again = jaxtree.load(tmp_path / "model")
+    assert [str(edit) for edit in again.edits_] == [str(edit) for edit in model.edits_]
+    assert again.cost_of_edits(table, classes) == model.cost_of_edits(table, classes)
+    np.testing.assert_array_equal(again.raw_scores(table), model.raw_scores(table))
+
+
 @pytest.mark.parametrize(
     ("array", "place", "value", "said"),
     [

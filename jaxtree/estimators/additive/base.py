@@ -10,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.edits import Edit
 from jaxtree.additive.fitting import FitData, FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
@@ -26,7 +27,7 @@ from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
-from jaxtree.files.additive import AdditiveState, TermArrays
+from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
@@ -146,7 +147,8 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     def fitted_state(self) -> AdditiveState:
         """Returns what fitting has learned: what a model file keeps."""
         table, terms = self.fitted_table(), TermArrays.of(self.additive_)
-        return AdditiveState(table, terms, self.bag_values_, self.num_rounds_, self.loss_, self.survival_)
+        edits = tuple(EditRecord(edit.words, TermArrays.of(edit.before)) for edit in self.edits_)
+        return AdditiveState(table, terms, self.bag_values_, self.num_rounds_, self.loss_, self.survival_, edits)
 
     def restore(self, state: AdditiveState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -159,6 +161,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if state.survival is not None:
             self.survival_ = state.survival
         self.bag_values_, self.num_rounds_ = state.bag_values, state.num_rounds
+        self.edits_ = tuple(Edit(edit.words, edit.before.model(self.schema_)) for edit in state.edits)
         self.set_terms(state.terms.model(self.schema_))
 
     @property
