@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from argparse import Namespace
 
 import numpy as np
@@ -73,8 +74,11 @@ def test_a_worker_fits_the_rows_that_do_not_test_a_fold(place, ordered, monkeypa
     assert all(0.5 < answer["auc"] < 1 and answer["wall"] > 0 and answer["peak_mib"] > 0 for answer in answers)
 
 
-def test_a_worker_tells_the_first_fit_of_a_process_from_the_second(place, ordered):
-    (answer,) = ordered(mode="first", contender="lightgbm", place=str(place))
+def test_a_worker_tells_the_first_fit_of_a_process_from_the_second(place, ordered, monkeypatch):
+    seconds = iter([0.3, 0.01])
+    monkeypatch.setitem(CONTENDERS, OURS, lambda X, y: time.sleep(next(seconds)))
+    (answer,) = ordered(mode="first", contender=OURS, place=str(place))
+    assert answer["first"]["wall"] >= 0.3 > answer["second"]["wall"]
     assert set(answer) == {"imports", "first", "second"}
     assert set(answer["first"]) == {"wall", "cpu", "peak_mib"}
 
@@ -100,6 +104,7 @@ def test_areas_of_several_classes_are_those_of_each_against_the_others():
     y, proba = rng.integers(0, 4, 200), rng.dirichlet(np.ones(4), 200)
     proba[np.arange(200), y] += 0.2
     proba /= proba.sum(axis=1, keepdims=True)
+    assert score_classes(proba / 3, y) == pytest.approx(score_classes(proba, y))
     assert score_classes(proba, y)["auc"] == pytest.approx(roc_auc_score(y, proba, multi_class="ovr"))
     two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
     assert score_classes(two, y % 2)["auc"] == pytest.approx(roc_auc_score(y % 2, two[:, 1]))
@@ -150,7 +155,7 @@ CLASSES = {
 }
 NUMBERS = {
     OURS: {"0": a_fold(1, rmse=2.0), "1": a_fold(1, rmse=4.0)},
-    "interpret": {"0": a_fold(10, rmse=2.0), "1": a_fold(10, rmse=2.0)},
+    "interpret": {"0": a_fold(15, rmse=2.0), "1": a_fold(15, rmse=2.0)},
 }
 
 
@@ -168,7 +173,7 @@ def test_contenders_are_compared_on_the_folds_that_both_have():
 def test_seconds_of_all_tables_are_summed_before_they_are_divided():
     summary = summarise({"a": {"contenders": CLASSES}, "b": {"contenders": NUMBERS}, "c": {"contenders": {}}})
     assert summary["tables"] == 2
-    assert summary["wall ratio of all"] == pytest.approx((1 + 2) / (40 + 20))
+    assert summary["wall ratio of all"] == pytest.approx((1 + 2) / (40 + 30))
     assert summary["auc difference, worst"] == summary["auc difference, mean"] == pytest.approx(-0.02)
     assert summarise({}) == {}
 
@@ -191,14 +196,16 @@ def test_aims_are_told_of_what_was_measured():
 
 def test_figures_of_peers_are_taken_from_a_former_run_but_for_adult():
     report = {"tables": {}, "first": {}, "long": {}}
-    table = {"rows": 3, "contenders": CLASSES}
+    contenders = {OURS: {"0": a_fold(1)}, "interpret": {"0": a_fold(4), "1": {"error": "slow"}}}
     former = {
-        "date": "2026-01-01", "cores": 2, "versions": {}, "long": {},
-        "tables": {"adult-test": table, "abalone": table, "letter": table},
+        "date": "2026-01-01", "cores": 4, "versions": {}, "long": {},
+        "tables": {name: {"rows": 3, "contenders": contenders} for name in ("adult-test", "abalone", "letter")},
         "first": {"1,000 x 10": {OURS: {}, "pygam": {"imports": 1}}},
     }  # fmt: skip
     _take_peers(report, former, Namespace(tables=["adult-test", "abalone"]))
-    assert report["tables"] == {"abalone": {"rows": 3, "contenders": {"interpret": CLASSES["interpret"]}}}
+    # 8 seconds of the CPU are 2 of four cores.
+    peer = {"0": a_fold(4) | {"wall": 2.0}, "1": {"error": "slow"}}
+    assert report["tables"] == {"abalone": {"rows": 3, "contenders": {"interpret": peer}}}
     assert report["first"] == {"1,000 x 10": {"pygam": {"imports": 1}}}
     assert report["peers"]["date"] == "2026-01-01"
 

@@ -12,7 +12,8 @@ nothing cached. `first` is the first fit of a process on 1,000 rows, and the sec
 columns in memory, and 10 million of 50 in a file of Parquet, 2 GB, that is read in parts.
 
 Peers are slow. With `--peers FILE` those figures of peers that the file of a former run has are taken from it, but for
-adult's test rows, which all fit in one run. Figures are written after every fit.
+adult's test rows, which all fit in one run. A machine may have been busy then: as seconds of the wall count at most
+those of the CPU, divided by the cores. Figures are written after every fit.
 """
 
 import argparse
@@ -82,10 +83,19 @@ def _take_peers(report: dict[str, Any], former: dict[str, Any], arguments: argpa
     report["peers"] = {key: former[key] for key in ("date", "cores", "versions")}
     for name, table in former["tables"].items():
         if name in arguments.tables and name != ADULT:
-            kept = {key: found for key, found in table["contenders"].items() if not key.startswith(OURS)}
+            kept = {
+                contender: {fold: _on_idle_cores(own, former["cores"]) for fold, own in found.items()}
+                for contender, found in table["contenders"].items()
+                if not contender.startswith(OURS)
+            }
             report["tables"][name] = table | {"contenders": kept}
     for name, contenders in former["first"].items():
         report["first"][name] = {key: found for key, found in contenders.items() if key != OURS}
+
+
+def _on_idle_cores(found: dict[str, Any], cores: int) -> dict[str, Any]:
+    """The figures of a fit, with no more seconds of the wall than its work takes on all cores."""
+    return found | {"wall": min(found["wall"], found["cpu"] / cores)} if "wall" in found else found
 
 
 def _tables(report: dict[str, Any], arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:

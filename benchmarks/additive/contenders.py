@@ -2,7 +2,7 @@
 
 interpret and ours get a table as it is. LightGBM's trees have two leaves and are stopped when the loss of 15 % of the
 training rows has not been less for so many rounds. pygam takes numbers alone, without gaps, and two classes at most;
-beyond some thousand rows or tens of columns it takes minutes or all memory.
+spambase, of 57 columns and 4,601 rows, takes it four minutes of the CPU.
 """
 
 import os
@@ -18,7 +18,7 @@ OURS = "jaxtree"
 CORES = len(os.sched_getaffinity(0))
 HELD, MOST_ROUNDS, PATIENCE = 0.15, 20_000, 100
 """Of LightGBM: interpret holds as many rows of a bag, too."""
-MOST_ROWS, MOST_COLUMNS = 10_000, 60
+MOST_ROWS, MOST_COLUMNS = 10_000, 40
 """Of pygam."""
 
 
