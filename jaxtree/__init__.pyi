@@ -15,6 +15,8 @@ from jaxtree import ray as ray
 from jaxtree import resampling as resampling
 from jaxtree import soft as soft
 from jaxtree.devices.policy import set_device as set_device
+from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier as ExplainableBoostingClassifier
+from jaxtree.estimators.additive.estimators import ExplainableBoostingRegressor as ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution as GradientBoostingDistribution
 from jaxtree.estimators.boosting.ensemble import BoostedEnsembleClassifier as BoostedEnsembleClassifier
 from jaxtree.estimators.boosting.ensemble import BoostedEnsembleRegressor as BoostedEnsembleRegressor

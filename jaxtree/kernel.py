@@ -14,7 +14,7 @@ from typing import Any
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 15
+INTERFACE = 16
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

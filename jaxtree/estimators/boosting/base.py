@@ -1,6 +1,5 @@
 """The base of boosted estimators: one table, the rounds of boosting on it, and what its trees predict together."""
 
-import abc
 import copy
 import functools
 import warnings
@@ -9,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Int
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +26,7 @@ from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTPUT, BoostingParameters
-from jaxtree.estimators.boosting.responses import numbers_of, score_of, with_offset
+from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
     evaluations_by_name,
@@ -35,48 +34,31 @@ from jaxtree.estimators.boosting.rows import (
     scored_rows,
     target_of,
 )
+from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
-from jaxtree.estimators.common.extras import RoutesExtras, fit_fields
-from jaxtree.estimators.common.fixed import FixedPredictions
+from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.placing import placed_fit
-from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
-from jaxtree.losses.curves import EventTimes
-from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
-from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
 
-class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
+class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     """Boosted trees on any table."""
 
-    forest_: Forest
-    start_: Float64[np.ndarray, " score"]
     measured_: Measured
     trees_per_round_: int
-    survival_: EventTimes | None = None
-    """What a fit of survival times has learned of time."""
-
-    _loss: BaseLoss
-
     _trees: list[DecisionTreeRegressor] | None = None
-    pruning = None
 
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
-    _fixed_predictions: Callable[..., FixedPredictions]
-    """What a loss predicts of outputs from scores and an offset."""
-    _measure: Callable[[BaseLoss, Sample, Any], float] = staticmethod(score_of)
-    """What the loss says of rows with their scores."""
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -258,12 +240,6 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         loss.check_fit(target_of(sample), sample.fields)
         return loss, sample, {name: allowed_rows(loss, own) for name, own in held.items()}
 
-    @property
-    def loss_(self) -> BaseLoss:
-        """The loss of the fit."""
-        check_is_fitted(self)
-        return self._loss
-
     def set_model(self, task: BoostingTask, rounds: Rounds, folds: Folds | None = None) -> None:
         """Takes what a fit has learned: columns, classes and the loss, the rounds that it has made, and its folds."""
         self.learn(task.data)
@@ -338,46 +314,12 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
         values = self._values(X)
         return self.model_.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
 
-    def raw_scores(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row score"]:
-        """Returns the scores of every row, which the loss turns into predictions: a column a score.
-
-        Args:
-            X: A table, or a source.
-            offset: What is added to the scores, as in `fit`.
-        """
-        return with_offset(self.loss_, self._scores(X), offset)
-
     def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
         """Yields the scores of every row after each round; see `raw_scores`."""
         values = self._values(X)
         first = np.tile(self.start_, (len(values), 1))
         for scores in staged(self.forest_, first, values, self.trees_per_round_):
             yield with_offset(self.loss_, scores, offset)
-
-    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
-        """Returns predictions of rows that `encoder_.values` has encoded."""
-        return self._predictions(self.model_.predict(values))
-
-    def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedPredictions:
-        """Returns what the fitted loss predicts from scores and an offset, as an estimator that scorers take."""
-        return self._fixed_predictions(self.loss_, self.outputs(), scores, offset)
-
-    @abc.abstractmethod
-    def _make_loss(self, outputs: Outputs) -> BaseLoss:
-        """Returns the loss of a target."""
-
-    def _score_of_rows(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:
-        """Returns the score of rows by the loss."""
-        rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
-        return self._measure(self.loss_, rows, self._scores(rows.X))
-
-    @part_by_part
-    def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
-        return self.model_.predict(self._values(X))
-
-    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
-        """Returns what the loss predicts from scores."""
-        return numbers_of(self.loss_, scores)
 
     def _earlier_rounds(self, outputs: Outputs) -> Rounds | None:
         """Returns the rounds that a warm start goes on from; None without one.
@@ -483,12 +425,9 @@ class BaseBoosting(RoutesExtras, FoldResults, BoostingParameters, FittedTrees):
 
     def set_rounds(self, rounds: Rounds) -> None:
         """Takes rounds as the fitted ones."""
-        self.forest_, self.start_, self.measured_, self.trees_per_round_ = rounds
+        forest, start, self.measured_, self.trees_per_round_ = rounds
         self._trees = None
-        link = link_of(self._loss, getattr(self, "classes_", None))
-        # The mean of the trees' predictions is the sum of their steps, behind the start.
-        value, schema = self.start_ + len(self.forest_) * target_means(self.forest_.nodes), self.encoder_.schema_
-        self._model = FittedModel(schema, self.forest_, value, None, (), (), averages_trees=True, link=link)
+        self.set_trees(forest, start, target_means(forest.nodes))
 
     def _tree_alone(self, number: int) -> DecisionTreeRegressor:
         """Returns one tree as an estimator."""

@@ -6,38 +6,25 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Shaped
-from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.boosting.folds import Folds
-from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.fold_results import FoldIntervals
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.parameters import MULTI_OUTPUT, ONE_OUTPUT
-from jaxtree.estimators.boosting.responses import (
-    fixed_classes,
-    fixed_numbers,
-    name_of_score,
-    scores_by_loss,
-    shares_of,
-)
+from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, Rounds
 from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parameters import BALANCED
-from jaxtree.estimators.common.parts import PredictsNumbers
-from jaxtree.estimators.common.prediction import PredictsClasses
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.numbers import squared
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
+class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     r"""Gradient boosting of classes (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
 
     Every round grows one tree on the derivatives of the log loss at the present scores, by what a Newton step saves
@@ -145,35 +132,6 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
     hessian: Annotated[str, Words({"diagonal", "full"})] = "diagonal"
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
-    _of_classes = True
-    _fixed_predictions = staticmethod(fixed_classes)
-
-    def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
-        """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
-        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
-
-    def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
-        """Returns the probability of every class of `classes_`; see `raw_scores`."""
-        return self._predictions(self.raw_scores(X, offset=offset))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """Returns the share of rows that are predicted right.
-
-        Args:
-            X: A table, or a source.
-            y: Its target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of a column.
-            offset: What is added to the scores, as in `fit`.
-        """
-        given = read_arguments(X, y, sample_weight)
-        predicted = self.predict(given.X, offset=offset)
-        return float(accuracy_score(plain_target(given.y), predicted, sample_weight=given.sample_weight))
-
-    def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
-        """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
-        scores = self.raw_scores(X, offset=offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
         """Yields the probabilities of every row after each round."""
         return map(self._predictions, self.staged_scores(X, offset=offset))
@@ -195,12 +153,9 @@ class GradientBoostingClassifier(PredictsClasses, BaseBoosting):
             )
         return logistic() if number == 2 else softmax(number, self.hessian)
 
-    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
-        return shares_of(self.loss_, scores)
-
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals, BaseBoosting):
+class GradientBoostingRegressor(PredictsSurvival, NumbersByScores, FoldIntervals, BaseBoosting):
     r"""Gradient boosting of numbers (Friedman, *Greedy function approximation*, Annals of Statistics 29, 2001).
 
     Every round grows one tree on the derivatives of the loss at the present scores. Leaves of "absolute_error" and
@@ -245,7 +200,6 @@ class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals
     loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 
     _named_losses = LOSSES
-    _fixed_predictions = staticmethod(fixed_numbers)
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: several targets, too."""
@@ -253,18 +207,9 @@ class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals
         tags.target_tags.multi_output = True
         return tags
 
-    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
-        """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`."""
-        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
-
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row *prediction"]]:
         """Yields the predictions of every row after each round."""
         return (self.fixed_predictions(scores).predict() for scores in self.staged_scores(X, offset=offset))
-
-    @property
-    def score_name_(self) -> str:
-        """What `score` returns: "R²", "concordance", or minus the mean of the loss, as "minus mean huber(delta=2)"."""
-        return name_of_score(self.loss_, self.n_outputs_)
 
     def set_model(self, task: BoostingTask, rounds: Rounds, folds: Folds | None = None) -> None:
         """Takes what a fit has learned, of survival times also the baseline."""
@@ -272,34 +217,3 @@ class GradientBoostingRegressor(PredictsSurvival, PredictsNumbers, FoldIntervals
         vars(self).pop("survival_", None)
         if is_of_times(task.loss) and task.data.across is None:
             self.survival_ = learn_times(task.loss, task.data.sample, self._scores(task.data.sample.X))
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
-        """Returns the coefficient of determination, the concordance index, or minus the mean loss.
-
-        The concordance index of survival times, see `jaxtree.metrics.concordance_index`. Minus the mean loss where
-        predictions are not numbers close to the targets: of other losses that ask for extras beside offsets, and of
-        several predictions for one target, such as quantiles.
-
-        Args:
-            X: A table, or a source.
-            y: Its target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of a column.
-            extras: What the loss asks for, as in `fit`.
-        """
-        check_is_fitted(self)
-        if scores_by_loss(self.loss_, self.n_outputs_):
-            return self._score_of_rows(X, y, sample_weight, extras)
-        check_fields(self.loss_, extras)
-        given = read_arguments(X, y, sample_weight)
-        predicted = self.predict(given.X, offset=extras.get("offset"))
-        return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)
-
-    def _make_loss(self, outputs: Outputs) -> BaseLoss:
-        if outputs.number == 1 or not isinstance(self.loss, str):
-            return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
-        if self.loss != "squared_error":
-            raise InvalidInputError(
-                f"loss {self.loss!r} has one target, got {outputs.number} columns of y: take 'squared_error', a Loss "
-                "of several scores, or scikit-learn's MultiOutputRegressor"
-            )
-        return squared(outputs.number)

@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 def read_monotone(
-    monotonic_cst: Any, schema: Schema, outputs: Outputs | None = None
+    monotonic_cst: Any, schema: Schema, outputs: Outputs | None = None, *, name: str = "monotonic_cst"
 ) -> Int[np.ndarray, " feature"] | None:
     """Returns the constraint of every feature: 1 rising, -1 falling, 0 none; None if there is no constraint.
 
@@ -31,6 +31,7 @@ def read_monotone(
         monotonic_cst: One number a column, or a dict from names of columns.
         schema: The columns.
         outputs: What the target is, if it is looked at, too.
+        name: The name of the parameter.
 
     Raises:
         InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, a name is not a column's, a
@@ -42,20 +43,20 @@ def read_monotone(
     if isinstance(monotonic_cst, dict):
         unknown = sorted(set(monotonic_cst) - set(names))
         if unknown:
-            raise InvalidInputError(f"monotonic_cst names columns {unknown}; the table has {list(names)}")
+            raise InvalidInputError(f"{name} names columns {unknown}; the table has {list(names)}")
         monotonic_cst = [monotonic_cst.get(name, 0) for name in names]
     sign = np.asarray(monotonic_cst)
     if sign.shape != (len(names),):
         raise InvalidInputError(
-            f"monotonic_cst has shape {sign.shape[0] if sign.ndim == 1 else sign.shape} but the input data X has "
+            f"{name} has shape {sign.shape[0] if sign.ndim == 1 else sign.shape} but the input data X has "
             f"{len(names)} features."
         )
     if not np.isin(sign, (-1, 0, 1)).all():
-        raise InvalidInputError(f"monotonic_cst must be None or an array-like of -1, 0 or 1, but got {monotonic_cst}")
+        raise InvalidInputError(f"{name} must be None or an array-like of -1, 0 or 1, but got {monotonic_cst}")
     for feature in schema.features:
         if feature.kind in ("categorical", "onehot") and sign[feature.column]:
             raise InvalidInputError(
-                f"monotonic_cst constrains column {names[feature.column]!r}, which is categorical and has no order: "
+                f"{name} constrains column {names[feature.column]!r}, which is categorical and has no order: "
                 "set it to 0, or make the column ordered"
             )
     if not sign.any():

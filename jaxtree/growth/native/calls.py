@@ -63,7 +63,9 @@ class Attributes:
         self.described = struct.pack(f"{len(described)}q", *described)
 
 
-def call_kernel(handler: str, results: Results, arrays: Sequence[Any], attributes: Attributes) -> list[Any]:
+def call_kernel(
+    handler: str, results: Results, arrays: Sequence[Any], attributes: Attributes, *, num_threads: int | None = None
+) -> list[Any]:
     """Calls a function of the kernel.
 
     Args:
@@ -71,6 +73,8 @@ def call_kernel(handler: str, results: Results, arrays: Sequence[Any], attribute
         results: The shapes and types of what it returns.
         arrays: Its arguments: on the host if all are NumPy's.
         attributes: Its further numbers.
+        num_threads: The threads of a call on the host; if not given, as many as there are cores where an argument is
+            large, and one where none is.
 
     Returns:
         The results, in the library of the arguments.
@@ -87,9 +91,11 @@ def call_kernel(handler: str, results: Results, arrays: Sequence[Any], attribute
     call, function = _find(handler)
     message = ctypes.create_string_buffer(MESSAGE_SIZE)
     given, returned = _describe(arguments), _describe(made)
+    if num_threads is None:
+        num_threads = num_cores() if max(array.size for array in arguments) > LARGE else 1
     status = call(
-        function, given, len(arguments), returned, len(made), attributes.described, attributes.number,
-        num_cores() if max(array.size for array in arguments) > LARGE else 1, message, MESSAGE_SIZE,
+        function, given, len(arguments), returned, len(made), attributes.described, attributes.number, num_threads,
+        message, MESSAGE_SIZE,
     )  # fmt: skip
     if status:
         raise (InvalidInputError if status == 1 else MemoryError)(message.value.decode(errors="replace"))

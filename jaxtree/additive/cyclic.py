@@ -1,0 +1,60 @@
+"""Cyclic boosting on Gram sums: passes through the terms of an additive model, each of which makes a step.
+
+A step changes the gradients of all bins by a product with the weights that they share with the bins of its term, so
+that no row is read. Of members, such as bags, folds and settings, each is boosted by itself.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int32, Int64
+
+from jaxtree.additive.layout import Layout
+from jaxtree.additive.rules import StepRules
+from jaxtree.additive.sums import Gram
+from jaxtree.devices import num_cores
+from jaxtree.growth.native.calls import Attributes, call_kernel
+
+REALS = ("learning_rate", "l2", "l1", "max_step", "min_hessian", "smoothing")
+WHOLES = ("min_rows", "max_leaves", "greedy_steps")
+"""The fields of rules in the order of the kernel, see `native/src/additive/cyclic.cc`."""
+
+
+def boost(
+    layout: Layout,
+    grams: Sequence[Gram],
+    gradient: Int64[np.ndarray, "member place"],
+    rows: Int32[np.ndarray, "gram place"],
+    gram_of_member: Int32[np.ndarray, " member"],
+    rules: Sequence[StepRules],
+    *,
+    num_passes: int,
+    num_threads: int | None = None,
+) -> tuple[Int64[np.ndarray, "member place"], Int64[np.ndarray, "member place"]]:
+    """Boosts members, each as `tests/additive/reference.py` defines, with the same bits.
+
+    Args:
+        layout: The terms.
+        grams: The weights that bins share, which are the second derivatives, of one or more sets of rows.
+        gradient: The sums of the gradients of bins.
+        rows: The numbers of the rows of bins, of every set.
+        gram_of_member: The set of rows of every member.
+        rules: The rules of steps of every member.
+        num_passes: How many passes through the terms.
+        num_threads: The threads of the kernel; as many as there are cores if not given.
+
+    Returns:
+        The sums of all steps, and the gradients after them.
+    """
+    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
+    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
+    diagonal = np.stack([own.diagonal for own in grams])
+    arrays = (layout.kind, layout.num_bins, layout.monotone, gradient, rows, diagonal, gram_of_member, reals, wholes)
+    steps, left = call_kernel(
+        "jaxtree_boost_cyclic",
+        [(gradient.shape, np.int64)] * 2,
+        [*arrays, *(own.matrix for own in grams)],
+        Attributes({"num_passes": np.int64(num_passes)}),
+        num_threads=num_threads or num_cores(),
+    )
+    return steps, left

@@ -1,0 +1,242 @@
+"""Rows as boosting sees them between two readings: whole gradients, and the weights of a quadratic loss.
+
+A *reading* takes the scores of all rows and gives the exact gradients of the loss, and where asked for its second
+derivatives, which are the weights of Gram sums. All are whole numbers in units that are powers of two: a score unit, a
+weight unit, and their product, that of gradients. So a step of s units on rows of weight w changes their gradients by
+exactly w s units.
+
+With squared errors one reading is enough: gradients after any steps are known by Gram sums alone, bit by bit.
+"""
+
+import abc
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Float64, Int32, Int64
+
+from jaxtree import buckets
+from jaxtree.boosting.data import ScoredRows
+from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.errors import TrainingError
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.numbers import squared
+
+WEIGHT_BITS = 30
+"""Bits of the sum of all weights, so that Gram sums fit in 32."""
+
+SCORE_BITS = 28
+"""Bits of the largest Newton step of a row at the start."""
+
+LEAST_RESIDUAL = 0.1
+"""Of losses without curvature, residuals below this part of their mean size count as large as that."""
+
+
+class Reading(NamedTuple):
+    """The loss at some scores.
+
+    Attributes:
+        gradient: The gradients of the rows that a model learns from, 0 of others, in units of gradients.
+        held_loss: The mean loss of the rows held out; NaN if there are none.
+    """
+
+    gradient: Int64[np.ndarray, "score row"]
+    held_loss: float
+
+
+class RowLoss(abc.ABC):
+    """The loss of the rows of one model.
+
+    Args:
+        rows: The rows, those held out included; codes are not looked at.
+        start: The scores before the first step.
+        is_held: Which rows are held out.
+
+    Attributes:
+        score_unit: The unit of scores.
+        weight_unit: The unit of the weights of the last `curvature`.
+    """
+
+    is_quadratic: bool
+    score_unit: float
+    weight_unit: float
+
+    def __init__(
+        self, rows: ScoredRows, start: Float64[np.ndarray, " score"], is_held: Bool[np.ndarray, " row"] | None
+    ):
+        self.rows, self.start, self.is_held = rows, start, is_held
+        self.num_rows = len(rows.target)
+        weight = np.asarray(rows.weight, np.float64)
+        self.weight = weight if is_held is None else np.where(is_held, 0.0, weight)
+        self.held_weight = None if is_held is None else np.where(is_held, weight, 0.0)
+
+    @abc.abstractmethod
+    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
+        """Returns gradients in the present units."""
+
+    @abc.abstractmethod
+    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
+        """Returns the weights of rows at some scores, and sets the units that gradients have from now on."""
+
+
+class SquaredErrors(RowLoss):
+    """Squared errors, whose gradients are whole from the start."""
+
+    is_quadratic = True
+
+    def __init__(
+        self, rows: ScoredRows, start: Float64[np.ndarray, " score"], is_held: Bool[np.ndarray, " row"] | None
+    ):
+        super().__init__(rows, start, is_held)
+        target = np.asarray(rows.target, np.float64).reshape(self.num_rows, -1).T
+        offset = np.asarray(rows.extras.get("offset", 0.0), np.float64).T
+        residual = target - start[:, None] - offset
+        self.score_unit = power_of_two(np.abs(residual).max(initial=0.0)) * 2.0**-SCORE_BITS
+        self.residual = np.rint(residual / self.score_unit).astype(np.int64)
+        self.weight_unit = unit_of_weights(np.asarray(rows.weight, np.float64))
+        self.whole = whole_weights(self.weight, self.weight_unit)
+
+    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
+        """Returns gradients: minus the weighted residuals."""
+        left = self.residual - scores
+        loss = np.nan
+        if self.held_weight is not None:
+            held = left[:, self.is_held] * self.score_unit
+            loss = float(np.sum(held**2 * self.held_weight[self.is_held]) / self.held_weight.sum() / 2)
+        return Reading(-self.whole.astype(np.int64) * left, loss)
+
+    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
+        """Returns the weights."""
+        return np.broadcast_to(self.whole, scores.shape)
+
+
+class NewtonRows(RowLoss):
+    """Any loss: gradients are rounded at every reading, and second derivatives at some.
+
+    Args:
+        loss: The loss.
+        rows: The rows.
+        start: The scores before the first step.
+        is_held: Which rows are held out.
+
+    Raises:
+        TrainingError: Derivatives at the start are no numbers.
+    """
+
+    is_quadratic = False
+
+    def __init__(
+        self,
+        loss: BaseLoss,
+        rows: ScoredRows,
+        start: Float64[np.ndarray, " score"],
+        is_held: Bool[np.ndarray, " row"] | None,
+    ):
+        super().__init__(rows, start, is_held)
+        self.loss, self.size = loss, buckets.row_bucket(self.num_rows)
+        pad = functools.partial(buckets.pad_to, size=self.size)
+        self.padded = ScoredRows(rows.codes, pad(rows.target), pad(self.weight), _padded_extras(rows.extras, pad))
+        self.padded_held = pad(self.weight if self.held_weight is None else self.held_weight)
+        self.least_residual, self.score_unit, self.weight_unit = 0.0, 1.0, 1.0
+        gradient, hessian, _ = self._derivatives(np.zeros((len(start), self.num_rows), np.int64))
+        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+            raise TrainingError(f"{loss}: derivatives at the start, {start.tolist()}, are no numbers")
+        total = self.weight.sum()
+        # The size of a row's step, as large as gradients are, on rows of mean curvature.
+        heaviest = np.abs(gradient / np.where(self.weight > 0, self.weight, 1)).max(initial=0.0)
+        mean = hessian.sum() / max(total * len(start), np.finfo(float).tiny)
+        self.score_unit = power_of_two(heaviest / mean if mean > 0 else 1.0) * 2.0**-SCORE_BITS
+
+    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
+        """Returns gradients in the present units."""
+        gradient, _, held = self._derivatives(scores)
+        whole = np.rint(gradient / (self.score_unit * self.weight_unit))
+        return Reading(np.nan_to_num(whole).astype(np.int64), held if self.held_weight is not None else np.nan)
+
+    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
+        """Returns the weights of rows at some scores, and sets the units."""
+        _, hessian, _ = self._derivatives(scores)
+        hessian = np.nan_to_num(np.maximum(hessian, 0.0), posinf=0.0)
+        self.weight_unit = power_of_two(hessian.sum(axis=1).max()) * 2.0**-WEIGHT_BITS
+        return whole_weights(hessian, self.weight_unit)
+
+    def _derivatives(
+        self, scores: Int64[np.ndarray, "score row"]
+    ) -> tuple[Float64[np.ndarray, "score row"], Float64[np.ndarray, "score row"], float]:
+        """Returns gradients, the diagonals of second derivatives, and the mean loss of the rows held out."""
+        real = np.zeros((len(scores), self.size))
+        real[:, : self.num_rows] = self.start[:, None] + scores * self.score_unit
+        rows = self.padded
+        with jax.enable_x64(True):
+            gradient, hessian, held = _derivatives(
+                real, rows.target, rows.weight, self.padded_held, rows.extras, loss=self.loss
+            )
+        gradient, hessian = (np.asarray(own)[:, : self.num_rows] for own in (gradient, hessian))
+        levels = self.loss.renewal
+        if levels is not None:
+            hessian = self._majorised(real[:, : self.num_rows])
+        return gradient, hessian, float(held)
+
+    def _majorised(self, scores: Float64[np.ndarray, "score row"]) -> Float64[np.ndarray, "score row"]:
+        """Returns the curvature of the quadratic that lies on a loss of quantiles at these scores, and above it.
+
+        It is half of the inverse of a residual's size (Hunter and Lange, *Quantile regression via an MM algorithm*,
+        Journal of Computational and Graphical Statistics 9, 2000).
+        """
+        target, offset = np.asarray(self.rows.target, np.float64), np.asarray(self.rows.extras.get("offset", 0.0)).T
+        size = np.abs(target - offset - scores)
+        if not self.least_residual:
+            mean = float(np.average(size.mean(axis=0), weights=self.weight)) if self.weight.any() else 1.0
+            self.least_residual = LEAST_RESIDUAL * mean or 1.0
+        return self.weight / (2 * np.maximum(size, self.least_residual))
+
+
+@compiled("loss", what=lambda *_, loss: f"the derivatives of {loss}", options=options_of_small_programs)
+def _derivatives(
+    scores: Float[Array, "score row"], target: Any, weight: Any, held_weight: Any, extras: Any, *, loss: BaseLoss
+) -> tuple[Float[Array, "score row"], Float[Array, "score row"], Float[Array, ""]]:
+    """Gradients and the diagonals of Hessians of rows, and the mean loss with other weights."""
+    scores = jnp.asarray(scores)
+    gradient, hessian = loss.derivatives(scores, target, weight, extras)
+    if hessian.ndim == 3:
+        hessian = jnp.diagonal(hessian).T
+    return gradient, jnp.broadcast_to(hessian, gradient.shape), loss.mean(scores, target, held_weight, extras)
+
+
+def rows_of_loss(
+    loss: BaseLoss, rows: ScoredRows, start: Float64[np.ndarray, " score"], is_held: Bool[np.ndarray, " row"] | None
+) -> RowLoss:
+    """Returns the rows of a model as its boosting sees them."""
+    if loss == squared(loss.num_scores):
+        return SquaredErrors(rows, start, is_held)
+    return NewtonRows(loss, rows, start, is_held)
+
+
+def power_of_two(number: float) -> float:
+    """Returns the least power of two that is not below a number; 1 for 0.
+
+    >>> power_of_two(5.0), power_of_two(0.25), power_of_two(0.0)
+    (8.0, 0.25, 1.0)
+    """
+    if not (number > 0 and np.isfinite(number)):
+        return 1.0
+    return float(2.0 ** np.clip(np.ceil(np.log2(number)), -900, 900))
+
+
+def unit_of_weights(weight: Float64[np.ndarray, " row"]) -> float:
+    """Returns the unit of given weights: 1 where they are whole, so that they are exact."""
+    is_whole = bool(np.all(weight == np.floor(weight)))
+    if is_whole and weight.sum() < 2**WEIGHT_BITS:
+        return 1.0
+    return power_of_two(float(weight.sum())) * 2.0**-WEIGHT_BITS
+
+
+def whole_weights(weight: Float64[np.ndarray, "*score row"], unit: float) -> Int32[np.ndarray, "*score row"]:
+    """Returns weights in a unit; none of a row of some weight is 0."""
+    return np.where(weight > 0, np.maximum(np.rint(weight / unit), 1), 0).astype(np.int32)
+
+
+def _padded_extras(extras: Any, pad: Any) -> dict[str, Any]:
+    return {name: pad(np.asarray(values)) for name, values in extras.items()}

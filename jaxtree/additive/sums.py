@@ -1,0 +1,119 @@
+"""Sums over the rows of an additive model, by pairs of bins and by bins, and the scores of rows.
+
+All are sums of whole numbers, and the same in whatever order they are made. The kernel in C++ makes them from codes on
+the host, see `native/src/additive/gram.h`.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int32, Int64, UInt
+
+from jaxtree.additive.layout import Layout
+from jaxtree.arrays import AnyArray
+from jaxtree.buckets import pad_codes
+from jaxtree.devices import current_platform, num_cores
+from jaxtree.growth.native.calls import Attributes, call_kernel
+from jaxtree.growth.native.trees import has_handler
+
+NONE = Attributes({})
+"""Calls whose numbers are all in arrays."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Gram:
+    """The weights of the rows that two bins share, for all pairs of bins.
+
+    They are kept in *running form* on both sides: at a known bin of an ordered term stands the sum over all bins up to
+    it, at a cell of a pair that over all cells behind which it is on no axis, and at any other bin its own.
+
+    Attributes:
+        matrix: The weights in running form, on the device that boosts.
+        diagonal: The weight of every bin by itself.
+    """
+
+    matrix: Int32[AnyArray, "place place"]
+    diagonal: Int64[np.ndarray, " place"]
+
+    def minus(self, other: "Gram", *, in_place: bool = False) -> "Gram":
+        """Returns the sums without those of some of the rows.
+
+        Args:
+            other: The sums of these rows.
+            in_place: Whether they are written over those of all rows, which are lost.
+        """
+        if not in_place or not isinstance(self.matrix, np.ndarray):
+            return Gram(self.matrix - other.matrix, self.diagonal - other.diagonal)
+        np.subtract(self.matrix, other.matrix, out=self.matrix)
+        np.subtract(self.diagonal, other.diagonal, out=self.diagonal)
+        return self
+
+
+def uses_kernel(handler: str) -> bool:
+    """Whether a function of the kernel in C++ computes: on a CPU, where it is there."""
+    return current_platform() == "cpu" and has_handler(handler)
+
+
+def gram_sums(
+    layout: Layout,
+    codes: UInt[np.ndarray, "feature row"],
+    weight: Int32[np.ndarray, " row"],
+    *,
+    num_threads: int | None = None,
+) -> Gram:
+    """Sums the weights of rows by all pairs of bins.
+
+    Args:
+        layout: The terms.
+        codes: The codes of the rows.
+        weight: The weights of the rows, 0 or more, in all below 2**31; rows of weight 0 cost next to nothing.
+        num_threads: The threads of the kernel; as many as there are cores if not given.
+    """
+    places = layout.num_places
+    results = [((places, places), np.int32), ((places,), np.int64)]
+    return Gram(*_call("jaxtree_gram_sums", results, layout, codes, weight, num_threads))
+
+
+def bin_sums(
+    layout: Layout,
+    codes: UInt[np.ndarray, "feature row"],
+    values: Int64[np.ndarray, " row"],
+    *,
+    num_threads: int | None = None,
+) -> Int64[np.ndarray, " place"]:
+    """Returns the sum of the values of the rows of every bin.
+
+    Args:
+        layout: The terms.
+        codes: The codes of the rows.
+        values: The values of the rows.
+        num_threads: The threads of the kernel; as many as there are cores if not given.
+    """
+    return _call("jaxtree_bin_sums", [((layout.num_places,), np.int64)], layout, codes, values, num_threads)[0]
+
+
+def row_scores(
+    layout: Layout,
+    codes: UInt[np.ndarray, "feature row"],
+    table: Int64[np.ndarray, " place"],
+    *,
+    num_threads: int | None = None,
+) -> Int64[np.ndarray, " row"]:
+    """Returns the sum of the table's values at the bins of every row.
+
+    Args:
+        layout: The terms.
+        codes: The codes of the rows.
+        table: The value of every bin.
+        num_threads: The threads of the kernel; as many as there are cores if not given.
+    """
+    return _call("jaxtree_row_scores", [((codes.shape[1],), np.int64)], layout, codes, table, num_threads)[0]
+
+
+def _call(handler: str, results: Any, layout: Layout, codes: Any, numbers: Any, num_threads: int | None) -> list[Any]:
+    """Calls the kernel with binned rows and numbers of rows or places."""
+    # Codes with room behind them, as a fit has them, are read where they lie: the kernel counts rows by their numbers.
+    whole = codes if codes.flags.c_contiguous else pad_codes(codes)
+    described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, numbers)
+    return call_kernel(handler, results, described, NONE, num_threads=num_threads or num_cores())

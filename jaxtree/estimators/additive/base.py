@@ -1,0 +1,161 @@
+"""The base of additive estimators: one table, the fit of its terms, and the trees that they are kept as."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int64
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks
+from jaxtree.additive.fitting import FitData, FittedBags, fit_additive
+from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.trees import to_forest
+from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
+from jaxtree.dataset.sample import Sample
+from jaxtree.dataset.splitting import split_groups, split_rows
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.additive.parameters import AdditiveParameters
+from jaxtree.estimators.boosting.loss_names import check_name
+from jaxtree.estimators.boosting.rows import target_of, weight_of
+from jaxtree.estimators.boosting.scored import ScoredTrees
+from jaxtree.estimators.common.extras import fit_fields
+from jaxtree.estimators.common.placing import placed_fit, shape_of
+from jaxtree.losses.loss import BaseLoss
+
+
+class BaseAdditive(AdditiveParameters, ScoredTrees):
+    """An additive model of any table."""
+
+    additive_: AdditiveModel
+    bag_values_: Float64[np.ndarray, "bag place score"]
+    num_rounds_: Int64[np.ndarray, "bag stage"]
+
+    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_name(type(self).__name__, "loss", vars(self).get("loss"), self._named_losses)
+        super().check_parameters()
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> Self:
+        """Fits the terms of columns, and those of the pairs of columns that interact.
+
+        After an interrupt the model has what was boosted until then, with a warning.
+
+        Args:
+            X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
+                Or a source that is read in parts, such as the path of a Parquet file (see
+                `jaxtree.table.open_source`), of which codes alone are held.
+            y: The target of every row. Of a source also the name of its column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
+                column.
+            extras: What else the loss asks for, an array of every row by name, such as `offset=`, which is added to
+                the scores; `group=` keeps the rows of a group in the same part of every bag.
+
+        Raises:
+            InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
+            InvalidTypeError: The table holds what cannot be read.
+            TrainingError: The derivatives of the loss at the start are no numbers.
+        """
+        forks.check_is_whole("fit")
+        self.check_parameters()
+        with placed_fit(self, X):
+            data, loss = self._read(X, y, sample_weight, extras)
+            sample = data.sample
+            rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
+            start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
+            fitted = fit_additive(
+                FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample)),
+                self.config(data.schema, data.outputs, sample.num_rows),
+            )
+            self.set_model(data, loss, fitted)
+        if fitted.was_interrupted:
+            text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
+            warnings.warn(text, InterruptedFitWarning, stacklevel=2)
+        return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> tuple[Dataset, BaseLoss]:
+        """Reads the arguments of a fit; the group that is no part of the loss stays beside it."""
+        shape = shape_of(X)
+        options = TableOptions(
+            self.make_encoder(1 if shape is None else shape[1]), self._of_classes, getattr(self, "class_weight", None)
+        )
+        given = read_sample(X, y, sample_weight, options, fields=extras)
+        sample = given.without_weightless_rows()
+        if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
+            message = "A column-vector y was passed when a 1d array was expected"
+            warnings.warn(message, DataConversionWarning, stacklevel=3)
+        loss = self._make_loss(sample.outputs)
+        group = None if "group" in loss.needs else sample.fields.pop("group", None)
+        sample = fit_fields(loss, sample)
+        loss.check_fit(target_of(sample), sample.fields)
+        data = encode_sample(sample, options)
+        if group is not None:
+            data.sample.fields["group"] = group
+        return data, loss
+
+    def _held_rows(self, sample: Sample) -> list[Bool[np.ndarray, " row"] | None]:
+        """Returns the rows that are held out of every bag."""
+        number, size = self.num_bags(sample.num_rows), self.validation_size
+        if not size:
+            return [None] * number
+        fraction = size / sample.num_rows if isinstance(size, int) else size
+        if not 0 < round(fraction * sample.num_rows) < sample.num_rows:
+            raise InvalidInputError(
+                f"validation_size {size} of {sample.num_rows} rows leaves a part without rows; 0 holds none out"
+            )
+        group, seed, held = sample.fields.get("group"), self.seed(), []
+        for bag in range(number):
+            if group is not None:
+                _, rows = split_groups(group, fraction, seed + bag)
+            else:
+                _, rows = split_rows(sample.target, sample.num_classes, fraction, seed + bag)
+            is_held = np.zeros(sample.num_rows, bool)
+            is_held[rows] = True
+            held.append(is_held)
+        return held
+
+    def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
+        """Takes what a fit has learned."""
+        self.learn(data)
+        self._loss = loss
+        self.bag_values_, self.num_rounds_ = fitted.bag_values, fitted.num_rounds
+        self.set_terms(fitted.model)
+
+    def set_terms(self, model: AdditiveModel) -> None:
+        """Takes terms as the fitted ones."""
+        self.additive_ = model
+        forest, step = to_forest(model)
+        self.set_trees(forest, model.intercept, step)
+
+    @property
+    def intercept_(self) -> Float64[np.ndarray, " score"]:
+        """The mean scores."""
+        check_is_fitted(self)
+        return self.additive_.intercept
+
+    @property
+    def term_names_(self) -> list[str]:
+        """The names of the terms: columns, and pairs of columns, as "age & hours"."""
+        check_is_fitted(self)
+        return list(self.additive_.term_names)
+
+    @property
+    def term_importances_(self) -> Float64[np.ndarray, " term"]:
+        """The mean size of what every term adds to the scores of the rows of the fit."""
+        check_is_fitted(self)
+        return self.additive_.importances()
+
+    @property
+    def feature_importances_(self) -> Float64[np.ndarray, " column"]:
+        """Share of all terms' importances that those of each column have; a pair's is divided between its two."""
+        size, layout = self.term_importances_, self.additive_.layout
+        shares = np.zeros(len(self.schema_.columns))
+        is_pair = layout.features[:, 1] >= 0
+        np.add.at(shares, layout.features[:, 0], np.where(is_pair, size / 2, size))
+        np.add.at(shares, layout.features[is_pair, 1], size[is_pair] / 2)
+        return shares / shares.sum() if shares.sum() > 0 else shares

@@ -1,0 +1,189 @@
+"""Parameters of additive estimators, with the names and meanings of interpret's explainable boosting machines."""
+
+import dataclasses
+import numbers
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from jaxtree.additive.fitting import AdditiveConfig
+from jaxtree.additive.terms import Heredity
+from jaxtree.additive.training import AdditiveRules
+from jaxtree.dataset.sample import Outputs
+from jaxtree.devices import costs
+from jaxtree.devices.costs import Work
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.constraints import read_monotone
+from jaxtree.estimators.common.conventions import Words, generator_of, whole
+from jaxtree.estimators.common.parameters import AUTO, EncodingParameters
+from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.sklearn_compat import Interval, RealNotInt
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.schema import Schema
+
+ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
+SHARE_BELOW_1 = Interval(RealNotInt, 0, 1, closed="left")
+
+MOST_BINS = 255
+"""Bins of a column where `max_bins` is "auto", of tables of few columns."""
+
+LEAST_BINS = 32
+"""Bins of a column there at least, of tables of many columns."""
+
+PAIR = {}
+PLACES = 8192
+MOST_PLACES = 8192
+"""Bins of all columns there: the sums over all pairs of them take 256 MB."""
+
+BAGS = 14
+"""Bags where `outer_bags` is "auto"."""
+
+ROWS_OF_FEWER_BAGS = 200_000
+"""Rows from which on there are fewer: bags of more rows differ less."""
+
+FEWER_BAGS = 4
+
+_PAIRS = "must be a number, a share, a number of columns as '3x', or a list of pairs of columns"
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class AdditiveParameters(EncodingParameters):
+    """Parameters of additive models, which their estimators document."""
+
+    _of_classes: ClassVar[bool] = False
+
+    interactions: Annotated[Any, whole(0), SHARE_BELOW_1, str, list, tuple] = "auto"
+    heredity: Annotated[str | None, Words({"weak", "strong"}), None] = None
+    max_interaction_bins: Annotated[int | str, whole(2, 65_535), AUTO] = "auto"
+    outer_bags: Annotated[int | str, whole(1), AUTO] = "auto"
+    validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1] = 0.15
+    learning_rate: Annotated[float | str, ABOVE_0, AUTO] = "auto"
+    max_leaves: Annotated[int, whole(2, 8)] = 3
+    greedy_ratio: Annotated[float, AT_LEAST_0] = 10.0
+    max_rounds: Annotated[int, whole(1)] = 50_000
+    early_stopping_rounds: Annotated[int, whole(1)] = 100
+    early_stopping_tolerance: Annotated[float, AT_LEAST_0] = 1e-5
+    min_samples_leaf: Annotated[int, whole(1)] = 4
+    min_hessian: Annotated[float, AT_LEAST_0] = 1e-4
+    reg_lambda: Annotated[float, AT_LEAST_0] = 0.0
+    reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
+    max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
+    min_cat_samples: Annotated[int, whole(1)] = 10
+    cat_smooth: Annotated[float, AT_LEAST_0] = 10.0
+    monotone_constraints: Annotated[Any, "array-like", dict, None] = None
+    verbose: Annotated[int, "verbose"] = 0
+
+    def make_encoder(self, num_columns: int) -> Encoder:
+        """Returns an encoder for the estimator's tables.
+
+        Args:
+            num_columns: The number of columns.
+        """
+        bins = self.max_bins
+        if bins == "auto":
+            bins = min(MOST_BINS, max(LEAST_BINS, MOST_PLACES // max(num_columns, 1)))
+        return Encoder(
+            max_bins=bins, max_categories=self.max_categories, categorical_features=self.categorical_features
+        )
+
+    def num_bags(self, num_rows: int) -> int:
+        """Returns the number of bags of so many rows."""
+        if self.outer_bags != "auto":
+            return int(self.outer_bags)
+        return BAGS if num_rows < ROWS_OF_FEWER_BAGS else FEWER_BAGS
+
+    def seed(self) -> int:
+        """Returns the seed of the bags: the same in every fit without a `random_state`."""
+        return 0 if self.random_state is None else int(generator_of(self.random_state).randint(2**31 - 1))
+
+    def rules(self) -> AdditiveRules:
+        """Returns the rules of boosting single features."""
+        return AdditiveRules(
+            learning_rate=self.usual_rate if isinstance(self.learning_rate, str) else self.learning_rate,
+            reg_lambda=self.reg_lambda,
+            reg_alpha=self.reg_alpha,
+            max_delta_step=self.max_delta_step or np.inf,
+            min_samples_leaf=self.min_samples_leaf,
+            min_hessian=self.min_hessian,
+            cat_smooth=self.cat_smooth,
+            max_leaves=self.max_leaves,
+            greedy_ratio=self.greedy_ratio,
+            max_rounds=self.max_rounds,
+            patience=self.early_stopping_rounds,
+            tolerance=self.early_stopping_tolerance,
+        )
+
+    @property
+    def usual_rate(self) -> float:
+        """The learning rate where it is "auto"."""
+        return 0.03
+
+    def config(self, schema: Schema, outputs: Outputs, num_rows: int) -> AdditiveConfig:
+        """Returns the parameters of a fit.
+
+        Args:
+            schema: The columns.
+            outputs: What the target is.
+            num_rows: The number of rows.
+
+        Raises:
+            InvalidInputError: A parameter does not fit the columns.
+        """
+        rules = self.rules()
+        monotone = read_monotone(self.monotone_constraints, schema, outputs, name="monotone_constraints")
+        bins = self.max_interaction_bins
+        return AdditiveConfig(
+            rules=rules,
+            pair_rules=dataclasses.replace(rules, **PAIR) if PAIR else rules,
+            monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
+            pairs=self.pairs(schema, outputs),
+            heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
+            pair_bins=64 if isinstance(bins, str) else bins,
+            most_places=PLACES,
+            screening_bins=32,
+            min_category_rows=self.min_cat_samples,
+        )
+
+    def pairs(self, schema: Schema, outputs: Outputs) -> int | list[tuple[int, int]]:
+        """Returns the pairs of features that are fitted, or how many.
+
+        Raises:
+            InvalidInputError: `interactions` is none of what is allowed, or names columns that are not there.
+        """
+        given, number = self.interactions, schema.num_features
+        most = number * (number - 1) // 2
+        if isinstance(given, str):
+            if given == "auto":
+                many = max(outputs.num_classes, default=0) > 2
+                given = "0x" if many else "3x" if self._of_classes else "5x"
+            try:
+                return min(most, int(np.ceil(float(given.removesuffix("x")) * number)))
+            except ValueError:
+                raise InvalidInputError(f"interactions {_PAIRS}, got {self.interactions!r}") from None
+        if isinstance(given, numbers.Real):
+            return min(most, int(given) if isinstance(given, numbers.Integral) else int(np.ceil(given * number)))
+        return [_pair(pair, schema) for pair in given]
+
+    def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
+        """Returns how much a fit of so many rows and columns has to do."""
+        bags = self.num_bags(num_rows)
+        return costs.boosting(num_rows, num_columns, levels=1, rounds=50 * bags)
+
+
+def _pair(given: Any, schema: Schema) -> tuple[int, int]:
+    """Returns the two features of a pair that is given by names or numbers of columns."""
+    names = schema.column_names
+    is_pair = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
+    if not is_pair or given[0] == given[1]:
+        raise InvalidInputError(f"interactions {_PAIRS}; a pair has two different columns, got {given!r}")
+    found = []
+    for column in given:
+        if isinstance(column, str) and column in names:
+            found.append(names.index(column))
+        elif isinstance(column, numbers.Integral) and 0 <= int(column) < len(names):
+            found.append(int(column))
+        else:
+            raise InvalidInputError(f"interactions has the column {column!r}; the table has {list(names)}")
+    first, second = sorted(found)
+    return first, second

@@ -1,0 +1,143 @@
+"""Sums over rows: those of the reference, whatever the numbers of rows, terms, bins and threads."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from jaxtree.additive import sums
+from jaxtree.additive.layout import Layout, TermKind, join_layouts
+from jaxtree.buckets import empty_codes
+from jaxtree.errors import InvalidInputError
+from tests.additive import reference
+from tests.additive.problems import mixed_layout, one_term, random_codes, random_problem
+from tests.growth.native_trees import needs_kernel
+
+CASES = {
+    "few rows": {"num_rows": 37, "num_codes": 5},
+    "unaligned rows": {"num_rows": 1003, "num_codes": 9},
+    "codes of 16 bits": {"num_rows": 500, "num_codes": 300, "dtype": np.uint16},
+    "no rows": {"num_rows": 0, "num_codes": 5},
+    "large weights": {"num_rows": 211, "num_codes": 5, "most": 10_000_000},
+}
+
+
+def plain(layout, gram):
+    """The weights of pairs of bins by themselves, from their running form."""
+    matrix = np.array(gram.matrix, np.int64)[: layout.num_places, : layout.num_places]
+    for _ in range(2):
+        for term in range(layout.num_terms):
+            own, (first, second) = matrix[layout.places(term)], layout.num_bins[term]
+            if layout.kind[term] == TermKind.ORDERED:
+                own[: first - 1] = np.diff(own[: first - 1], axis=0, prepend=0)
+            elif layout.kind[term] == TermKind.PAIR:
+                cells = own.reshape(first, second, -1)
+                own[:] = np.diff(np.diff(cells, axis=0, prepend=0), axis=1, prepend=0).reshape(own.shape)
+        matrix = matrix.T.copy()
+    return matrix
+
+
+def assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads=None):
+    expected = reference.gram(layout, codes, weight)
+    gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
+    np.testing.assert_array_equal(plain(layout, gram), expected)
+    np.testing.assert_array_equal(gram.diagonal, np.diagonal(expected))
+    assert gram.diagonal.dtype == np.int64 and gram.matrix.dtype == np.int32
+
+
+@needs_kernel
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_pairs_of_bins(name, num_threads):
+    layout, codes, weight, _ = random_problem(0, **CASES[name])
+    assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads)
+
+
+@needs_kernel
+@pytest.mark.parametrize("num_terms", [1, 2, 7, 8, 9, 17])
+def test_pairs_of_any_number_of_terms(num_terms):
+    """Terms are counted in groups of up to eight."""
+    random = np.random.default_rng(num_terms)
+    codes = random_codes(random, num_terms, 700, 4)
+    layout = join_layouts([one_term(TermKind.ORDERED, [at], [np.arange(4)]) for at in range(num_terms)])
+    assert_sums_are_those_of_the_reference(layout, codes, random.integers(0, 3, 700, dtype=np.int32))
+
+
+@needs_kernel
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("num_bins", [3, 600])
+def test_many_rows_of_one_term(num_bins, num_threads):
+    """Rows in blocks, of which several threads count parts."""
+    random = np.random.default_rng(1)
+    codes = random.integers(0, num_bins, (1, 150_001), dtype=np.uint16)
+    weight = random.integers(0, 2, 150_001, dtype=np.int32)
+    layout = one_term(TermKind.SUBSET, [0], [np.arange(num_bins)])
+    gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
+    expected = np.bincount(codes[0], weight, num_bins).astype(np.int64)
+    np.testing.assert_array_equal(gram.matrix, np.diag(expected))
+
+
+@needs_kernel
+def test_sums_without_some_rows_are_a_difference():
+    layout, codes, weight, _ = random_problem(3, 500, 6)
+    is_left_out = np.arange(500) % 3 == 0
+    whole = sums.gram_sums(layout, codes, weight)
+    part = sums.gram_sums(layout, codes, np.where(is_left_out, weight, 0).astype(np.int32))
+    rest = sums.gram_sums(layout, codes, np.where(is_left_out, 0, weight).astype(np.int32))
+    for gram in (whole.minus(part), whole.minus(part, in_place=True), whole):
+        np.testing.assert_array_equal(gram.matrix, rest.matrix)
+        np.testing.assert_array_equal(gram.diagonal, rest.diagonal)
+
+
+@needs_kernel
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_values_of_bins_and_scores_of_rows(name, num_threads):
+    layout, codes, weight, residual = random_problem(1, **CASES[name])
+    values = weight * (residual << 40)
+    own = sums.bin_sums(layout, codes, values, num_threads=num_threads)
+    np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
+    score = sums.row_scores(layout, codes, own, num_threads=num_threads)
+    np.testing.assert_array_equal(score, reference.scores(layout, codes, own))
+
+
+@needs_kernel
+def test_values_of_many_rows_and_of_terms_of_many_bins():
+    random = np.random.default_rng(5)
+    codes = random.integers(0, 2000, (2, 140_003), dtype=np.uint16)
+    bins = np.arange(2000)
+    layout = join_layouts([one_term(TermKind.ORDERED, [0], [bins]), one_term(TermKind.SUBSET, [1], [bins // 500])])
+    values = random.integers(-(2**50), 2**50, 140_003)
+    own = sums.bin_sums(layout, codes, values)
+    np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
+    np.testing.assert_array_equal(sums.row_scores(layout, codes, own), reference.scores(layout, codes, own))
+
+
+@needs_kernel
+def test_codes_with_room_behind_them_are_the_same():
+    layout, codes, weight, _ = random_problem(2, 300, 5)
+    corner = empty_codes(*codes.shape, codes.dtype)
+    corner[:] = codes
+    for own in (corner, np.asfortranarray(codes)):
+        assert not own.flags.c_contiguous
+        assert_sums_are_those_of_the_reference(layout, own, weight)
+
+
+@needs_kernel
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bins": np.full((10, 2, 5), 7, np.uint16)}, "bins must be those of their term"),
+        ({"bins": mixed_layout(4).bins}, "codes must be those that have bins"),
+        ({"features": np.full((10, 2), 9, np.int32)}, "terms must be of features that exist"),
+        ({"kind": np.full(10, 3, np.int32)}, "kinds of terms must be 0, 1 or 2"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change, message):
+    layout, codes, weight, _ = random_problem(4, 200, 5)
+    with pytest.raises(InvalidInputError, match=message):
+        sums.gram_sums(dataclasses.replace(layout, **change), codes, weight)
+
+
+def test_a_layout_takes_terms():
+    assert isinstance(mixed_layout(5).take([0, 3]), Layout)
