@@ -7,11 +7,12 @@ that no row is read. Of members, such as bags, folds and settings, each is boost
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int32, Int64
+from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.rules import StepRules
 from jaxtree.additive.sums import Gram
+from jaxtree.buckets import pad_codes
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
 
@@ -46,8 +47,7 @@ def boost(
     Returns:
         The sums of all steps, and the gradients after them.
     """
-    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
-    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
+    reals, wholes = _numbers(rules)
     diagonal = np.stack([own.diagonal for own in grams])
     arrays = (layout.kind, layout.num_bins, layout.monotone, gradient, rows, diagonal, gram_of_member, reals, wholes)
     steps, left = call_kernel(
@@ -58,3 +58,46 @@ def boost(
         num_threads=num_threads or num_cores(),
     )
     return steps, left
+
+
+def boost_rows(
+    layout: Layout,
+    codes: UInt[np.ndarray, "feature row"],
+    weight: Int32[np.ndarray, " row"],
+    gradient: Int64[np.ndarray, " row"],
+    rules: StepRules,
+    *,
+    num_passes: int,
+) -> tuple[Int64[np.ndarray, " place"], Int64[np.ndarray, " row"]]:
+    """Boosts one member by reading its rows, with the bits of `boost`.
+
+    It needs no sums over pairs of bins: where these would be larger than memory allows, or the rows are few.
+
+    Args:
+        layout: The terms.
+        codes: The codes of the rows.
+        weight: The weights of the rows, which are second derivatives; rows of weight 0 are not looked at.
+        gradient: The gradients of the rows.
+        rules: The rules of steps.
+        num_passes: How many passes through the terms.
+
+    Returns:
+        The sums of all steps, and the gradients of the rows after them.
+    """
+    whole = codes if codes.flags.c_contiguous else pad_codes(codes)
+    described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, layout.monotone)
+    steps, left = call_kernel(
+        "jaxtree_boost_rows",
+        [((layout.num_places,), np.int64), (gradient.shape, np.int64)],
+        [*described, weight, gradient, *_numbers([rules])],
+        Attributes({"num_passes": np.int64(num_passes)}),
+        num_threads=1,
+    )
+    return steps, left
+
+
+def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"], Int64[np.ndarray, "member 3"]]:
+    """Returns the numbers of rules as the kernel reads them."""
+    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
+    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
+    return reals, wholes

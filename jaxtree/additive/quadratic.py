@@ -30,6 +30,9 @@ WEIGHT_BITS = 30
 SCORE_BITS = 28
 """Bits of the largest Newton step of a row at the start."""
 
+LONGEST_STEP = 2.0
+"""The longest Newton step of a row, in units of the loss: gradients are read again before scores have moved far."""
+
 LEAST_RESIDUAL = 0.1
 """Of losses without curvature, residuals below this part of their mean size count as large as that."""
 
@@ -136,6 +139,8 @@ class NewtonRows(RowLoss):
     ):
         super().__init__(rows, start, is_held)
         self.loss, self.size = loss, buckets.row_bucket(self.num_rows)
+        units = loss.units(start)
+        self.units = np.ones(len(start)) if units is None else np.asarray(units, np.float64)
         pad = functools.partial(buckets.pad_to, size=self.size)
         self.padded = ScoredRows(rows.codes, pad(rows.target), pad(self.weight), _padded_extras(rows.extras, pad))
         self.padded_held = pad(self.weight if self.held_weight is None else self.held_weight)
@@ -157,8 +162,10 @@ class NewtonRows(RowLoss):
 
     def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
         """Returns the weights of rows at some scores, and sets the units."""
-        _, hessian, _ = self._derivatives(scores)
-        hessian = np.nan_to_num(np.maximum(hessian, 0.0), posinf=0.0)
+        gradient, hessian, _ = self._derivatives(scores)
+        # Far from the least loss a Newton step of a row alone would go too far.
+        hessian = np.maximum(hessian, np.abs(gradient) / (LONGEST_STEP * self.units[:, None]))
+        hessian = np.nan_to_num(hessian, posinf=0.0)
         self.weight_unit = power_of_two(hessian.sum(axis=1).max()) * 2.0**-WEIGHT_BITS
         return whole_weights(hessian, self.weight_unit)
 

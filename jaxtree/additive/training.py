@@ -1,17 +1,27 @@
 """The boosting of one set of terms, for one bag of rows: readings of rows, and passes on Gram sums in between."""
 
+import abc
 import dataclasses
 import threading
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int64, UInt
+from jaxtyping import Float64, Int32, Int64, UInt
 
-from jaxtree.additive.cyclic import boost
+from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
 from jaxtree.additive.rules import StepRules
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
+from jaxtree.additive.sums import bin_sums, gram_sums, row_scores
+
+MOST_PLACES = 16_384
+"""Places of which sums over all pairs are held: 1 GB for a bag and score."""
+
+USUAL_PASSES = 60
+"""Passes that a boosting is expected to make."""
+
+GRAM_PAIR, GRAM_CELL, GRAM_STEP, ROW_STEP = 0.5, 1.0, 0.4, 3.0
+"""Nanoseconds of a row and pair of terms and of a cell of sums over pairs, and of a step by place and by row."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,62 +126,115 @@ def boost_terms(
     """
     num_scores = len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
-    rows = bin_sums(layout, codes, (row_loss.weight > 0).astype(np.int64), num_threads=num_threads)
-    rows = np.tile(rows.astype(np.int32), (num_scores, 1))
+    booster = _booster_for(layout, codes, row_loss, rules)(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
     best, best_loss, best_pass = steps.copy(), np.inf, 0
     least = rules.tolerance
     losses: list[float] = []
-    quadratic, gradient, number = None, None, 0
+    number = 0
     while True:
-        if quadratic is None or (not row_loss.is_quadratic and number & (number - 1) == 0):
-            quadratic = _Quadratic.of(layout, codes, row_loss, scores, num_threads)
+        if number == 0 or (not row_loss.is_quadratic and number & (number - 1) == 0):
+            booster.renew(row_loss.curvature(scores))
         reading = row_loss.read(scores)
         losses.append(reading.held_loss)
         if number == 0:
             least *= abs(reading.held_loss)
-        if not reading.held_loss >= best_loss - least:
-            if np.isfinite(reading.held_loss) or number == 0 or row_loss.held_weight is None:
-                best, best_loss, best_pass = steps.copy(), reading.held_loss, number
+        is_number = np.isfinite(reading.held_loss) or row_loss.held_weight is None
+        if number == 0 or (is_number and not reading.held_loss >= best_loss - least):
+            best, best_loss, best_pass = steps.copy(), reading.held_loss, number
         is_late = (number - best_pass) * rounds_per_pass >= rules.patience
         is_last = number * rounds_per_pass >= rules.max_rounds
         if is_late or is_last or (should_end is not None and should_end.is_set()):
             break
-        if gradient is None or not row_loss.is_quadratic:
-            gradient = np.stack([bin_sums(layout, codes, own, num_threads=num_threads) for own in reading.gradient])
-        own_rules = [rules.of_steps(row_loss, mean, layout.num_terms) for mean in quadratic.mean_weight]
-        members = np.arange(num_scores, dtype=np.int32)
-        new, gradient = boost(
-            layout, quadratic.grams, gradient, rows, members, own_rules, num_passes=1, num_threads=num_threads
-        )
+        new = booster.boost(reading.gradient)
         steps += new
         scores += np.stack([row_scores(layout, codes, own, num_threads=num_threads) for own in new])
         number += 1
     return BaggedTerms(best, row_loss.score_unit, round(best_pass * rounds_per_pass), losses)
 
 
-class _Quadratic(NamedTuple):
-    """The quadratic loss between two readings.
+class _Booster(abc.ABC):
+    """What boosts between two readings.
 
-    Attributes:
-        grams: The Gram sums of every score.
-        mean_weight: The mean weight of a row, of every score.
+    Args:
+        layout: The terms.
+        codes: The codes of all rows.
+        row_loss: The loss of the rows, whose units rules have.
+        rules: The rules.
+        num_threads: Threads to use.
     """
 
-    grams: list[Gram]
-    mean_weight: list[float]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         layout: Layout,
         codes: UInt[np.ndarray, "feature row"],
         row_loss: RowLoss,
-        scores: Int64[np.ndarray, "score row"],
+        rules: AdditiveRules,
         num_threads: int,
-    ) -> "_Quadratic":
-        weights = row_loss.curvature(scores)
-        number = max(np.count_nonzero(row_loss.weight), 1)
-        grams = [gram_sums(layout, codes, weight, num_threads=num_threads) for weight in weights]
-        return cls(grams, [float(weight.sum(dtype=np.int64)) / number for weight in weights])
+    ):
+        self.layout, self.codes, self.row_loss, self.rules = layout, codes, row_loss, rules
+        self.num_threads = num_threads
+        self.num_rows = max(np.count_nonzero(row_loss.weight), 1)
+
+    def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
+        """Takes the weights of rows, which are second derivatives, of every score."""
+        means = weights.sum(axis=1, dtype=np.int64) / self.num_rows
+        self.step_rules = [self.rules.of_steps(self.row_loss, mean, self.layout.num_terms) for mean in means.tolist()]
+
+    @abc.abstractmethod
+    def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
+        """Returns the steps of a pass from the gradients of rows."""
+
+
+class _OnGrams(_Booster):
+    """Boosts on sums over pairs of bins; of squared errors one reading is enough."""
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        rows = self._sums((self.row_loss.weight > 0).astype(np.int64)).astype(np.int32)
+        self.rows = np.tile(rows, (len(self.row_loss.start), 1))
+        self.gradient = None
+
+    def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
+        super().renew(weights)
+        self.grams = [gram_sums(self.layout, self.codes, own, num_threads=self.num_threads) for own in weights]
+
+    def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
+        if self.gradient is None or not self.row_loss.is_quadratic:
+            self.gradient = np.stack([self._sums(own) for own in gradient])
+        members = np.arange(len(self.gradient), dtype=np.int32)
+        steps, self.gradient = boost(
+            self.layout, self.grams, self.gradient, self.rows, members, self.step_rules, num_passes=1,
+            num_threads=self.num_threads,
+        )  # fmt: skip
+        return steps
+
+    def _sums(self, values: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " place"]:
+        return bin_sums(self.layout, self.codes, values, num_threads=self.num_threads)
+
+
+class _OnRows(_Booster):
+    """Boosts by reading rows."""
+
+    def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
+        super().renew(weights)
+        self.weights = weights
+
+    def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
+        members = zip(self.weights, gradient, self.step_rules, strict=True)
+        made = [boost_rows(self.layout, self.codes, *of_score, num_passes=1)[0] for of_score in members]
+        return np.stack(made)
+
+
+def _booster_for(
+    layout: Layout, codes: UInt[np.ndarray, "feature row"], row_loss: RowLoss, rules: AdditiveRules
+) -> type[_Booster]:
+    """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large."""
+    if layout.num_places > MOST_PLACES:
+        return _OnRows
+    rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
+    num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)
+    builds = 1 if row_loss.is_quadratic else USUAL_PASSES.bit_length()
+    on_grams = builds * (GRAM_PAIR * rows * terms**2 / 2 + GRAM_CELL * places**2) + num_steps * GRAM_STEP * places
+    return _OnGrams if on_grams <= num_steps * ROW_STEP * rows else _OnRows

@@ -15,12 +15,6 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
-// The rules of a member, in the order of `jaxtree/additive/cyclic.py`.
-StepRules ReadRules(const double* reals, const int64_t* wholes) {
-  return {reals[0], reals[1], reals[2], reals[3], std::max(reals[4], 1.0), reals[5],
-          static_cast<double>(std::max<int64_t>(wholes[0], 1)), wholes[1], wholes[2]};
-}
-
 ffi::Error Boost(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> kind, ffi::Buffer<ffi::S32> num_bins,
                  ffi::Buffer<ffi::S32> monotone, ffi::Buffer<ffi::S64> gradient, ffi::Buffer<ffi::S32> rows,
                  ffi::Buffer<ffi::S64> diagonal, ffi::Buffer<ffi::S32> gram_of_member, ffi::Buffer<ffi::F64> reals,
@@ -32,12 +26,13 @@ ffi::Error Boost(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> kind, ffi::Buffer<f
   const int64_t members = gradient.dimensions()[0], grams = matrices.size(), places = terms.num_places();
   const int64_t reals_of_rules = reals.dimensions()[1], wholes_of_rules = wholes.dimensions()[1];
   const bool fit = gradient.dimensions()[1] == places && rows.dimensions()[1] == places && diagonal.dimensions()[1] == places &&
-                   rows.dimensions()[0] == grams && diagonal.dimensions()[0] == grams && reals_of_rules == 6 && wholes_of_rules == 3;
+                   rows.dimensions()[0] == grams && diagonal.dimensions()[0] == grams && reals_of_rules == kRealsOfRules &&
+                   wholes_of_rules == kWholesOfRules;
   if (!fit) return ffi::Error::InvalidArgument("arrays must be of the places of all terms, and of as many grams");
   for (int64_t member = 0; member < members; ++member) {
     const int32_t own = gram_of_member.typed_data()[member];
     if (own < 0 || own >= grams) return ffi::Error::InvalidArgument("members must be of grams that exist");
-    if (wholes.typed_data()[3 * member + 1] < 2) return ffi::Error::InvalidArgument("steps must have at least two leaves");
+    if (wholes.typed_data()[kWholesOfRules * member + 1] < 2) return ffi::Error::InvalidArgument("steps must have at least two leaves");
   }
   std::vector<SharedSums> sums;
   sums.reserve(grams);
@@ -52,7 +47,7 @@ ffi::Error Boost(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> kind, ffi::Buffer<f
   std::fill_n(steps->typed_data(), members * places, int64_t{0});
   Threads threads(&pool);
   ForEach(threads, members, [&](int64_t at) {
-    const StepRules rules = ReadRules(reals.typed_data() + 6 * at, wholes.typed_data() + 3 * at);
+    const StepRules rules = ReadRules(reals.typed_data() + kRealsOfRules * at, wholes.typed_data() + kWholesOfRules * at);
     Member member(terms, sums[gram_of_member.typed_data()[at]], rules, monotone.typed_data(), left->typed_data() + at * places,
                   steps->typed_data() + at * places);
     member.Run(num_passes);

@@ -41,6 +41,14 @@ struct StepRules {
   bool Allows(double rows, double hessian) const { return rows >= least_rows && hessian >= least_hessian; }
 };
 
+// The rules of a member, in the order of `jaxtree/additive/cyclic.py`.
+constexpr int64_t kRealsOfRules = 6, kWholesOfRules = 3;
+
+inline StepRules ReadRules(const double* reals, const int64_t* wholes) {
+  return {reals[0], reals[1], reals[2], reals[3], std::max(reals[4], 1.0), reals[5],
+          static_cast<double>(std::max<int64_t>(wholes[0], 1)), wholes[1], wholes[2]};
+}
+
 // Arrays of sums have so many more elements, as loops run to the end of a vector.
 constexpr int64_t kPadding = 8;
 

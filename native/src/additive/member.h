@@ -15,22 +15,34 @@
 
 namespace jaxtree {
 
+// The gradients of rows, where no sums over pairs of places are held: a term's are summed when it is looked at.
+class RowGradients {
+ public:
+  virtual ~RowGradients() = default;
+  // Sums the gradients of the rows of every bin of a term.
+  virtual void Sum(int64_t term, int64_t* to) const = 0;
+  // Changes gradients by the step of every bin of a term.
+  virtual void Add(int64_t term, const int64_t* step) = 0;
+};
+
 class Member {
  public:
   // `gradient` holds the sums of gradients of places, and is changed to those after the steps, which are added to `total`.
+  // With the gradients of rows these are changed, and `gradient` and the sums of pairs of places are not read.
   Member(const Terms& terms, const SharedSums& sums, const StepRules& rules, const int32_t* monotone, int64_t* gradient,
-         int64_t* total)
+         int64_t* total, RowGradients* rows = nullptr)
       : terms_(terms),
         sums_(sums),
         rules_(rules),
         monotone_(monotone),
         gradient_(gradient),
         total_(total),
+        rows_(rows),
         gains_(terms.number, -1.0),
         step_(terms.MostBins()),
         order_(terms.number) {
     for (int64_t term = 0; term < terms.number; ++term) {
-      MakeRunning(terms, term, gradient + terms.first[term], 1, 1);
+      if (rows == nullptr) MakeRunning(terms, term, gradient + terms.first[term], 1, 1);
       if (terms.kind(term) == TermKind::kSubset) {
         for (int64_t bin = 0; bin < terms.size(term); ++bin) {
           if (sums.num_rows[terms.first[term] + bin] > 0) order_[term].push_back(bin);
@@ -49,6 +61,7 @@ class Member {
         if (!MakeBest()) break;
       }
     }
+    if (rows_ != nullptr) return;
     for (int64_t place = 0; place < terms_.num_places(); ++place) gradient_[place] += all_ * sums_.running[place];
     for (int64_t term = 0; term < terms_.number; ++term) MakePlain(terms_, term, gradient_ + terms_.first[term]);
   }
@@ -101,8 +114,12 @@ class Member {
     }
   }
 
-  // Adds what all steps added to gradients to those of a term, from the edges on.
+  // Finds the gradients of a term in running form; what all steps added is added to them.
   void FindGradients(int64_t term, int64_t* to) const {
+    if (rows_ != nullptr) {
+      rows_->Sum(term, to);
+      return MakeRunning(terms_, term, to, 1, 1);
+    }
     const int64_t *own = gradient_ + terms_.first[term], *weight = sums_.running.data() + terms_.first[term];
     const int64_t size = terms_.size(term), all = all_;
     WithWidest([&]() __attribute__((always_inline)) {
@@ -220,12 +237,17 @@ class Member {
   // Makes the step that was proposed.
   void Make(int64_t term) {
     change_.Clear();
+    int64_t* const total = total_ + terms_.first[term];
+    const int64_t size = terms_.size(term);
+    if (rows_ != nullptr) before_.assign(total, total + size);
     switch (terms_.kind(term)) {
       case TermKind::kOrdered: MakeOrdered(term); break;
       case TermKind::kSubset: MakeSubset(term); break;
       case TermKind::kPair: MakePair(term); break;
     }
-    change_.Apply(gradient_, terms_.num_places());
+    if (rows_ == nullptr) return change_.Apply(gradient_, terms_.num_places());
+    for (int64_t bin = 0; bin < size; ++bin) before_[bin] = total[bin] - before_[bin];
+    rows_->Add(term, before_.data());
   }
 
   // A number for all bins that have no other; the last leaf of known bins says it.
@@ -295,6 +317,8 @@ class Member {
   const int32_t* const monotone_;
   int64_t* const gradient_;  // in running form, without `all_` times the weights
   int64_t* const total_;
+  RowGradients* const rows_;
+  std::vector<int64_t> before_;  // of the bins of a term, before its step, and then the step
   int64_t all_ = 0;  // the sum of the numbers of steps for all bins
   std::vector<double> gains_;
   Proposal step_;

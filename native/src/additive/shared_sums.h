@@ -51,10 +51,10 @@ struct SharedSums {
     }
   }
 
-  const int32_t* Row(int64_t place) const { return matrix + place * terms.num_places(); }
+  const int32_t* Row(int64_t place) const { return matrix == nullptr ? nullptr : matrix + place * terms.num_places(); }
 
   const Terms& terms;
-  const int32_t* const matrix;  // in running form
+  const int32_t* const matrix;  // in running form; null where gradients of rows are held
   const int64_t* const diagonal;
   const int32_t* const num_rows;
   std::vector<int64_t> running;                                    // the diagonal in running form

@@ -1,14 +1,13 @@
 // The sums of an additive model over rows: by pairs of bins, by bins, and the scores of rows.
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <vector>
 
+#include "additive/binned.h"
 #include "additive/gram.h"
 #include "additive/terms.h"
-#include "common/batch.h"
 #include "common/parallel.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -20,39 +19,6 @@ namespace {
 using Whole = ffi::Buffer<ffi::S32>;
 using Long = ffi::Buffer<ffi::S64>;
 using Bins = ffi::Buffer<ffi::U16>;
-
-// Returns run(binned rows), or an error where what the rows are described by is wrong.
-template <typename Run>
-ffi::Error WithRows(Threads& threads, const Whole& kind, const Whole& features, const Bins& bins, const Whole& num_bins,
-                    const ffi::AnyBuffer& codes, int64_t num_rows, const Run& run) {
-  return ForCodes(codes, [&](auto code) -> ffi::Error {
-    using Code = decltype(code);
-    const Terms terms(kind.typed_data(), num_bins.typed_data(), kind.element_count());
-    const char* wrong = terms.Wrong();
-    if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
-    const BinnedRows<Code> rows{terms, features.typed_data(), bins.typed_data(), static_cast<const Code*>(codes.untyped_data()),
-                                bins.dimensions()[2], codes.dimensions()[0], num_rows, codes.dimensions()[1]};
-    if (rows.num_codes < 1 || num_rows > rows.stride) return ffi::Error::InvalidArgument("there must be codes of all rows");
-    wrong = rows.Wrong();
-    if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
-    if (rows.num_codes <= static_cast<Code>(-1)) {
-      std::vector<bool> is_read(rows.num_features);
-      for (int64_t at = 0; at < 2 * terms.number; ++at) {
-        if (rows.features[at] >= 0) is_read[rows.features[at]] = true;
-      }
-      std::atomic<bool> have_others{false};
-      const int64_t parts = NumParts(threads, num_rows);
-      ForEach(threads, rows.num_features * parts, [&](int64_t piece) {
-        const int64_t feature = piece / parts, part = piece % parts;
-        if (!is_read[feature]) return;
-        if (rows.HaveOtherCodes(feature, num_rows * part / parts, num_rows * (part + 1) / parts)) have_others = true;
-      });
-      if (have_others) return ffi::Error::InvalidArgument("codes must be those that have bins");
-    }
-    run(rows);
-    return ffi::Error::Success();
-  });
-}
 
 ffi::Error GramSums(ffi::ThreadPool pool, Whole kind, Whole features, Bins bins, Whole num_bins, ffi::AnyBuffer codes,
                     Whole weight, ffi::ResultBuffer<ffi::S32> matrix, ffi::ResultBuffer<ffi::S64> diagonal) {
@@ -123,15 +89,6 @@ ffi::Error RowScores(ffi::ThreadPool pool, Whole kind, Whole features, Bins bins
 
 }  // namespace
 }  // namespace jaxtree
-
-#define JAXTREE_BINNED_ROWS                                             \
-  ffi::Ffi::Bind()                                                      \
-      .Ctx<ffi::ThreadPool>()                                           \
-      .Arg<ffi::Buffer<ffi::S32>>()  /* kinds of terms */               \
-      .Arg<ffi::Buffer<ffi::S32>>()  /* their features */               \
-      .Arg<ffi::Buffer<ffi::U16>>()  /* bins of codes */                \
-      .Arg<ffi::Buffer<ffi::S32>>()  /* numbers of bins on both axes */ \
-      .Arg<ffi::AnyBuffer>()         /* codes of rows */
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_gram_sums, jaxtree::GramSums,
                               JAXTREE_BINNED_ROWS.Arg<ffi::Buffer<ffi::S32>>()  // weights of rows
