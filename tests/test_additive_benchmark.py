@@ -200,13 +200,13 @@ def test_figures_of_peers_are_taken_from_a_former_run_but_for_adult():
     former = {
         "date": "2026-01-01", "cores": 4, "versions": {}, "long": {},
         "tables": {name: {"rows": 3, "contenders": contenders} for name in ("adult-test", "abalone", "letter")},
-        "first": {"1,000 x 10": {OURS: {}, "pygam": {"imports": 1}}},
+        "first": {"1,000 x 10": {OURS: {}, "pygam": {"imports": 1, "first": a_fold(4)}}},
     }  # fmt: skip
     _take_peers(report, former, Namespace(tables=["adult-test", "abalone"]))
     # 8 seconds of the CPU are 2 of four cores.
     peer = {"0": a_fold(4) | {"wall": 2.0}, "1": {"error": "slow"}}
     assert report["tables"] == {"abalone": {"rows": 3, "contenders": {"interpret": peer}}}
-    assert report["first"] == {"1,000 x 10": {"pygam": {"imports": 1}}}
+    assert report["first"] == {"1,000 x 10": {"pygam": {"imports": 1, "first": peer["0"]}}}
     assert report["peers"]["date"] == "2026-01-01"
 
 

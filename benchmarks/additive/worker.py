@@ -10,14 +10,13 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.additive.cases import read_place
-from benchmarks.additive.contenders import CONTENDERS, LIBRARIES, ours_of_file
+from benchmarks.additive.contenders import CONTENDERS, import_library, ours_of_file
 from benchmarks.additive.scores import score, score_classes
 from benchmarks.additive.synthetic import TARGET, draw, frame
 from benchmarks.suite.memory import peak_mib
@@ -33,6 +32,7 @@ def main() -> None:
 
 def _folds(contender: str, place: str, folds: list[int], parameters: dict[str, Any]) -> None:
     """Fits and scores on every fold; tells of each when it is done."""
+    import_library(contender)
     table = read_place(Path(place))
     for fold in folds:
         tests = table.fold == fold
@@ -46,7 +46,7 @@ def _first(contender: str, place: str) -> None:
     """The first fit of this process and the second, and the seconds of the import."""
     table = read_place(Path(place))
     start = time.perf_counter()
-    import_module(LIBRARIES[contender])
+    import_library(contender)
     imports = time.perf_counter() - start
     first, second = (_timed(lambda: CONTENDERS[contender](table.X, table.y))[1] for _ in range(2))
     answer({"imports": imports, "first": first, "second": second})
