@@ -19,9 +19,21 @@ _ALIGNMENT = 64
 _NOTE = 16  # bytes at the end, which hold how many features and rows there are
 
 
+def round_up(size: int, least: int) -> int:
+    """A size rounded up to a quarter of a power of two, and to the least one.
+
+    >>> [round_up(size, 4) for size in (1, 5, 9, 31, 33)]
+    [4, 5, 10, 32, 40]
+    """
+    if size <= least:
+        return least
+    step = 1 << max((size - 1).bit_length() - 3, 0)
+    return -(-size // step) * step
+
+
 def row_bucket(num_rows: int) -> int:
     """Rows rounded up to a quarter of a power of two, 2048 at least."""
-    return _round_up(num_rows, 2048)
+    return round_up(num_rows, 2048)
 
 
 def feature_bucket(num_features: int) -> int:
@@ -31,7 +43,7 @@ def feature_bucket(num_features: int) -> int:
 
 def feature_round(num_drawn: int) -> int:
     """Features that nodes draw, rounded up to a quarter of a power of two."""
-    return _round_up(num_drawn, 4) if num_drawn > 4 else max(num_drawn, 1)
+    return round_up(num_drawn, 4) if num_drawn > 4 else max(num_drawn, 1)
 
 
 def bin_bucket(num_bins: int) -> int:
@@ -46,7 +58,7 @@ def subset_bins(num_codes: int) -> int:
 
 def class_bucket(num_classes: int) -> int:
     """Classes rounded up to a power of two, 2 at least; more than 64 to a quarter of one, as nodes have all."""
-    return _round_up(num_classes, 64) if num_classes > 64 else max(2, 1 << (num_classes - 1).bit_length())
+    return round_up(num_classes, 64) if num_classes > 64 else max(2, 1 << (num_classes - 1).bit_length())
 
 
 def node_bucket(num_nodes: int) -> int:
@@ -56,7 +68,7 @@ def node_bucket(num_nodes: int) -> int:
 
 def capacity_bucket(num_nodes: int, num_classes: int = 0) -> int:
     """Capacity of a table rounded up to a power of two, 4096 at least; of more than 64 classes to a quarter of one."""
-    return _round_up(num_nodes, 4096) if num_classes > 64 else max(4096, 1 << (num_nodes - 1).bit_length())
+    return round_up(num_nodes, 4096) if num_classes > 64 else max(4096, 1 << (num_nodes - 1).bit_length())
 
 
 def pad_to(values: Any, size: int, fill: int = 0) -> Any:
@@ -119,11 +131,3 @@ def _is_corner(codes: Codes, shape: tuple[int, int]) -> bool:
     is_whole = tuple(raw[-_NOTE:].view(np.int64)) == codes.shape
     starts = codes.ctypes.data - raw.ctypes.data == -raw.ctypes.data % _ALIGNMENT
     return is_whole and starts and codes.strides == (shape[1] * itemsize, itemsize)
-
-
-def _round_up(size: int, least: int) -> int:
-    """Rounds up to a quarter of a power of two."""
-    if size <= least:
-        return least
-    step = 1 << ((size - 1).bit_length() - 3)
-    return -(-size // step) * step

@@ -45,6 +45,7 @@ CHECKED = (
     "export",
     "explain",
     "optimal",
+    "additive",
     "page",
 )
 install_import_hook([*(f"jaxtree.{room}" for room in CHECKED), "jaxtree_studies"], "beartype.beartype")

@@ -23,7 +23,7 @@ FLOORS = [
     {"tree"},
     {"growth", "prune", "export", "losses"},
     {"boosting", "forests", "explain", "dropout", "optimal"},
-    {"soft", "dataset"},
+    {"soft", "dataset", "additive"},
     {"metrics"},
     {"files", "plot"},
     {"estimators"},

@@ -6,15 +6,24 @@ that no row is read. Of members, such as bags, folds and settings, each is boost
 
 from collections.abc import Sequence
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout
+from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
+from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
-from jaxtree.additive.sums import Gram
-from jaxtree.buckets import pad_codes
+from jaxtree.additive.running import to_plain, to_running
+from jaxtree.additive.step_programs import MemberInputs, Shared, boost_members
+from jaxtree.additive.sums import Gram, uses_kernel
+from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.devices import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
+
+HANDLER = "jaxtree_boost_cyclic"
+"""The function of the kernel."""
 
 REALS = ("learning_rate", "l2", "l1", "max_step", "min_hessian", "smoothing")
 WHOLES = ("min_rows", "max_leaves", "greedy_steps")
@@ -49,9 +58,13 @@ def boost(
     """
     reals, wholes = _numbers(rules)
     diagonal = np.stack([own.diagonal for own in grams])
+    if not uses_kernel(HANDLER):
+        matrices = [own.matrix for own in grams]
+        shared = matrices, to_running(layout, diagonal), to_running(layout, rows.astype(np.int64))
+        return _boost_by_program(layout, shared, gradient, gram_of_member, (reals, wholes), num_passes)
     arrays = (layout.kind, layout.num_bins, layout.monotone, gradient, rows, diagonal, gram_of_member, reals, wholes)
     steps, left = call_kernel(
-        "jaxtree_boost_cyclic",
+        HANDLER,
         [(gradient.shape, np.int64)] * 2,
         [*arrays, *(own.matrix for own in grams)],
         Attributes({"num_passes": np.int64(num_passes)}),
@@ -101,3 +114,25 @@ def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"
     reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
     wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
     return reals, wholes
+
+
+def _boost_by_program(layout, shared, gradient, gram_of_member, rules, num_passes):
+    """Boosts by a program of XLA; numbers of members that differ little share one."""
+    sizes, num_members = sizes_of(layout), len(gradient)
+    matrices, hessian, rows = shared
+    number = round_up(num_members, 1)
+    # A member that pads has the rules of the first one, and no gradients.
+    reals, wholes = (np.concatenate([own, own[:1].repeat(number - num_members, axis=0)]) for own in rules)
+    with jax.enable_x64(True):
+        total, left = boost_members(
+            pad_terms(layout),
+            Shared(jnp.stack(matrices), pad_last(hessian, sizes.places), pad_last(rows, sizes.places)),
+            MemberInputs(pad_to(gram_of_member, number), TracedRules(*reals.T, *wholes.T)),
+            pad_to(pad_last(to_running(layout, gradient), sizes.places), number),
+            np.int32(num_passes),
+            sizes=sizes,
+            most_leaves=round_up(int(wholes[:, 1].max()), 3),
+            is_greedy=bool(wholes[:, 2].max() > 0),
+        )
+    total, left = (np.array(own)[:num_members, : layout.num_places] for own in (total, left))
+    return total, to_plain(layout, left)

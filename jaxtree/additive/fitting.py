@@ -198,8 +198,9 @@ def _mean_of_bags(
     """Returns the mean of the bags, pure and centred."""
     weight = _weights(layout, data)
     of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in zip(*stages, strict=True)]
-    purified = [purify(layout, values, weight) for values in of_bags]
-    intercepts, values = (np.stack(parts) for parts in zip(*purified, strict=True))
+    # All bags have one set of weights, and so one system of equations a pair.
+    side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
+    intercepts, values = (np.stack(np.split(part, len(of_bags), axis=-1)) for part in side_by_side)
     errors = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(values[0])
     model = AdditiveModel(
         data.schema, layout, data.start + intercepts.mean(axis=0), values.mean(axis=0), errors, weight

@@ -66,6 +66,15 @@ class Layout:
         """The number of bins of all terms."""
         return int(self.first[-1])
 
+    @functools.cached_property
+    def first_code(self) -> Int64[np.ndarray, "term 2 bin"]:
+        """The first code of every bin on both axes; past the bins of a term the number of all codes."""
+        number, codes = self.num_terms, self.bins.shape[2]
+        first = np.full((number, 2, int(self.num_bins.max(initial=1))), codes)
+        # Codes that pad have bin 0, as an earlier code of the feature has.
+        np.minimum.at(first, (np.arange(number)[:, None, None], np.arange(2)[:, None], self.bins), np.arange(codes))
+        return first
+
     def places(self, term: int) -> slice:
         """The places of the bins of a term."""
         return slice(int(self.first[term]), int(self.first[term + 1]))

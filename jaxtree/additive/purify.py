@@ -8,6 +8,7 @@ system is exact, where repeated subtraction of means converges.
 
 import numpy as np
 from jaxtyping import Float64
+from threadpoolctl import threadpool_limits
 
 from jaxtree.additive.layout import Layout
 
@@ -30,8 +31,10 @@ def additive_part(
     of_row, of_column = weight.sum(axis=1), weight.sum(axis=0)
     system = np.block([[np.diag(of_row), weight], [weight.T, np.diag(of_column)]])
     sums = np.concatenate([np.einsum("rc,rcs->rs", weight, surface), np.einsum("rc,rcs->cs", weight, surface)])
-    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution.
-    effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
+    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution. Threads for so
+    # small a system wait longer than they work.
+    with threadpool_limits(1):
+        effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
     return effects[:num_rows], effects[num_rows:]
 
 
@@ -54,9 +57,7 @@ def purify(
         values[places] = (surface - effects[0][:, None] - effects[1][None]).reshape(-1, values.shape[1])
         for side, effect in enumerate(effects):
             main = own_term[int(layout.features[term, side])]
-            # The pair's bin of every bin of the main term, by its first code: codes that pad come last.
-            coarse = np.zeros(layout.size[main], np.int64)
-            coarse[layout.bins[main, 0, ::-1]] = layout.bins[term, side, ::-1]
+            coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
             values[layout.places(main)] += effect[coarse]
     intercept = np.zeros(values.shape[1])
     for term in np.flatnonzero(layout.features[:, 1] < 0):

@@ -1,7 +1,7 @@
 """Sums over the rows of an additive model, by pairs of bins and by bins, and the scores of rows.
 
-All are sums of whole numbers, and the same in whatever order they are made. The kernel in C++ makes them from codes on
-the host, see `native/src/additive/gram.h`.
+All are sums of whole numbers, and the same in whatever order they are made. The kernel in C++ makes them on a CPU, see
+`native/src/additive/gram.h`, and programs of XLA on accelerators and where there is no kernel.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout
+from jaxtree.additive.row_programs import gram_matrix, scores_of_rows, sums_of_bins
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import pad_codes
 from jaxtree.devices import current_platform, num_cores
@@ -25,15 +26,13 @@ NONE = Attributes({})
 class Gram:
     """The weights of the rows that two bins share, for all pairs of bins.
 
-    They are kept in *running form* on both sides: at a known bin of an ordered term stands the sum over all bins up to
-    it, at a cell of a pair that over all cells behind which it is on no axis, and at any other bin its own.
-
     Attributes:
-        matrix: The weights in running form, on the device that boosts.
+        matrix: The weights, on both sides in running form, see `running.py`. The kernel's are on the host; those of a
+            program are on its device, and padded.
         diagonal: The weight of every bin by itself.
     """
 
-    matrix: Int32[AnyArray, "place place"]
+    matrix: Int32[AnyArray, "padded_place padded_place"]
     diagonal: Int64[np.ndarray, " place"]
 
     def minus(self, other: "Gram", *, in_place: bool = False) -> "Gram":
@@ -70,6 +69,9 @@ def gram_sums(
         weight: The weights of the rows, 0 or more, in all below 2**31; rows of weight 0 cost next to nothing.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
+    if not uses_kernel("jaxtree_gram_sums"):
+        diagonal = bin_sums(layout, codes, weight.astype(np.int64))
+        return Gram(gram_matrix(layout, codes, weight), diagonal)
     places = layout.num_places
     results = [((places, places), np.int32), ((places,), np.int64)]
     return Gram(*_call("jaxtree_gram_sums", results, layout, codes, weight, num_threads))
@@ -90,6 +92,8 @@ def bin_sums(
         values: The values of the rows.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
+    if not uses_kernel("jaxtree_bin_sums"):
+        return sums_of_bins(layout, codes, values)
     return _call("jaxtree_bin_sums", [((layout.num_places,), np.int64)], layout, codes, values, num_threads)[0]
 
 
@@ -108,6 +112,8 @@ def row_scores(
         table: The value of every bin.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
+    if not uses_kernel("jaxtree_row_scores"):
+        return scores_of_rows(layout, codes, table)
     return _call("jaxtree_row_scores", [((codes.shape[1],), np.int64)], layout, codes, table, num_threads)[0]
 
 

@@ -41,7 +41,7 @@ class AdditiveRules:
         greedy_ratio: Steps on the terms that gain most, for each in turn.
         max_rounds: The most rounds, of as many steps as there are terms.
         patience: Rounds without a better loss of the rows held out after which boosting ends.
-        tolerance: How much less a loss must be to be better, as a part of the loss before the first step.
+        tolerance: How much less a loss must be to be better, as a part of the least so far.
     """
 
     learning_rate: float
@@ -130,7 +130,6 @@ def boost_terms(
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
     best, best_loss, best_pass = steps.copy(), np.inf, 0
-    least = rules.tolerance
     losses: list[float] = []
     number = 0
     while True:
@@ -138,10 +137,8 @@ def boost_terms(
             booster.renew(row_loss.curvature(scores))
         reading = row_loss.read(scores)
         losses.append(reading.held_loss)
-        if number == 0:
-            least *= abs(reading.held_loss)
         is_number = np.isfinite(reading.held_loss) or row_loss.held_weight is None
-        if number == 0 or (is_number and not reading.held_loss >= best_loss - least):
+        if number == 0 or (is_number and not reading.held_loss >= best_loss - rules.tolerance * abs(best_loss)):
             best, best_loss, best_pass = steps.copy(), reading.held_loss, number
         is_late = (number - best_pass) * rounds_per_pass >= rules.patience
         is_last = number * rounds_per_pass >= rules.max_rounds

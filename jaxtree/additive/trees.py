@@ -113,36 +113,37 @@ def _splits(layout: Layout, schema: Schema, nodes: _Nodes) -> dict[str, Shaped[n
     """Returns the fields of splits."""
     feature = layout.features[nodes.term, nodes.axis].astype(np.int64)
     num_values = schema.num_values[feature].astype(np.int64)
-    bins = layout.bins[nodes.term, nodes.axis].astype(np.int64)
-    is_known = np.arange(bins.shape[1]) < num_values[:, None]
-    is_above = (bins >= nodes.middle[:, None]) & is_known
-    is_subset, is_leaf = schema.is_categorical[feature], nodes.first_child < 0
+    is_leaf = nodes.first_child < 0
+    is_subset = schema.is_categorical[feature] & ~is_leaf
     # Ordered codes below the middle end with the last that is not above; the next one may be that of missing values.
-    next_code = (is_known & ~is_above).sum(axis=1)
-    code = np.maximum(next_code - 1, 0)
-    threshold = np.zeros(len(feature))
+    next_code = layout.first_code[nodes.term, nodes.axis, np.where(is_leaf, 0, nodes.middle)]
+    code, threshold = np.maximum(next_code - 1, 0), np.zeros(len(feature))
     by_threshold = np.flatnonzero(~is_subset & ~is_leaf)
     own = feature[by_threshold], code[by_threshold], next_code[by_threshold]
     threshold[by_threshold], code[by_threshold] = schema.splits(*own)
-    any_subset = bool((is_subset & ~is_leaf).any())
+    by_subset = np.flatnonzero(is_subset)
+    bins = layout.bins[nodes.term[by_subset], nodes.axis[by_subset]]
+    is_known = np.arange(bins.shape[1]) < num_values[by_subset, None]
+    words = _words((bins >= nodes.middle[by_subset, None]) & is_known)
+    subset = np.zeros((len(feature), words.shape[1] if len(by_subset) else 0), np.uint32)
+    subset[by_subset] = words[:, : subset.shape[1]]
     return {
         "feature": np.where(is_leaf, LEAF_MARK, feature).astype(np.int32),
         "code": code.astype(np.int32),
         "next_code": next_code.astype(np.int32),
         "threshold": np.where(is_leaf, float(LEAF_MARK), threshold),
-        "split_kind": np.where(is_subset & ~is_leaf, SplitKind.SUBSET, SplitKind.THRESHOLD).astype(np.int32),
-        "subset": _words(is_above & is_subset[:, None] & ~is_leaf[:, None], any_subset),
+        "split_kind": np.where(is_subset, SplitKind.SUBSET, SplitKind.THRESHOLD).astype(np.int32),
+        "subset": subset,
         "missing_code": num_values.astype(np.int32),
         # The bin of missing values is the last, where a node has it.
         "missing_branch": np.ones(len(feature), np.int32),
     }
 
 
-def _words(is_member: Bool[np.ndarray, "node code"], any_subset: bool) -> UInt32[np.ndarray, "node word"]:
-    """Returns subsets of codes as bits; no words if there is no subset."""
-    num_words = -(-is_member.shape[1] // CODES_PER_WORD) if any_subset else 0
+def _words(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
+    """Returns subsets of codes as bits."""
+    num_words = -(-is_member.shape[1] // CODES_PER_WORD)
     padded = np.zeros((len(is_member), num_words * CODES_PER_WORD), bool)
-    if any_subset:
-        padded[:, : is_member.shape[1]] = is_member
+    padded[:, : is_member.shape[1]] = is_member
     bits = padded.reshape(len(is_member), num_words, CODES_PER_WORD).astype(np.uint32)
     return (bits << np.arange(CODES_PER_WORD, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)

@@ -53,10 +53,10 @@ def random_codes(random, num_features, num_rows, num_codes, dtype=np.uint8):
     return codes.astype(dtype)
 
 
-def random_problem(seed, num_rows, num_codes, *, dtype=np.uint8, most=3):
-    """A layout, codes, weights of which some are 0, and residuals that follow from the codes and noise."""
+def random_problem(seed, num_rows, num_codes, *, dtype=np.uint8, most=3, terms=tuple(range(10))):
+    """A layout of some terms, codes, weights of which some are 0, and residuals that follow from codes and noise."""
     random = np.random.default_rng(seed)
-    layout = mixed_layout(num_codes)
+    layout = mixed_layout(num_codes).take(terms)
     codes = random_codes(random, 8, num_rows, num_codes, dtype)
     weight = random.integers(0, most + 1, num_rows, dtype=np.int32)
     signal = 300 * (codes[0] > 2) - 200 * (codes[1] > 3) + 90 * (codes[3] % 3) + 150 * (codes[6] > 2) * (codes[7] > 1)

@@ -9,8 +9,10 @@ from jaxtree.additive import cyclic, sums
 from jaxtree.additive.layout import TermKind
 from jaxtree.additive.rules import StepRules
 from tests.additive import reference
+from tests.additive.engines import ENGINES, use
 from tests.additive.problems import one_term, random_problem
 from tests.growth.native_trees import needs_kernel
+from tests.marks import marked
 
 RULES = {
     "plain": StepRules(0.3),
@@ -20,6 +22,9 @@ RULES = {
     "greedy": StepRules(0.4, l2=1.0, greedy_steps=7, min_rows=3),
     "nothing is allowed": StepRules(0.4, min_rows=10_000),
 }
+
+SLOW_ENGINES = [ENGINES[0], marked("xla", pytest.mark.slow)]
+"""Programs of further shapes are for the slow step: each compiles for some seconds."""
 
 
 def boosting(problem, *, num_grams=1):
@@ -59,29 +64,39 @@ def test_steps_are_those_of_the_reference(name, num_rows):
 
 
 @needs_kernel
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_members_of_several_rules_and_rows(num_threads):
-    problem = random_problem(7, 300, 6)
-    assert_boosts_as_reference(problem, list(RULES.values()), 2, num_grams=2, num_threads=num_threads)
+def test_members_of_several_rules_and_rows():
+    for num_threads in (1, 2):
+        problem = random_problem(7, 300, 6)
+        assert_boosts_as_reference(problem, list(RULES.values()), 2, num_grams=2, num_threads=num_threads)
 
 
-@needs_kernel
+@pytest.mark.parametrize(("seed", "most", "shift"), [(7, 3, 0), (11, 3_000_000, 26)])
+def test_members_of_one_program_of_xla(seed, most, shift, monkeypatch):
+    """Small numbers; and gradients of more than 53 bits, whose differences are exact."""
+    use("xla", monkeypatch)
+    layout, codes, weight, residual = random_problem(seed, 300, 6, most=most)
+    assert_boosts_as_reference((layout, codes, weight, residual << shift), list(RULES.values()), 2, num_grams=2)
+
+
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
 @pytest.mark.parametrize("num_codes", [2, 3, 19, 40])
-def test_any_number_of_bins(num_codes):
+def test_any_number_of_bins(num_codes, engine, monkeypatch):
     """Vectors hold eight: fewer bins, and numbers of bins that are no multiples."""
+    use(engine, monkeypatch)
     assert_boosts_as_reference(random_problem(num_codes, 400, num_codes), [StepRules(0.3, max_leaves=4)], 2)
 
 
-@needs_kernel
-def test_codes_of_16_bits():
-    problem = random_problem(5, 1500, 270, dtype=np.uint16)
-    layout = problem[0].take([0, 2, 3, 6])
-    assert_boosts_as_reference((layout, *problem[1:]), [StepRules(0.3, greedy_steps=2)], 2)
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
+def test_codes_of_16_bits(engine, monkeypatch):
+    use(engine, monkeypatch)
+    problem = random_problem(5, 1500, 270, dtype=np.uint16, terms=(0, 2, 3, 6))
+    assert_boosts_as_reference(problem, [StepRules(0.3, greedy_steps=2)], 2)
 
 
-@needs_kernel
-def test_equal_gains_take_the_first():
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
+def test_equal_gains_take_the_first(engine, monkeypatch):
     """Of gradients that mirror each other both ends gain the same."""
+    use(engine, monkeypatch)
     layout = one_term(TermKind.ORDERED, [0], [np.arange(6)])
     codes = np.repeat(np.arange(5, dtype=np.uint8), 4)[None]
     residual = np.repeat(np.array([64, 0, 0, 0, 64]), 4)
@@ -104,9 +119,10 @@ def test_large_numbers():
     assert_boosts_as_reference(problem, [StepRules(0.9), StepRules(0.9, greedy_steps=3)], 2)
 
 
-@needs_kernel
-def test_rows_are_counted_by_themselves():
+@pytest.mark.parametrize("engine", SLOW_ENGINES)
+def test_rows_are_counted_by_themselves(engine, monkeypatch):
     """Bins of weight in which no row counts make no step, but their weights are shared."""
+    use(engine, monkeypatch)
     layout, grams, gradient, rows, weights = boosting(random_problem(13, 300, 6))
     rows[:, ::4] = 0
     codes = random_problem(13, 300, 6)[1]

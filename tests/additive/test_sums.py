@@ -6,35 +6,35 @@ import numpy as np
 import pytest
 
 from jaxtree.additive import sums
-from jaxtree.additive.layout import Layout, TermKind, join_layouts
+from jaxtree.additive.layout import TermKind, join_layouts
+from jaxtree.additive.running import to_plain, to_running
 from jaxtree.buckets import empty_codes
 from jaxtree.errors import InvalidInputError
 from tests.additive import reference
+from tests.additive.engines import ENGINES, use
 from tests.additive.problems import mixed_layout, one_term, random_codes, random_problem
 from tests.growth.native_trees import needs_kernel
 
 CASES = {
     "few rows": {"num_rows": 37, "num_codes": 5},
     "unaligned rows": {"num_rows": 1003, "num_codes": 9},
-    "codes of 16 bits": {"num_rows": 500, "num_codes": 300, "dtype": np.uint16},
+    "codes of 16 bits": {"num_rows": 300, "num_codes": 300, "dtype": np.uint16, "terms": (0, 3, 6, 9)},
     "no rows": {"num_rows": 0, "num_codes": 5},
     "large weights": {"num_rows": 211, "num_codes": 5, "most": 10_000_000},
 }
 
 
+MANY_ROWS = [
+    pytest.param(3, "kernel", marks=needs_kernel),
+    pytest.param(600, "kernel", marks=needs_kernel),
+    (3, "xla"),
+]
+
+
 def plain(layout, gram):
     """The weights of pairs of bins by themselves, from their running form."""
     matrix = np.array(gram.matrix, np.int64)[: layout.num_places, : layout.num_places]
-    for _ in range(2):
-        for term in range(layout.num_terms):
-            own, (first, second) = matrix[layout.places(term)], layout.num_bins[term]
-            if layout.kind[term] == TermKind.ORDERED:
-                own[: first - 1] = np.diff(own[: first - 1], axis=0, prepend=0)
-            elif layout.kind[term] == TermKind.PAIR:
-                cells = own.reshape(first, second, -1)
-                own[:] = np.diff(np.diff(cells, axis=0, prepend=0), axis=1, prepend=0).reshape(own.shape)
-        matrix = matrix.T.copy()
-    return matrix
+    return to_plain(layout, to_plain(layout, matrix).T).T
 
 
 def assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads=None):
@@ -45,12 +45,13 @@ def assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads=No
     assert gram.diagonal.dtype == np.int64 and gram.matrix.dtype == np.int32
 
 
-@needs_kernel
-@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", CASES)
-def test_pairs_of_bins(name, num_threads):
+def test_pairs_of_bins(name, engine, monkeypatch):
+    use(engine, monkeypatch)
     layout, codes, weight, _ = random_problem(0, **CASES[name])
-    assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads)
+    for num_threads in (1, 2):
+        assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads)
 
 
 @needs_kernel
@@ -63,42 +64,46 @@ def test_pairs_of_any_number_of_terms(num_terms):
     assert_sums_are_those_of_the_reference(layout, codes, random.integers(0, 3, 700, dtype=np.int32))
 
 
-@needs_kernel
-@pytest.mark.parametrize("num_threads", [1, 2])
-@pytest.mark.parametrize("num_bins", [3, 600])
-def test_many_rows_of_one_term(num_bins, num_threads):
+@pytest.mark.parametrize(("num_bins", "engine"), MANY_ROWS)
+def test_many_rows_of_one_term(num_bins, engine, monkeypatch):
     """Rows in blocks, of which several threads count parts."""
+    use(engine, monkeypatch)
     random = np.random.default_rng(1)
     codes = random.integers(0, num_bins, (1, 150_001), dtype=np.uint16)
     weight = random.integers(0, 2, 150_001, dtype=np.int32)
     layout = one_term(TermKind.SUBSET, [0], [np.arange(num_bins)])
-    gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
-    expected = np.bincount(codes[0], weight, num_bins).astype(np.int64)
-    np.testing.assert_array_equal(gram.matrix, np.diag(expected))
+    expected = np.diag(np.bincount(codes[0], weight, num_bins).astype(np.int64))
+    for num_threads in (1, 2):
+        gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
+        np.testing.assert_array_equal(plain(layout, gram), expected)
 
 
-@needs_kernel
-def test_sums_without_some_rows_are_a_difference():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sums_without_some_rows_are_a_difference(engine, monkeypatch):
+    use(engine, monkeypatch)
     layout, codes, weight, _ = random_problem(3, 500, 6)
     is_left_out = np.arange(500) % 3 == 0
     whole = sums.gram_sums(layout, codes, weight)
     part = sums.gram_sums(layout, codes, np.where(is_left_out, weight, 0).astype(np.int32))
     rest = sums.gram_sums(layout, codes, np.where(is_left_out, 0, weight).astype(np.int32))
-    for gram in (whole.minus(part), whole.minus(part, in_place=True), whole):
+    differences = [whole.minus(part), whole.minus(part, in_place=True)]
+    # Those of a program are immutable.
+    for gram in [*differences, whole] if engine == "kernel" else differences:
         np.testing.assert_array_equal(gram.matrix, rest.matrix)
         np.testing.assert_array_equal(gram.diagonal, rest.diagonal)
 
 
-@needs_kernel
-@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", CASES)
-def test_values_of_bins_and_scores_of_rows(name, num_threads):
+def test_values_of_bins_and_scores_of_rows(name, engine, monkeypatch):
+    use(engine, monkeypatch)
     layout, codes, weight, residual = random_problem(1, **CASES[name])
     values = weight * (residual << 40)
-    own = sums.bin_sums(layout, codes, values, num_threads=num_threads)
-    np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
-    score = sums.row_scores(layout, codes, own, num_threads=num_threads)
-    np.testing.assert_array_equal(score, reference.scores(layout, codes, own))
+    for num_threads in (1, 2):
+        own = sums.bin_sums(layout, codes, values, num_threads=num_threads)
+        np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
+        score = sums.row_scores(layout, codes, own, num_threads=num_threads)
+        np.testing.assert_array_equal(score, reference.scores(layout, codes, own))
 
 
 @needs_kernel
@@ -139,5 +144,14 @@ def test_what_does_not_fit_is_refused(change, message):
         sums.gram_sums(dataclasses.replace(layout, **change), codes, weight)
 
 
-def test_a_layout_takes_terms():
-    assert isinstance(mixed_layout(5).take([0, 3]), Layout)
+def test_sums_in_running_form_and_back():
+    layout = mixed_layout(6)
+    values = np.random.default_rng(0).integers(-9, 9, (2, layout.num_places))
+    running = to_running(layout, values)
+    np.testing.assert_array_equal(to_plain(layout, running), values)
+    pair = layout.places(7)
+    cells = values[:, pair].reshape(2, *layout.num_bins[7])
+    np.testing.assert_array_equal(running[:, pair.start + 2 * 6 + 3], cells[:, :3, :4].sum(axis=(1, 2)))
+    np.testing.assert_array_equal(running[:, layout.places(3)], values[:, layout.places(3)])
+    np.testing.assert_array_equal(running[:, 5], values[:, 5])
+    np.testing.assert_array_equal(running[:, 4], values[:, :5].sum(axis=1))

@@ -31,13 +31,20 @@ MOST_BINS = 255
 LEAST_BINS = 32
 """Bins of a column there at least, of tables of many columns."""
 
-PAIR = {}
-PLACES = 8192
 MOST_PLACES = 8192
 """Bins of all columns there: the sums over all pairs of them take 256 MB."""
 
-BAGS = 14
+BAGS = 8
 """Bags where `outer_bags` is "auto"."""
+
+PAIR_RATE = 3.0
+"""How much longer steps of pairs are than those of single features."""
+
+PAIR_GREEDY = 1.0
+"""Greedy steps of pairs for each in turn, at most: surfaces have more to fit to noise."""
+
+PLACES_OF_PAIRS = 2**20
+"""Bins of all pairs, at most."""
 
 ROWS_OF_FEWER_BAGS = 200_000
 """Rows from which on there are fewer: bags of more rows differ less."""
@@ -135,12 +142,16 @@ class AdditiveParameters(EncodingParameters):
         bins = self.max_interaction_bins
         return AdditiveConfig(
             rules=rules,
-            pair_rules=dataclasses.replace(rules, **PAIR) if PAIR else rules,
+            pair_rules=dataclasses.replace(
+                rules,
+                learning_rate=PAIR_RATE * rules.learning_rate,
+                greedy_ratio=min(rules.greedy_ratio, PAIR_GREEDY),
+            ),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
             pairs=self.pairs(schema, outputs),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
             pair_bins=64 if isinstance(bins, str) else bins,
-            most_places=PLACES,
+            most_places=PLACES_OF_PAIRS,
             screening_bins=32,
             min_category_rows=self.min_cat_samples,
         )
@@ -155,8 +166,7 @@ class AdditiveParameters(EncodingParameters):
         most = number * (number - 1) // 2
         if isinstance(given, str):
             if given == "auto":
-                many = max(outputs.num_classes, default=0) > 2
-                given = "0x" if many else "3x" if self._of_classes else "5x"
+                given = "3x" if self._of_classes else "5x"
             try:
                 return min(most, int(np.ceil(float(given.removesuffix("x")) * number)))
             except ValueError:

@@ -302,10 +302,13 @@ class Member {
       change_.Add(row(cut.inner[1], num_outer - 1), steps[2] - steps[3]);
       change_.Add(row(cut.inner[1], cut.outer), steps[3] - steps[2]);
     }
-    for (int64_t cell = 0; cell < one * other; ++cell) {
-      const int64_t inner = step_.is_turned ? cell / other : cell % other, outer = step_.is_turned ? cell % other : cell / other;
-      const int part = outer <= cut.outer ? 0 : 1;
-      total_[first + cell] += steps[2 * part + (inner <= cut.inner[part] ? 0 : 1)];
+    for (int64_t row = 0; row < one; ++row) {
+      int64_t* const total = total_ + first + row * other;
+      for (int64_t column = 0; column < other; ++column) {
+        const int64_t inner = step_.is_turned ? row : column, outer = step_.is_turned ? column : row;
+        const int part = outer <= cut.outer ? 0 : 1;
+        total[column] += steps[2 * part + (inner <= cut.inner[part] ? 0 : 1)];
+      }
     }
   }
 

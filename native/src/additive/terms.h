@@ -63,8 +63,8 @@ void MakeRunning(const Terms& terms, int64_t term, Value* sums, int64_t stride, 
   if (terms.kind(term) == TermKind::kOrdered) {
     for (int64_t bin = 1; bin < first - 1; ++bin) add(bin, bin - 1);
   } else if (terms.kind(term) == TermKind::kPair) {
-    for (int64_t bin = 0; bin < first * second; ++bin) {
-      if (bin % second != 0) add(bin, bin - 1);
+    for (int64_t row = 0; row < first * second; row += second) {
+      for (int64_t bin = row + 1; bin < row + second; ++bin) add(bin, bin - 1);
     }
     for (int64_t bin = second; bin < first * second; ++bin) add(bin, bin - second);
   }
@@ -78,8 +78,8 @@ void MakePlain(const Terms& terms, int64_t term, Value* sums) {
     for (int64_t bin = first - 2; bin > 0; --bin) sums[bin] -= sums[bin - 1];
   } else if (terms.kind(term) == TermKind::kPair) {
     for (int64_t bin = first * second - 1; bin >= second; --bin) sums[bin] -= sums[bin - second];
-    for (int64_t bin = first * second - 1; bin >= 0; --bin) {
-      if (bin % second != 0) sums[bin] -= sums[bin - 1];
+    for (int64_t row = 0; row < first * second; row += second) {
+      for (int64_t bin = row + second - 1; bin > row; --bin) sums[bin] -= sums[bin - 1];
     }
   }
 }
