@@ -18,6 +18,8 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_s
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import split_groups, split_rows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.additive.edited import EditsTerms
+from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, weight_of
@@ -27,7 +29,7 @@ from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.losses.loss import BaseLoss
 
 
-class BaseAdditive(AdditiveParameters, ScoredTrees):
+class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     """An additive model of any table."""
 
     additive_: AdditiveModel
@@ -122,7 +124,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
     def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
         """Takes what a fit has learned."""
         self.learn(data)
-        self._loss = loss
+        self._loss, self.edits_ = loss, ()
         self.bag_values_, self.num_rounds_ = fitted.bag_values, fitted.num_rounds
         self.set_terms(fitted.model)
 
