@@ -52,7 +52,7 @@ def axes_of_term(schema: Schema, layout: Layout, term: int) -> tuple[TermAxis, .
     return tuple(_axis(schema, layout, term, side) for side, feature in enumerate(places) if feature >= 0)
 
 
-def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[Int64[np.ndarray, " code"]]:
+def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[Int64[np.ndarray, " _code"]]:
     """Returns the codes of known values in every bin on an axis of a term but the last."""
     feature = int(layout.features[term, side])
     bins = layout.bins[term, side, : int(schema.num_values[feature])]

@@ -203,7 +203,7 @@ def monotone(bagged: ModelAndBags, term: Any, increasing: Any) -> tuple[ModelAnd
     return _changed(bagged, place, sort), f"{name}: made to {'rise' if increasing else 'fall'} all along"
 
 
-def scaled(bagged: ModelAndBags, term: Any, factor: float) -> tuple[ModelAndBags, str]:
+def scaled(bagged: ModelAndBags, term: Any, factor: Any) -> tuple[ModelAndBags, str]:
     """Returns a model of which a term, of one column or a pair, adds so many times as much; and what was done."""
     place = term_place(bagged.model.term_names, term)
     if not isinstance(factor, numbers.Real) or not np.isfinite(factor):

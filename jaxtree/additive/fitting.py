@@ -176,7 +176,7 @@ def _pair_layout(
     data: FitData,
     config: AdditiveConfig,
     mains: Layout,
-    counts: Sequence[Int64[np.ndarray, " code"]],
+    counts: Sequence[Int64[np.ndarray, " _code"]],
     fitted: Sequence[BaggedTerms],
 ) -> Layout:
     """Returns the terms of the pairs that are named, or that save most of the loss at the mean scores of all bags."""

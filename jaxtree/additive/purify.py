@@ -50,7 +50,7 @@ def purify(
     """
     values = values.copy()
     own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
-    for term in np.flatnonzero(layout.features[:, 1] >= 0):
+    for term in np.flatnonzero(layout.features[:, 1] >= 0).tolist():
         shape, places = layout.num_bins[term], layout.places(term)
         surface = values[places].reshape(*shape, -1)
         effects = additive_part(surface, weight[places].reshape(shape))
@@ -60,7 +60,7 @@ def purify(
             coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
             values[layout.places(main)] += effect[coarse]
     intercept = np.zeros(values.shape[1])
-    for term in np.flatnonzero(layout.features[:, 1] < 0):
+    for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
         places = layout.places(term)
         total = weight[places].sum()
         mean = weight[places] @ values[places] / total if total > 0 else np.zeros(values.shape[1])
