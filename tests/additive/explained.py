@@ -17,7 +17,7 @@ def table(num_rows=500):
     X = pd.DataFrame({"age": rng.normal(40, 10, num_rows).round(), "hours": rng.uniform(0, 60, num_rows)})
     X["job"] = pd.Categorical(rng.choice(["none at all", "at sea", "in a mill"], num_rows))
     X["size"] = pd.Categorical(rng.choice(["S", "M", "L"], num_rows), ["S", "M", "L"], ordered=True)
-    X["since"] = np.datetime64("2020-01-01") + rng.integers(0, 900, num_rows).astype("timedelta64[D]")
+    X["since"] = np.datetime64("2020-01-01") + rng.integers(0, 600, num_rows).astype("timedelta64[D]")
     X["one"], X["nothing"] = 1.0, np.nan
     X.loc[rng.random(num_rows) < 0.1, "hours"] = np.nan
     score = np.sin(X["age"] / 8) + (X["job"] == "at sea") * (X["age"] > 40) + 0.02 * X["hours"].fillna(60)

@@ -146,7 +146,7 @@ def test_intervals_are_wider_for_more_confidence_and_nothing_is_known_of_one_bag
     term = model.explain_global()["age"]
     (low, high), (lower, higher) = term.interval(0.5), term.interval(0.95)
     assert (lower <= low).all() and (high <= higher).all() and (lower < term.values).any()
-    with pytest.raises(InvalidInputError, match="confidence must be above 0 and below 1, got 95.0"):
+    with pytest.raises(InvalidInputError, match=r"confidence must be above 0 and below 1, got 95\.0"):
         term.interval(95.0)
     X, y = table()
     for options in ({"outer_bags": 1}, {"validation_size": 0, "max_rounds": 20}):
