@@ -24,7 +24,15 @@ HIDDEN = frozenset(
         *("needs_all_rows", "node_labels", "node_values", "of", "outputs", "path_parameters", "predict_values"),
         *("prune_grown", "prunes_by_masks", "pruning_parameters", "read_target", "read_task", "recipe_of_trees"),
         *("restore", "restore_table", "seed", "set_model", "set_rounds", "settle", "shrinkage"),
-        *("split_limit_counts", "table_options", "take_members", "task_of", "tree_parameters"),
+        *(
+            "shap_by_table",
+            "shap_interactions_by_table",
+            "split_limit_counts",
+            "table_options",
+            "take_members",
+            "task_of",
+            "tree_parameters",
+        ),
     ]
 )
 """Public names that other rooms use, and users do not."""
@@ -96,6 +104,11 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
         yield "epochs", f"{len(model.history_['loss']):,}"
         yield "kept", f"that after {model.best_epoch_:,}"
         yield from ((name.replace("_", " "), f"{losses[-1]:.4g}") for name, losses in model.history_.items())
+    elif hasattr(model, "additive_"):
+        yield "terms", f"{len(model.term_names_):,}"
+        yield "bags", f"{len(model.bag_values_):,}"
+        if model.edits_:
+            yield "changed by hand", "; ".join(map(str, model.edits_))
     elif hasattr(model, "forest_"):
         nodes = model.forest_.num_nodes
         yield "trees", f"{len(model.forest_):,}"
