@@ -69,7 +69,7 @@ def _axis(schema: Schema, layout: Layout, term: int, side: int) -> TermAxis:
         return TermAxis(column.name, column.kind, np.zeros(0), None, categories, (*labels, "missing"))
     last = np.array([own[-1] for own in codes], np.int64)
     ends = (column.bins.low[:1], column.bins.edges[last[:-1]], column.bins.high[-1:]) if codes else ()
-    labels = tuple(_numbers_in_words(column, own) for own in codes)
+    labels = tuple(numbers_in_words(column, own) for own in codes)
     return TermAxis(column.name, column.kind, np.concatenate([[], *ends]), column.unit, (), (*labels, "missing"))
 
 
@@ -79,7 +79,8 @@ def _categories_in_words(categories: tuple[Any, ...]) -> str:
     return ", ".join(words[:MOST_CATEGORIES]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _numbers_in_words(column: Column, codes: Int64[np.ndarray, " code"]) -> str:
+def numbers_in_words(column: Column, codes: Int64[np.ndarray, " code"]) -> str:
+    """Returns a number, or the range of the bins of codes that follow each other, as "0.35 to 0.41"."""
     bins = column.bins
     assert bins is not None
     first, last = int(codes[0]), int(codes[-1])

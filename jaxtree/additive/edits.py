@@ -206,7 +206,7 @@ def monotone(bagged: ModelAndBags, term: Any, increasing: Any) -> tuple[ModelAnd
 def scaled(bagged: ModelAndBags, term: Any, factor: Any) -> tuple[ModelAndBags, str]:
     """Returns a model of which a term, of one column or a pair, adds so many times as much; and what was done."""
     place = term_place(bagged.model.term_names, term)
-    if not isinstance(factor, numbers.Real) or not np.isfinite(factor):
+    if not isinstance(factor, numbers.Real) or not np.isfinite(float(factor)):
         raise InvalidInputError(f"factor must be a finite number, got {factor!r}")
     words = f"{bagged.model.term_names[place]}: times {decimal_near(float(factor))}"
     return _changed(bagged, place, lambda values: values * float(factor)), words

@@ -284,7 +284,7 @@ def _draw_surface(ax: Axes, term: ExplainedTerm, explained: GlobalExplanation, s
     has_rows = [term.weight.sum(axis=1 - side) > 0 for side in range(2)]
     kept = [np.flatnonzero(own) if own.any() else np.arange(len(own)) for own in has_rows]
     surface = term.values[np.ix_(*kept)][..., score]
-    strength = np.where(term.weight[np.ix_(*kept)] > 0, 1.0, PALE_CELL)
+    strength: Any = np.where(term.weight[np.ix_(*kept)] > 0, 1.0, PALE_CELL)
     most = float(np.abs(surface).max(initial=0.0)) or 1.0
     middle = rcParams["axes.facecolor"] if is_dark() else "#f4f4f4"
     colours = LinearSegmentedColormap.from_list("jaxtree_sides", [ORANGE, middle, BLUE if not is_dark() else blue()])

@@ -6,6 +6,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, mean_squared_error
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.display import facts_of
 from tests.additive.explained import fitted, rows, table
 
 
@@ -112,6 +113,12 @@ def test_dates_are_given_as_dates():
     term = model.term_names_.index("since")
     assert np.ptp(level.eval_terms(X)[inside, term]) == 0
     assert str(level.edits_[0]) == "since: level from 2021-01-01 to 2021-06-01"
+
+
+def test_a_notebook_shows_terms_and_edits():
+    shown = dict(facts_of(fitted("numbers").flatten("age", low=30)))
+    assert shown["terms"] == "10" and shown["bags"] == "4" and shown["changed by hand"] == "age: level from 30"
+    assert "shap_by_table" not in dir(fitted("numbers")) and "flatten" in dir(fitted("numbers"))
 
 
 def test_another_fit_forgets_edits():

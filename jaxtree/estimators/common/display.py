@@ -26,7 +26,7 @@ HIDDEN = frozenset(
         *("prune_grown", "prunes_by_masks", "pruning_parameters", "read_target", "read_task", "recipe_of_trees"),
         *("restore", "restore_table", "seed", "set_model", "set_rounds", "set_terms", "settle", "shrinkage"),
         *("num_bags", "pairs", "rules", "set_trees", "split_limit_counts", "table_options", "take_members"),
-        *("task_of", "tree_parameters", "usual_rate", "work_of_fit"),
+        *("shap_by_table", "shap_interactions_by_table", "task_of", "tree_parameters", "usual_rate", "work_of_fit"),
     ]
 )
 """Public names that other rooms use, and users do not."""
@@ -99,6 +99,11 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
         yield "epochs", f"{len(model.history_['loss']):,}"
         yield "kept", f"that after {model.best_epoch_:,}"
         yield from ((name.replace("_", " "), f"{losses[-1]:.4g}") for name, losses in model.history_.items())
+    elif hasattr(model, "additive_"):
+        yield "terms", f"{len(model.term_names_):,}"
+        yield "bags", f"{len(model.bag_values_):,}"
+        if model.edits_:
+            yield "changed by hand", "; ".join(map(str, model.edits_))
     elif hasattr(model, "forest_"):
         nodes = model.forest_.num_nodes
         yield "trees", f"{len(model.forest_):,}"
