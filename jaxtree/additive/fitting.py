@@ -14,10 +14,11 @@ from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import RowLoss, rows_of_loss
+from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.sums import row_scores
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
-from jaxtree.additive.training import AdditiveRules, BaggedTerms, boost_terms
+from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.devices import carried, num_cores
 from jaxtree.losses.loss import BaseLoss
@@ -191,7 +192,7 @@ def _pair_layout(
     candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
     whole = rows_of_loss(data.loss, data.rows, data.start, None)
     # The mean of the bags' scores, which have one unit.
-    mean = sum(_scores(mains, data.codes, own) for own in fitted) // len(fitted)
+    mean = np.sum([_scores(mains, data.codes, own) for own in fitted], axis=0) // len(fitted)
     weight = whole.curvature(mean)
     coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
     saved = savings_of_pairs(

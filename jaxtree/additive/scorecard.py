@@ -5,6 +5,7 @@ A score of points stands for odds: so many points at some odds, and so many more
 """
 
 import dataclasses
+import math
 import numbers
 from typing import Any
 
@@ -168,7 +169,7 @@ def to_scorecard(
     _check_model(model)
     limits = {"points_to_double_odds": points_to_double_odds, "base_odds": base_odds}
     for name, value in {**limits, "base_points": base_points}.items():
-        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool) and np.isfinite(value)
+        is_number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
         if not is_number or (name in limits and value <= 0):
             raise InvalidInputError(f"{name} must be a number{' above 0' * (name in limits)}, got {value!r}")
     classes = model.classes_.tolist()

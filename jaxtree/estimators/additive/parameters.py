@@ -1,6 +1,7 @@
 """Parameters of additive estimators, with the names and meanings of interpret's explainable boosting machines."""
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
@@ -8,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from jaxtree.additive.fitting import AdditiveConfig
+from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.terms import Heredity
-from jaxtree.additive.training import AdditiveRules
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
@@ -176,11 +177,11 @@ class AdditiveParameters(EncodingParameters):
             if given == "auto":
                 given = "3x" if self._of_classes else "5x"
             try:
-                return min(most, int(np.ceil(float(given.removesuffix("x")) * number)))
+                return min(most, math.ceil(float(given.removesuffix("x")) * number))
             except ValueError:
                 raise InvalidInputError(f"interactions {_PAIRS}, got {self.interactions!r}") from None
         if isinstance(given, numbers.Real):
-            return min(most, int(given) if isinstance(given, numbers.Integral) else int(np.ceil(given * number)))
+            return min(most, int(given) if isinstance(given, numbers.Integral) else math.ceil(float(given) * number))
         return [_pair(pair, schema) for pair in given]
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
