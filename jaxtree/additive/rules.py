@@ -52,6 +52,8 @@ class AdditiveRules:
         patience: Rounds without a better loss of the rows held out after which boosting ends.
         tolerance: How much less a loss must be to be better, as a part of the least so far,
             or of a tenth of the first one.
+        gram_memory: The most bytes of the sums over all pairs of bins, of a bag and score; rows are read instead where
+            these would be larger.
     """
 
     learning_rate: float
@@ -66,6 +68,7 @@ class AdditiveRules:
     max_rounds: int
     patience: int
     tolerance: float
+    gram_memory: int
 
     def least_gain(self, first: float, best: float) -> float:
         """Returns how much less a loss must be to be better than the best.

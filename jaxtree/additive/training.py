@@ -13,8 +13,8 @@ from jaxtree.additive.quadratic import RowLoss
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.sums import bin_sums, gram_sums, row_scores
 
-MOST_PLACES = 16_384
-"""Places of which sums over all pairs are held: 1 GB for a bag and score."""
+BYTES_OF_CELL = 4
+"""Bytes of a sum over a pair of bins."""
 
 USUAL_PASSES = 60
 """Passes that a boosting is expected to make."""
@@ -178,7 +178,7 @@ def _booster_for(
     layout: Layout, codes: UInt[np.ndarray, "feature row"], row_loss: RowLoss, rules: AdditiveRules
 ) -> type[_Booster]:
     """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large."""
-    if layout.num_places > MOST_PLACES:
+    if BYTES_OF_CELL * layout.num_places**2 > rules.gram_memory:
         return _OnRows
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
     num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)

@@ -25,6 +25,7 @@ from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
@@ -80,10 +81,11 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             sample = data.sample
             rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
             start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-            fitted = fit_additive(
-                FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample)),
-                self.config(data.schema, data.outputs, sample.num_rows),
-            )
+            given = FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample))
+            config = self.config(data.schema, data.outputs, sample.num_rows)
+            num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
+            with progress_of(self.verbose, num_stages * len(given.held), "boosting", "bags") as on_bag:
+                fitted = fit_additive(given, config, on_bag)
             self.set_model(data, loss, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"

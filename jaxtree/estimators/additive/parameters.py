@@ -86,6 +86,7 @@ class AdditiveParameters(EncodingParameters):
     min_cat_samples: Annotated[int, whole(1)] = 10
     cat_smooth: Annotated[float, AT_LEAST_0] = 10.0
     monotone_constraints: Annotated[Any, "array-like", dict, None] = None
+    gram_memory: Annotated[float, AT_LEAST_0] = 1024.0
     verbose: Annotated[int, "verbose"] = 0
 
     def make_encoder(self, num_columns: int) -> Encoder:
@@ -126,6 +127,7 @@ class AdditiveParameters(EncodingParameters):
             max_rounds=self.max_rounds,
             patience=self.early_stopping_rounds,
             tolerance=self.early_stopping_tolerance,
+            gram_memory=int(self.gram_memory * 2**20),
         )
 
     @property
