@@ -127,19 +127,16 @@ class Stretch:
         chosen[:-1] = [bool(first <= own[-1] and own[0] <= last) for own in codes]
         return chosen
 
-    def __str__(self) -> str:
-        """The bins in words."""
+    def in_words(self, column: Column) -> str:
+        """Returns the bins of a column in words."""
         if self.missing:
             return "where it is missing"
         if self.categories is not None:
             return "in " + ", ".join(value_in_words(own) for own in self.categories)
-        low = "" if self.low is None else f"from {_end_in_words(self.low)}"
-        high = "" if self.high is None else f"to {_end_in_words(self.high)}"
-        return " ".join(part for part in (low, high) if part) or "everywhere"
-
-
-def _end_in_words(end: Any) -> str:
-    return value_in_words(end) if isinstance(end, int | float) else str(end)
+        ends = ((word, end) for word, end in (("from", self.low), ("to", self.high)) if end is not None)
+        return " ".join(f"{word} {value_in_words(column.number(_number(column, end)))}" for word, end in ends) or (
+            "everywhere"
+        )
 
 
 def flattened(bagged: ModelAndBags, term: Any, stretch: Stretch) -> tuple[ModelAndBags, str]:
@@ -154,7 +151,8 @@ def flattened(bagged: ModelAndBags, term: Any, stretch: Stretch) -> tuple[ModelA
     def level(values: BinValues) -> BinValues:
         return np.where(chosen[:, None], _mean(values[chosen], weight[chosen]), values)
 
-    return _changed(bagged, place, level), f"{bagged.model.term_names[place]}: level {stretch}"
+    words = stretch.in_words(_column_of(bagged.model, place))
+    return _changed(bagged, place, level), f"{bagged.model.term_names[place]}: level {words}"
 
 
 def with_value(bagged: ModelAndBags, term: Any, value: Any, stretch: Stretch) -> tuple[ModelAndBags, str]:
@@ -172,7 +170,8 @@ def with_value(bagged: ModelAndBags, term: Any, value: Any, stretch: Stretch) ->
         return np.where(chosen[:, None], given, values)
 
     said = ", ".join(decimal_near(own) for own in np.atleast_1d(given).tolist())
-    return _changed(bagged, place, put), f"{bagged.model.term_names[place]}: {said} {stretch}"
+    words = stretch.in_words(_column_of(bagged.model, place))
+    return _changed(bagged, place, put), f"{bagged.model.term_names[place]}: {said} {words}"
 
 
 def monotone(bagged: ModelAndBags, term: Any, increasing: Any) -> tuple[ModelAndBags, str]:

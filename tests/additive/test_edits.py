@@ -1,5 +1,7 @@
 """Additive models changed by hand: what changes, what stays, and what it costs."""
 
+import datetime
+
 import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
@@ -113,6 +115,7 @@ def test_dates_are_given_as_dates():
     term = model.term_names_.index("since")
     assert np.ptp(level.eval_terms(X)[inside, term]) == 0
     assert str(level.edits_[0]) == "since: level from 2021-01-01 to 2021-06-01"
+    assert str(model.flatten("since", low=datetime.date(2021, 3, 4)).edits_[0]) == "since: level from 2021-03-04"
 
 
 def test_a_notebook_shows_terms_and_edits():
