@@ -210,6 +210,8 @@ def _pair_layout(
         return _fine_pairs(config.pairs, fine, config)
     size = np.abs(values) * rows
     candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
+    # A surface could bend a curve that has one way to go.
+    candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
     whole = rows_of_loss(data.loss, data.rows, data.start, None)
     # The mean of the bags' scores, which have one unit.
     mean = np.sum([_scores(mains, data.codes, own) for own in fitted], axis=0) // len(fitted)

@@ -7,10 +7,10 @@ system is exact, where repeated subtraction of means converges.
 """
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from threadpoolctl import threadpool_limits
 
-from jaxtree.additive.layout import Layout
+from jaxtree.additive.layout import Layout, TermKind
 
 
 def additive_part(
@@ -43,6 +43,8 @@ def purify(
 ) -> tuple[Float64[np.ndarray, " score"], Float64[np.ndarray, "place score"]]:
     """Returns the same function with pure pairs and centred terms: what moves to the intercept, and the values.
 
+    Missing values and categories that no row of the fit had add nothing.
+
     Args:
         layout: The terms; the features of pairs have terms of their own, whose bins lie within those of pairs.
         values: The values of all bins.
@@ -66,4 +68,22 @@ def purify(
         mean = weight[places] @ values[places] / total if total > 0 else np.zeros(values.shape[1])
         values[places] -= mean
         intercept += mean
+    values[unknown_places(layout, weight)] = 0
     return intercept, values
+
+
+def unknown_places(layout: Layout, weight: Float64[np.ndarray, " place"]) -> Bool[np.ndarray, " place"]:
+    """Returns which bins are of missing values or categories that no row had; cells of pairs are, if a side is."""
+    is_unknown = np.zeros(layout.num_places, bool)
+    for term, kind in enumerate(layout.kind):
+        places, shape = layout.places(term), layout.num_bins[term]
+        cells = weight[places].reshape(shape)
+        own = np.zeros(shape, bool)
+        if kind == TermKind.SUBSET:
+            own = cells <= 0
+        elif cells[-1].sum() <= 0:
+            own[-1] = True
+        if kind == TermKind.PAIR and cells[:, -1].sum() <= 0:
+            own[:, -1] = True
+        is_unknown[places] = own.ravel()
+    return is_unknown

@@ -52,7 +52,9 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     errors = rows_of_loss(squared(), rows, np.array([0.25]), None)
     assert isinstance(errors, SquaredErrors)
     made = boost_terms(layout, codes, errors, RULES)
-    own = RULES.of_steps(errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms)
+    own = RULES.of_steps(
+        errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
+    )
     steps, _ = reference.boost_on_rows(
         layout, codes, errors.whole.astype(np.int64), errors.residual[0], own, made.num_rounds // 2
     )
@@ -90,8 +92,8 @@ def test_pairs_are_pure_and_terms_centred(kind):
 
 def test_purity_moves_values_and_changes_no_score():
     draw, codes = np.random.default_rng(1), np.random.default_rng(2).integers(0, 6, (2, 400)).astype(np.uint8)
-    from jaxtree.additive.terms import axis_bins, pair_terms
     from jaxtree.additive.layout import TermKind, join_layouts
+    from jaxtree.additive.terms import axis_bins, pair_terms
 
     mains = join_layouts([problems.one_term(TermKind.ORDERED, [feature], [np.arange(6)]) for feature in (0, 1)])
     axes = [axis_bins(np.bincount(own, minlength=6), 4) for own in codes]
@@ -216,3 +218,25 @@ def test_an_interrupt_keeps_what_is_fitted(monkeypatch):
     with pytest.warns(UserWarning, match="fit was interrupted"):
         model = ExplainableBoostingRegressor(max_leaves=3, **FEW).fit(X, numbers)
     assert model.score(X, numbers) > 0.5
+
+
+def test_scores_go_one_way_with_pairs_beside_them():
+    draw = np.random.default_rng(8)
+    X = draw.normal(size=(500, 3))
+    y = X[:, 0] * (1 + X[:, 1]) + draw.normal(size=500)
+    model = ExplainableBoostingRegressor(interactions=3, monotone_constraints=[1, 0, 0], **FEW).fit(X, y)
+    assert model.term_names_ == ["x0", "x1", "x2", "x1 & x2"]
+    for other in (-1.0, 1.0):
+        line = np.column_stack([np.linspace(-2, 2, 50), np.full(50, other), np.zeros(50)])
+        assert (np.diff(model.predict(line)) >= 0).all()
+    with pytest.raises(ValueError, match="pair of 'x0' and 'x1', one of which monotone_constraints bounds"):
+        ExplainableBoostingRegressor(interactions=[(0, 1)], monotone_constraints=[1, 0, 0]).fit(X, y)
+
+
+def test_a_word_that_was_not_there_adds_nothing():
+    X, numbers, _ = table()
+    model = ExplainableBoostingRegressor(interactions=0, **FEW).fit(X, numbers)
+    strange = X.assign(word="strange")
+    word = model.term_names_.index("word")
+    terms = model.additive_.term_values(model.encoder_.transform(X))[:, word, 0]
+    np.testing.assert_allclose(model.predict(strange), model.predict(X) - terms, atol=1e-9)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from jaxtyping import Int
 
 from jaxtree.additive.fitting import AdditiveConfig
 from jaxtree.additive.rules import AdditiveRules
@@ -159,13 +160,28 @@ class AdditiveParameters(EncodingParameters):
                 patience=max(1, round(rules.patience / PAIR_RATE)),
             ),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
-            pairs=self.pairs(schema, outputs),
+            pairs=self._free_pairs(schema, outputs, monotone),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
             pair_bins=64 if isinstance(bins, str) else bins,
             most_places=PLACES_OF_PAIRS,
             screening_bins=32,
             min_category_rows=self.min_cat_samples,
         )
+
+    def _free_pairs(
+        self, schema: Schema, outputs: Outputs, monotone: Int[np.ndarray, " feature"] | None
+    ) -> int | list[tuple[int, int]]:
+        """Returns the pairs, or their number; raises InvalidInputError if one is named that constraints bound."""
+        pairs = self.pairs(schema, outputs)
+        if monotone is not None and not isinstance(pairs, int):
+            bound = [pair for pair in pairs if monotone[list(pair)].any()]
+            if bound:
+                names = " and ".join(repr(schema.column_names[column]) for column in bound[0])
+                raise InvalidInputError(
+                    f"interactions has the pair of {names}, one of which monotone_constraints bounds: the "
+                    "terms of bounded columns are curves of their own"
+                )
+        return pairs
 
     def pairs(self, schema: Schema, outputs: Outputs) -> int | list[tuple[int, int]]:
         """Returns the pairs of features that are fitted, or how many.
