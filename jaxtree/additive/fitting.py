@@ -13,10 +13,10 @@ from jaxtyping import Bool, Float64, Int64, UInt
 from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
-from jaxtree.additive.quadratic import RowLoss, rows_of_loss
+from jaxtree.additive.quadratic import RowLoss, rows_of_loss, unit_of_weights, whole_weights
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
-from jaxtree.additive.sums import row_scores
+from jaxtree.additive.sums import bin_sums, row_scores
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
 from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.boosting.round_tree import ScoredRows
@@ -58,6 +58,18 @@ class AdditiveConfig(NamedTuple):
     min_category_rows: int
 
 
+class BagRows(NamedTuple):
+    """The rows of a bag.
+
+    Attributes:
+        rows: Their numbers; all if None.
+        is_held: Which of them are held out; none if None.
+    """
+
+    rows: Int64[np.ndarray, " _row"] | None
+    is_held: Bool[np.ndarray, " _row"] | None
+
+
 class FitData(NamedTuple):
     """The rows of a fit.
 
@@ -67,7 +79,7 @@ class FitData(NamedTuple):
         rows: Targets, weights and extras, without padding.
         loss: The loss.
         start: The scores before the first step.
-        held: Which rows are held out of every bag; none if None.
+        bags: The rows of every bag.
     """
 
     codes: UInt[np.ndarray, "feature row"]
@@ -75,7 +87,15 @@ class FitData(NamedTuple):
     rows: ScoredRows
     loss: BaseLoss
     start: Float64[np.ndarray, " score"]
-    held: Sequence[Bool[np.ndarray, " row"] | None]
+    bags: Sequence[BagRows]
+
+    @property
+    def share_left_out(self) -> float:
+        """The share of all rows that a bag does not learn from."""
+        number = self.codes.shape[1]
+        learned = [len(own.rows) if own.rows is not None else number for own in self.bags]
+        held = [0 if own.is_held is None else int(own.is_held.sum()) for own in self.bags]
+        return 1 - float(np.mean(np.subtract(learned, held))) / number
 
 
 class FittedBags(NamedTuple):
@@ -96,16 +116,38 @@ class FittedBags(NamedTuple):
     was_interrupted: bool
 
 
+class _Bag(NamedTuple):
+    """The codes of the rows of a bag, and their loss."""
+
+    codes: UInt[np.ndarray, "feature _row"]
+    loss: RowLoss
+
+    @classmethod
+    def of(cls, data: FitData, bag: BagRows) -> "_Bag":
+        """Returns a bag; of all rows without a copy of their codes."""
+        if bag.rows is None:
+            return cls(data.codes, rows_of_loss(data.loss, data.rows, data.start, bag.is_held))
+        codes = np.ascontiguousarray(data.codes[:, bag.rows])
+        target, weight, extras = data.rows.target, data.rows.weight, data.rows.extras
+        taken = {name: values[bag.rows] for name, values in extras.items()}
+        rows = ScoredRows(codes, target[bag.rows], weight[bag.rows], taken)
+        return cls(codes, rows_of_loss(data.loss, rows, data.start, bag.is_held))
+
+    def scores(self, layout: Layout, table: Int64[np.ndarray, "score place"]) -> Int64[np.ndarray, "score _row"]:
+        """Returns the sums of values at the bins of every row."""
+        return np.stack([row_scores(layout, self.codes, own) for own in table])
+
+
 class _Bags(NamedTuple):
     """The bags of a fit.
 
     Attributes:
-        losses: The loss of the rows of each.
+        bags: All of them.
         stop: Ends all boosting at the next readings once it is set.
         on_bag: Called with 1 whenever a bag has boosted some terms.
     """
 
-    losses: list[RowLoss]
+    bags: list[_Bag]
     stop: threading.Event
     on_bag: Callable[[int], object] | None
 
@@ -126,17 +168,16 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
         KeyboardInterrupt: An interrupt came before any bag had made a step.
         TrainingError: Derivatives at the start are no numbers.
     """
-    losses = [rows_of_loss(data.loss, data.rows, data.start, is_held) for is_held in data.held]
-    bags = _Bags(losses, threading.Event(), on_bag)
+    bags = _Bags([_Bag.of(data, own) for own in data.bags], threading.Event(), on_bag)
     counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
-    fitted = _boost_mains(mains, data, bags, config)
+    fitted = _boost_mains(mains, bags, config)
     stages, layout = [fitted], mains
     if config.pairs and not bags.stop.is_set():
-        pairs = _pair_layout(data, config, mains, counts, fitted)
+        pairs = _pair_layout(data, config, mains, counts, np.mean([own.values for own in fitted], axis=0))
         if pairs.num_terms:
-            before = [_scores(mains, data.codes, own) for own in fitted]
-            stages.append(_boost_all(pairs, data, bags, config.pair_rules, before))
+            before = [bag.scores(mains, own.steps) for bag, own in zip(bags.bags, fitted, strict=True)]
+            stages.append(_boost_all(pairs, bags, config.pair_rules, before))
             layout = join_layouts([mains, pairs])
     if bags.stop.is_set():
         # Bags that had not begun, or were no better than the start, would make the mean of the others smaller.
@@ -147,37 +188,36 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
     return _mean_of_bags(data, layout, stages, bags.stop.is_set())
 
 
-def _boost_mains(mains: Layout, data: FitData, bags: _Bags, config: AdditiveConfig) -> list[BaggedTerms]:
+def _boost_mains(mains: Layout, bags: _Bags, config: AdditiveConfig) -> list[BaggedTerms]:
     """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
-    before = [None] * len(bags.losses)
-    fitted = _boost_all(mains, data, bags, config.rules, before)
-    if config.smoother is None or bags.stop.is_set() or data.held[0] is None:
+    before = [None] * len(bags.bags)
+    fitted = _boost_all(mains, bags, config.rules, before)
+    if config.smoother is None or bags.stop.is_set() or bags.bags[0].loss.held_weight is None:
         return fitted
     most = LONGER * max(own.num_rounds for own in fitted)
     smoother = dataclasses.replace(config.smoother, max_rounds=max(1, min(config.smoother.max_rounds, most)))
-    others = _boost_all(mains, data, bags, smoother, before)
+    others = _boost_all(mains, bags, smoother, before)
     losses = [np.mean([own.least_loss for own in bags_of_rules]) for bags_of_rules in (fitted, others)]
     return others if losses[1] < losses[0] and not bags.stop.is_set() else fitted
 
 
 def _boost_all(
     layout: Layout,
-    data: FitData,
     bags: _Bags,
     rules: AdditiveRules,
     before: Sequence[Int64[np.ndarray, "score row"] | None],
 ) -> list[BaggedTerms]:
     """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then."""
-    threads = min(num_cores(), len(bags.losses))
+    threads = min(num_cores(), len(bags.bags))
 
-    def boost_bag(row_loss: RowLoss, scores: Any) -> BaggedTerms:
+    def boost_bag(bag: _Bag, scores: Any) -> BaggedTerms:
         return boost_terms(
-            layout, data.codes, row_loss, rules, scores=scores, should_end=bags.stop, num_threads=num_cores() // threads
+            layout, bag.codes, bag.loss, rules, scores=scores, should_end=bags.stop, num_threads=num_cores() // threads
         )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags.losses, before, strict=True)]
+        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags.bags, before, strict=True)]
         try:
             for _ in as_completed(futures):
                 if bags.on_bag is not None:
@@ -187,21 +227,15 @@ def _boost_all(
         return [future.result() for future in futures]
 
 
-def _scores(
-    layout: Layout, codes: UInt[np.ndarray, "feature row"], bagged: BaggedTerms
-) -> Int64[np.ndarray, "score row"]:
-    return np.stack([row_scores(layout, codes, own) for own in bagged.steps])
-
-
 def _pair_layout(
     data: FitData,
     config: AdditiveConfig,
     mains: Layout,
     counts: Sequence[Int64[np.ndarray, " _code"]],
-    fitted: Sequence[BaggedTerms],
+    values_of_scores: Float64[np.ndarray, "score place"],
 ) -> Layout:
     """Returns the terms of the pairs that are named, or that save most of the loss at the mean scores of all bags."""
-    sizes, values = [len(count) for count in counts], np.mean([own.values[0] for own in fitted], axis=0)
+    sizes, values = [len(count) for count in counts], values_of_scores[0]
     rows = np.concatenate(
         [np.bincount(mains.bins[f, 0, : len(n)], n, mains.size[f]) for f, n in enumerate(counts)]
     ).astype(np.int64)  # fmt: skip
@@ -212,13 +246,13 @@ def _pair_layout(
     candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
     # A surface could bend a curve that has one way to go.
     candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
-    whole = rows_of_loss(data.loss, data.rows, data.start, None)
-    # The mean of the bags' scores, which have one unit.
-    mean = np.sum([_scores(mains, data.codes, own) for own in fitted], axis=0) // len(fitted)
-    weight = whole.curvature(mean)
+    # Rows of the first bag, which are all but of a very long table.
+    whole = _Bag.of(data, data.bags[0]._replace(is_held=None))
+    scores = whole.scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
+    weight = whole.loss.curvature(scores)
     coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
     saved = savings_of_pairs(
-        candidates, coarse, data.codes, whole.read(mean).gradient, weight, config.pair_rules.min_samples_leaf
+        candidates, coarse, whole.codes, whole.loss.read(scores).gradient, weight, config.pair_rules.min_samples_leaf
     )
     best = [int(pair) for pair in np.argsort(-saved, kind="stable")[: config.pairs] if saved[pair] > 0]
     return _fine_pairs([candidates[pair] for pair in best], fine, config)
@@ -245,7 +279,7 @@ def _mean_of_bags(
     # All bags have one set of weights, and so one system of equations a pair.
     side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
     intercepts, values = (np.stack(np.split(part, len(of_bags), axis=-1)) for part in side_by_side)
-    errors = _standard_errors(values, data.held)
+    errors = _standard_errors(values, data.share_left_out)
     model = AdditiveModel(
         data.schema, layout, data.start + intercepts.mean(axis=0), values.mean(axis=0), errors, weight
     )
@@ -255,22 +289,20 @@ def _mean_of_bags(
 
 
 def _standard_errors(
-    values: Float64[np.ndarray, "bag place score"], held: Sequence[Bool[np.ndarray, " row"] | None]
+    values: Float64[np.ndarray, "bag place score"], left_out: float
 ) -> Float64[np.ndarray, "place score"]:
     """Returns what the delete-d jackknife makes of bags that each leave out a share of the rows.
 
     Bags share most of their rows, and differ by less than fits of other rows would (Shao and Wu, *A general theory for
     jackknife variance estimation*, 1989).
     """
-    shares = [own.mean() for own in held if own is not None]
-    if len(values) < 2 or not shares:
+    if len(values) < 2 or not left_out:
         return np.zeros_like(values[0])
-    left_out = float(np.mean(shares))
     return values.std(axis=0, ddof=1) * np.sqrt((1 - left_out) / left_out)
 
 
 def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
+    """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
-    return np.concatenate(
-        [np.bincount(layout.bins_of(t, data.codes), weight, layout.size[t]) for t in range(layout.num_terms)]
-    )  # fmt: skip
+    unit = unit_of_weights(weight)
+    return bin_sums(layout, data.codes, whole_weights(weight, unit).astype(np.int64)) * unit

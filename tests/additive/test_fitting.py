@@ -240,3 +240,15 @@ def test_a_word_that_was_not_there_adds_nothing():
     word = model.term_names_.index("word")
     terms = model.additive_.term_values(model.encoder_.transform(X))[:, word, 0]
     np.testing.assert_allclose(model.predict(strange), model.predict(X) - terms, atol=1e-9)
+
+
+def test_bags_of_long_tables_have_rows_of_their_own():
+    X, _, classes = table(400)
+    model = ExplainableBoostingClassifier(outer_bags=3, max_samples=200, max_rounds=100).fit(X, classes)
+    assert model.score(X, classes) > 0.8
+    np.testing.assert_allclose(model.additive_.weight[model.additive_.layout.places(0)].sum(), 400)
+    whole = ExplainableBoostingClassifier(outer_bags=1, max_samples=400, max_rounds=100).fit(X, classes)
+    assert same_terms(whole, ExplainableBoostingClassifier(outer_bags=1, max_rounds=100).fit(X, classes))
+    assert not same_terms(
+        whole, ExplainableBoostingClassifier(outer_bags=1, max_samples=399, max_rounds=100).fit(X, classes)
+    )

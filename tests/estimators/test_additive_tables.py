@@ -85,7 +85,7 @@ def test_groups_stay_together():
     group = np.arange(60) // 6
     model = ExplainableBoostingRegressor(**FEW)
     data, _ = model._read(PLAIN, NUMBERS, None, {"group": group})
-    for held in model._held_rows(data.sample):
+    for _, held in model._rows_of_bags(data.sample):
         assert set(group[held]).isdisjoint(group[~held]) and held.any()
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Float64, Int64
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.additive.edits import Edit
-from jaxtree.additive.fitting import FitData, FittedBags, fit_additive
+from jaxtree.additive.fitting import BagRows, FitData, FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
 from jaxtree.boosting.round_tree import ScoredRows
@@ -81,10 +81,10 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             sample = data.sample
             rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
             start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-            given = FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample))
+            given = FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(sample))
             config = self.config(data.schema, data.outputs, sample.num_rows)
             num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
-            with progress_of(self.verbose, num_stages * len(given.held), "boosting", "bags") as on_bag:
+            with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
                 fitted = fit_additive(given, config, on_bag)
             self.set_model(data, loss, fitted)
         if fitted.was_interrupted:
@@ -112,26 +112,33 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             data.sample.fields["group"] = group
         return data, loss
 
-    def _held_rows(self, sample: Sample) -> list[Bool[np.ndarray, " row"] | None]:
-        """Returns the rows that are held out of every bag."""
-        number, size = self.num_bags(sample.num_rows), self.validation_size
+    def _rows_of_bags(self, sample: Sample) -> list[BagRows]:
+        """Returns the rows of every bag, and which of them are held out."""
+        number, seed = self.num_bags(sample.num_rows), self.seed()
+        return [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
+
+    def _rows_of_bag(self, sample: Sample, seed: int) -> BagRows:
+        rows = None
+        if sample.num_rows > self.max_samples:
+            drawn = np.random.default_rng(seed).permutation(sample.num_rows)[: self.max_samples]
+            rows = np.sort(drawn)
+            fields = {name: values[rows] for name, values in sample.fields.items()}
+            sample = sample._replace(target=sample.target[:, rows], fields=fields)
+        size = self.validation_size
         if not size:
-            return [None] * number
+            return BagRows(rows, None)
         fraction = size / sample.num_rows if isinstance(size, int) else size
         if not 0 < round(fraction * sample.num_rows) < sample.num_rows:
             raise InvalidInputError(
                 f"validation_size {size} leaves a part without rows, as n_samples={sample.num_rows}; 0 holds none out"
             )
-        group, seed, held = sample.fields.get("group"), self.seed(), []
-        for bag in range(number):
-            if group is not None:
-                _, rows = split_groups(group, fraction, seed + bag)
-            else:
-                _, rows = split_rows(sample.target, sample.num_classes, fraction, seed + bag)
-            is_held = np.zeros(sample.num_rows, bool)
-            is_held[rows] = True
-            held.append(is_held)
-        return held
+        if "group" in sample.fields:
+            _, held = split_groups(sample.fields["group"], fraction, seed)
+        else:
+            _, held = split_rows(sample.target, sample.num_classes, fraction, seed)
+        is_held = np.zeros(sample.num_rows, bool)
+        is_held[held] = True
+        return BagRows(rows, is_held)
 
     def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
         """Takes what a fit has learned."""

@@ -72,6 +72,7 @@ class AdditiveParameters(EncodingParameters):
     heredity: Annotated[str | None, Words({"weak", "strong"}), None] = None
     max_interaction_bins: Annotated[int | str, whole(2, 65_535), AUTO] = "auto"
     outer_bags: Annotated[int | str, whole(1), AUTO] = "auto"
+    max_samples: Annotated[int, whole(2)] = 2_000_000
     validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1] = 0.15
     learning_rate: Annotated[float | str, ABOVE_0, AUTO] = "auto"
     max_leaves: Annotated[int | str, whole(2, 8), AUTO] = "auto"
