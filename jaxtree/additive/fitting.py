@@ -139,15 +139,15 @@ class _Bag(NamedTuple):
 
 
 class _Bags(NamedTuple):
-    """The bags of a fit.
+    """The bags of a fit, which are made where they are boosted: their rows take more memory than codes.
 
     Attributes:
-        bags: All of them.
+        data: The rows.
         stop: Ends all boosting at the next readings once it is set.
         on_bag: Called with 1 whenever a bag has boosted some terms.
     """
 
-    bags: list[_Bag]
+    data: FitData
     stop: threading.Event
     on_bag: Callable[[int], object] | None
 
@@ -168,7 +168,7 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
         KeyboardInterrupt: An interrupt came before any bag had made a step.
         TrainingError: Derivatives at the start are no numbers.
     """
-    bags = _Bags([_Bag.of(data, own) for own in data.bags], threading.Event(), on_bag)
+    bags = _Bags(data, threading.Event(), on_bag)
     counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
     fitted = _boost_mains(mains, bags, config)
@@ -176,8 +176,7 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
     if config.pairs and not bags.stop.is_set():
         pairs = _pair_layout(data, config, mains, counts, np.mean([own.values for own in fitted], axis=0))
         if pairs.num_terms:
-            before = [bag.scores(mains, own.steps) for bag, own in zip(bags.bags, fitted, strict=True)]
-            stages.append(_boost_all(pairs, bags, config.pair_rules, before))
+            stages.append(_boost_all(pairs, bags, config.pair_rules, (mains, fitted)))
             layout = join_layouts([mains, pairs])
     if bags.stop.is_set():
         # Bags that had not begun, or were no better than the start, would make the mean of the others smaller.
@@ -190,13 +189,12 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
 
 def _boost_mains(mains: Layout, bags: _Bags, config: AdditiveConfig) -> list[BaggedTerms]:
     """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
-    before = [None] * len(bags.bags)
-    fitted = _boost_all(mains, bags, config.rules, before)
-    if config.smoother is None or bags.stop.is_set() or bags.bags[0].loss.held_weight is None:
+    fitted = _boost_all(mains, bags, config.rules)
+    if config.smoother is None or bags.stop.is_set() or bags.data.bags[0].is_held is None:
         return fitted
     most = LONGER * max(own.num_rounds for own in fitted)
     smoother = dataclasses.replace(config.smoother, max_rounds=max(1, min(config.smoother.max_rounds, most)))
-    others = _boost_all(mains, bags, smoother, before)
+    others = _boost_all(mains, bags, smoother)
     losses = [np.mean([own.least_loss for own in bags_of_rules]) for bags_of_rules in (fitted, others)]
     return others if losses[1] < losses[0] and not bags.stop.is_set() else fitted
 
@@ -205,19 +203,30 @@ def _boost_all(
     layout: Layout,
     bags: _Bags,
     rules: AdditiveRules,
-    before: Sequence[Int64[np.ndarray, "score row"] | None],
+    earlier: tuple[Layout, Sequence[BaggedTerms]] | None = None,
 ) -> list[BaggedTerms]:
-    """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then."""
-    threads = min(num_cores(), len(bags.bags))
+    """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then.
 
-    def boost_bag(bag: _Bag, scores: Any) -> BaggedTerms:
+    Args:
+        layout: The terms.
+        bags: The bags.
+        rules: The rules.
+        earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
+    """
+    number = len(bags.data.bags)
+    threads = min(num_cores(), number)
+
+    def boost_bag(place: int) -> BaggedTerms:
+        bag, scores = _Bag.of(bags.data, bags.data.bags[place]), None
+        if earlier is not None:
+            scores = bag.scores(earlier[0], earlier[1][place].steps)
         return boost_terms(
             layout, bag.codes, bag.loss, rules, scores=scores, should_end=bags.stop, num_threads=num_cores() // threads
         )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags.bags, before, strict=True)]
+        futures = [pool.submit(carried(boost_bag), place) for place in range(number)]
         try:
             for _ in as_completed(futures):
                 if bags.on_bag is not None:

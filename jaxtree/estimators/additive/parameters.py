@@ -51,8 +51,8 @@ PAIR_RATE = 3.0
 PAIR_GREEDY = 4.0
 """Greedy steps of pairs for each in turn, at most: surfaces have more to fit to noise."""
 
-PLACES_OF_PAIRS = 2**20
-"""Bins of all pairs, at most."""
+PLACES_OF_PAIRS, PLACES_A_ROW, MOST_PLACES_OF_PAIRS = 2**16, 32, 2**20
+"""Bins of all pairs: as many at least, as many for every row, and as many at most."""
 
 ROWS_OF_FEWER_BAGS = 200_000
 """Rows from which on there are fewer: bags of more rows differ less."""
@@ -164,7 +164,7 @@ class AdditiveParameters(EncodingParameters):
             pairs=self._free_pairs(schema, outputs, monotone),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
             pair_bins=64 if isinstance(bins, str) else bins,
-            most_places=PLACES_OF_PAIRS,
+            most_places=min(MOST_PLACES_OF_PAIRS, max(PLACES_OF_PAIRS, PLACES_A_ROW * num_rows)),
             screening_bins=32,
             min_category_rows=self.min_cat_samples,
         )
