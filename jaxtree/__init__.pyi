@@ -14,6 +14,7 @@ from jaxtree import prune as prune
 from jaxtree import ray as ray
 from jaxtree import resampling as resampling
 from jaxtree import soft as soft
+from jaxtree.additive.scorecard import to_scorecard as to_scorecard
 from jaxtree.devices.policy import set_device as set_device
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier as ExplainableBoostingClassifier
 from jaxtree.estimators.additive.estimators import ExplainableBoostingRegressor as ExplainableBoostingRegressor

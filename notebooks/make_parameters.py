@@ -16,6 +16,7 @@ FAMILIES = {
         jaxtree.GradientBoostingRanker,
         jaxtree.GradientBoostingDistribution,
     ),
+    "Additive models": (jaxtree.ExplainableBoostingClassifier, jaxtree.ExplainableBoostingRegressor),
     "Soft trees": (jaxtree.SoftTreeClassifier, jaxtree.SoftForestClassifier, jaxtree.SoftTreeRegressor),
 }
 

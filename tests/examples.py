@@ -112,6 +112,7 @@ def unfitted():
         **_soft(table, plain, classes, numbers, two),
         **_hardened(table, plain, classes, numbers),
         **_boosted(table, plain, classes, numbers),
+        **_additive(table, plain, classes, numbers),
     }
 
 
@@ -133,6 +134,9 @@ FURTHER = (
     "boosted_counts",
     "boosted_normal",
     "boosted_lognormal",
+    "additive_classes",
+    "additive_counts",
+    "additive_own",
 )
 """Of each of their classes there is another example: where a law does not hang on parameters, these are exhaustive."""
 
@@ -213,6 +217,18 @@ def _boosted(table, plain, classes, numbers):
             numbers,
         ),
         "boosted_distribution": (jaxtree.GradientBoostingDistribution(**few, distribution="student_t"), table, numbers),
+    }
+
+
+def _additive(table, plain, classes, numbers):
+    few = {"outer_bags": 2, "max_rounds": 60, "learning_rate": 0.2, "min_samples_leaf": 2, "max_interaction_bins": 4}
+    classifier, regressor = jaxtree.ExplainableBoostingClassifier, jaxtree.ExplainableBoostingRegressor
+    return {
+        "additive": (classifier(**few, interactions=1), table, classes == "low"),
+        "additive_classes": (classifier(**few, interactions=2, class_weight="balanced"), table, classes),
+        "additive_regression": (regressor(**few, interactions=[("number", "color")]), table, numbers),
+        "additive_counts": (regressor(**few, loss="poisson", interactions=0), plain, np.abs(numbers)),
+        "additive_own": (regressor(**few, loss=boosting.Loss(lopsided), interactions=1), table, numbers),
     }
 
 

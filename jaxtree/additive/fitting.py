@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +14,11 @@ from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import RowLoss, rows_of_loss
+from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.sums import row_scores
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
-from jaxtree.additive.training import AdditiveRules, BaggedTerms, boost_terms
+from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.devices import carried, num_cores
 from jaxtree.losses.loss import BaseLoss
@@ -95,7 +96,21 @@ class FittedBags(NamedTuple):
     was_interrupted: bool
 
 
-def fit_additive(data: FitData, config: AdditiveConfig) -> FittedBags:
+class _Bags(NamedTuple):
+    """The bags of a fit.
+
+    Attributes:
+        losses: The loss of the rows of each.
+        stop: Ends all boosting at the next readings once it is set.
+        on_bag: Called with 1 whenever a bag has boosted some terms.
+    """
+
+    losses: list[RowLoss]
+    stop: threading.Event
+    on_bag: Callable[[int], object] | None
+
+
+def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], object] | None = None) -> FittedBags:
     """Fits an additive model.
 
     Every bag boosts the terms of single features until the loss of its held rows is not less any more. The pairs are
@@ -105,64 +120,70 @@ def fit_additive(data: FitData, config: AdditiveConfig) -> FittedBags:
     Args:
         data: The rows.
         config: The parameters.
+        on_bag: Called with 1 whenever a bag has boosted the terms of features, or of pairs.
 
     Raises:
         KeyboardInterrupt: An interrupt came before any bag had made a step.
         TrainingError: Derivatives at the start are no numbers.
     """
-    bags = [rows_of_loss(data.loss, data.rows, data.start, is_held) for is_held in data.held]
-    stop = threading.Event()
+    losses = [rows_of_loss(data.loss, data.rows, data.start, is_held) for is_held in data.held]
+    bags = _Bags(losses, threading.Event(), on_bag)
     counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
-    fitted = _boost_mains(mains, data, bags, config, stop)
+    fitted = _boost_mains(mains, data, bags, config)
     stages, layout = [fitted], mains
-    if config.pairs and not stop.is_set():
+    if config.pairs and not bags.stop.is_set():
         pairs = _pair_layout(data, config, mains, counts, fitted)
         if pairs.num_terms:
             before = [_scores(mains, data.codes, own) for own in fitted]
-            stages.append(_boost_all(pairs, data, bags, config.pair_rules, before, stop))
+            stages.append(_boost_all(pairs, data, bags, config.pair_rules, before))
             layout = join_layouts([mains, pairs])
-    return _mean_of_bags(data, layout, stages, stop.is_set())
+    if bags.stop.is_set():
+        # Bags that had not begun, or were no better than the start, would make the mean of the others smaller.
+        begun = [number for number, own in enumerate(fitted) if own.num_rounds]
+        if not begun:
+            raise KeyboardInterrupt
+        stages = [[stage[number] for number in begun] for stage in stages]
+    return _mean_of_bags(data, layout, stages, bags.stop.is_set())
 
 
-def _boost_mains(
-    mains: Layout, data: FitData, bags: Sequence[RowLoss], config: AdditiveConfig, stop: threading.Event
-) -> list[BaggedTerms]:
+def _boost_mains(mains: Layout, data: FitData, bags: _Bags, config: AdditiveConfig) -> list[BaggedTerms]:
     """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
-    before = [None] * len(bags)
-    fitted = _boost_all(mains, data, bags, config.rules, before, stop)
-    if config.smoother is None or stop.is_set() or data.held[0] is None:
+    before = [None] * len(bags.losses)
+    fitted = _boost_all(mains, data, bags, config.rules, before)
+    if config.smoother is None or bags.stop.is_set() or data.held[0] is None:
         return fitted
     most = LONGER * max(own.num_rounds for own in fitted)
     smoother = dataclasses.replace(config.smoother, max_rounds=max(1, min(config.smoother.max_rounds, most)))
-    others = _boost_all(mains, data, bags, smoother, before, stop)
+    others = _boost_all(mains, data, bags, smoother, before)
     losses = [np.mean([own.least_loss for own in bags_of_rules]) for bags_of_rules in (fitted, others)]
-    return others if losses[1] < losses[0] and not stop.is_set() else fitted
+    return others if losses[1] < losses[0] and not bags.stop.is_set() else fitted
 
 
 def _boost_all(
     layout: Layout,
     data: FitData,
-    bags: Sequence[RowLoss],
+    bags: _Bags,
     rules: AdditiveRules,
     before: Sequence[Int64[np.ndarray, "score row"] | None],
-    stop: threading.Event,
 ) -> list[BaggedTerms]:
     """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then."""
-    threads = min(num_cores(), len(bags))
+    threads = min(num_cores(), len(bags.losses))
 
     def boost_bag(row_loss: RowLoss, scores: Any) -> BaggedTerms:
         return boost_terms(
-            layout, data.codes, row_loss, rules, scores=scores, should_end=stop, num_threads=num_cores() // threads
+            layout, data.codes, row_loss, rules, scores=scores, should_end=bags.stop, num_threads=num_cores() // threads
         )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags, before, strict=True)]
+        futures = [pool.submit(carried(boost_bag), *of_bag) for of_bag in zip(bags.losses, before, strict=True)]
         try:
-            wait(futures)
+            for _ in as_completed(futures):
+                if bags.on_bag is not None:
+                    bags.on_bag(1)
         except KeyboardInterrupt:
-            stop.set()
+            bags.stop.set()
         return [future.result() for future in futures]
 
 
@@ -176,7 +197,7 @@ def _pair_layout(
     data: FitData,
     config: AdditiveConfig,
     mains: Layout,
-    counts: Sequence[Int64[np.ndarray, " code"]],
+    counts: Sequence[Int64[np.ndarray, " _code"]],
     fitted: Sequence[BaggedTerms],
 ) -> Layout:
     """Returns the terms of the pairs that are named, or that save most of the loss at the mean scores of all bags."""
@@ -189,9 +210,11 @@ def _pair_layout(
         return _fine_pairs(config.pairs, fine, config)
     size = np.abs(values) * rows
     candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
+    # A surface could bend a curve that has one way to go.
+    candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
     whole = rows_of_loss(data.loss, data.rows, data.start, None)
     # The mean of the bags' scores, which have one unit.
-    mean = sum(_scores(mains, data.codes, own) for own in fitted) // len(fitted)
+    mean = np.sum([_scores(mains, data.codes, own) for own in fitted], axis=0) // len(fitted)
     weight = whole.curvature(mean)
     coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
     saved = savings_of_pairs(
@@ -222,13 +245,28 @@ def _mean_of_bags(
     # All bags have one set of weights, and so one system of equations a pair.
     side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
     intercepts, values = (np.stack(np.split(part, len(of_bags), axis=-1)) for part in side_by_side)
-    errors = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros_like(values[0])
+    errors = _standard_errors(values, data.held)
     model = AdditiveModel(
         data.schema, layout, data.start + intercepts.mean(axis=0), values.mean(axis=0), errors, weight
     )
     num_rounds = np.array([[own.num_rounds for own in bag] for bag in zip(*stages, strict=True)], np.int64)
     losses = [[own.held_losses for own in bag] for bag in zip(*stages, strict=True)]
     return FittedBags(model, values, num_rounds, losses, was_interrupted)
+
+
+def _standard_errors(
+    values: Float64[np.ndarray, "bag place score"], held: Sequence[Bool[np.ndarray, " row"] | None]
+) -> Float64[np.ndarray, "place score"]:
+    """Returns what the delete-d jackknife makes of bags that each leave out a share of the rows.
+
+    Bags share most of their rows, and differ by less than fits of other rows would (Shao and Wu, *A general theory for
+    jackknife variance estimation*, 1989).
+    """
+    shares = [own.mean() for own in held if own is not None]
+    if len(values) < 2 or not shares:
+        return np.zeros_like(values[0])
+    left_out = float(np.mean(shares))
+    return values.std(axis=0, ddof=1) * np.sqrt((1 - left_out) / left_out)
 
 
 def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:

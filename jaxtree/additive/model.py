@@ -20,7 +20,8 @@ class AdditiveModel:
         layout: The terms.
         intercept: The mean scores.
         values: What every bin adds to the scores.
-        errors: The standard deviation of the values over bags; 0 of one bag.
+        errors: The standard errors of the values, from how much bags differ; 0 of one bag, and of bags of the same
+            rows.
         weight: The weight of the rows of the fit in every bin.
     """
 

@@ -7,10 +7,10 @@ system is exact, where repeated subtraction of means converges.
 """
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from threadpoolctl import threadpool_limits
 
-from jaxtree.additive.layout import Layout
+from jaxtree.additive.layout import Layout, TermKind
 
 
 def additive_part(
@@ -43,6 +43,8 @@ def purify(
 ) -> tuple[Float64[np.ndarray, " score"], Float64[np.ndarray, "place score"]]:
     """Returns the same function with pure pairs and centred terms: what moves to the intercept, and the values.
 
+    Missing values and categories that no row of the fit had add nothing.
+
     Args:
         layout: The terms; the features of pairs have terms of their own, whose bins lie within those of pairs.
         values: The values of all bins.
@@ -50,7 +52,7 @@ def purify(
     """
     values = values.copy()
     own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
-    for term in np.flatnonzero(layout.features[:, 1] >= 0):
+    for term in np.flatnonzero(layout.features[:, 1] >= 0).tolist():
         shape, places = layout.num_bins[term], layout.places(term)
         surface = values[places].reshape(*shape, -1)
         effects = additive_part(surface, weight[places].reshape(shape))
@@ -60,10 +62,28 @@ def purify(
             coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
             values[layout.places(main)] += effect[coarse]
     intercept = np.zeros(values.shape[1])
-    for term in np.flatnonzero(layout.features[:, 1] < 0):
+    for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
         places = layout.places(term)
         total = weight[places].sum()
         mean = weight[places] @ values[places] / total if total > 0 else np.zeros(values.shape[1])
         values[places] -= mean
         intercept += mean
+    values[unknown_places(layout, weight)] = 0
     return intercept, values
+
+
+def unknown_places(layout: Layout, weight: Float64[np.ndarray, " place"]) -> Bool[np.ndarray, " place"]:
+    """Returns which bins are of missing values or categories that no row had; cells of pairs are, if a side is."""
+    is_unknown = np.zeros(layout.num_places, bool)
+    for term, kind in enumerate(layout.kind):
+        places, shape = layout.places(term), layout.num_bins[term]
+        cells = weight[places].reshape(shape)
+        own = np.zeros(shape, bool)
+        if kind == TermKind.SUBSET:
+            own = cells <= 0
+        elif cells[-1].sum() <= 0:
+            own[-1] = True
+        if kind == TermKind.PAIR and cells[:, -1].sum() <= 0:
+            own[:, -1] = True
+        is_unknown[places] = own.ravel()
+    return is_unknown

@@ -1,6 +1,9 @@
 """The rules of cyclic boosting: how large steps are, how they may divide bins, and in which order terms come."""
 
+import dataclasses
 from typing import NamedTuple
+
+import numpy as np
 
 
 class StepRules(NamedTuple):
@@ -28,3 +31,72 @@ class StepRules(NamedTuple):
     smoothing: float = 0.0
     max_leaves: int = 3
     greedy_steps: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class AdditiveRules:
+    """The rules of a boosting, in units of the loss.
+
+    Attributes:
+        learning_rate: The part of a Newton step that is made.
+        reg_lambda: Added to the second derivatives of a leaf.
+        reg_alpha: Taken from the size of the gradient of a leaf.
+        max_delta_step: The greatest size of a leaf's step before the learning rate; infinite for any.
+        min_samples_leaf: The least rows of a leaf.
+        min_hessian: The least second derivatives of a leaf.
+        cat_smooth: Rows of mean second derivatives that are added to those of a category when categories are put in
+            order.
+        max_leaves: The most leaves of a step.
+        greedy_ratio: Steps on the terms that gain most, for each in turn.
+        max_rounds: The most rounds, of as many steps as there are terms.
+        patience: Rounds without a better loss of the rows held out after which boosting ends.
+        tolerance: How much less a loss must be to be better, as a part of the least so far,
+            or of a tenth of the first one.
+        gram_memory: The most bytes of the sums over all pairs of bins, of a bag and score; rows are read instead where
+            these would be larger.
+    """
+
+    learning_rate: float
+    reg_lambda: float
+    reg_alpha: float
+    max_delta_step: float
+    min_samples_leaf: int
+    min_hessian: float
+    cat_smooth: float
+    max_leaves: int
+    greedy_ratio: float
+    max_rounds: int
+    patience: int
+    tolerance: float
+    gram_memory: int
+
+    def least_gain(self, first: float, best: float) -> float:
+        """Returns how much less a loss must be to be better than the best.
+
+        Args:
+            first: The loss before the first step.
+            best: The least loss so far.
+        """
+        return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
+
+    def of_steps(self, weight: float, score: float, mean_weight: float, num_terms: int) -> StepRules:
+        """Returns the rules of steps in units of whole numbers.
+
+        Args:
+            weight: The unit of weights, which are second derivatives.
+            score: The unit of scores.
+            mean_weight: The mean weight of a row, in units.
+            num_terms: The number of terms.
+        """
+        gradient = weight * score
+        return StepRules(
+            learning_rate=self.learning_rate,
+            l2=self.reg_lambda / weight,
+            l1=self.reg_alpha / gradient,
+            max_step=self.max_delta_step / score,
+            min_rows=self.min_samples_leaf,
+            min_hessian=self.min_hessian / weight,
+            smoothing=self.cat_smooth * mean_weight,
+            max_leaves=self.max_leaves,
+            greedy_steps=round(self.greedy_ratio * num_terms),
+        )

@@ -21,7 +21,7 @@ PAIRS_AT_A_TIME = 256
 
 def savings_of_pairs(
     pairs: Sequence[tuple[int, int]],
-    axes: Sequence[Int64[np.ndarray, " code"]],
+    axes: Sequence[Int64[np.ndarray, " _code"]],
     codes: UInt[np.ndarray, "feature row"],
     gradient: Int64[np.ndarray, "score row"],
     weight: Int32[np.ndarray, "score row"],

@@ -45,7 +45,7 @@ def candidate_pairs(importances: Float64[np.ndarray, " feature"], heredity: Here
     return [pair for pair in pairs if of_pair(matters[list(pair)])]
 
 
-def count_rows(codes: UInt[np.ndarray, "feature row"], schema: Schema) -> list[Int64[np.ndarray, " code"]]:
+def count_rows(codes: UInt[np.ndarray, "feature row"], schema: Schema) -> list[Int64[np.ndarray, " _code"]]:
     """Returns the rows of every code of every feature, that of missing values, the last, included."""
     pairs = zip(codes, schema.num_values.tolist(), strict=True)
     return [np.bincount(own, minlength=number + 1) for own, number in pairs]
@@ -53,7 +53,7 @@ def count_rows(codes: UInt[np.ndarray, "feature row"], schema: Schema) -> list[I
 
 def main_terms(
     schema: Schema,
-    counts: Sequence[Int64[np.ndarray, " code"]],
+    counts: Sequence[Int64[np.ndarray, " _code"]],
     monotone: Int32[np.ndarray, " feature"],
     min_category_rows: int,
 ) -> Layout:
@@ -115,7 +115,7 @@ def axis_bins(
     return bins
 
 
-def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray, " code"]]) -> Layout:
+def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray, " _code"]]) -> Layout:
     """Returns a term of every pair of features.
 
     Args:
@@ -138,7 +138,7 @@ def coarse_axes(
     mains: Layout,
     values: Float64[np.ndarray, " place"],
     num_bins: int,
-) -> list[Int64[np.ndarray, " code"]]:
+) -> list[Int64[np.ndarray, " _code"]]:
     """Returns the coarser bins of the codes of every feature: numbers in order, categories in that of their values.
 
     They are made of whole bins of the main terms.

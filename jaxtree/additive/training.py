@@ -1,7 +1,6 @@
 """The boosting of one set of terms, for one bag of rows: readings of rows, and passes on Gram sums in between."""
 
 import abc
-import dataclasses
 import threading
 from typing import Any, NamedTuple
 
@@ -11,82 +10,17 @@ from jaxtyping import Float64, Int32, Int64, UInt
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
-from jaxtree.additive.rules import StepRules
+from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.sums import bin_sums, gram_sums, row_scores
 
-MOST_PLACES = 16_384
-"""Places of which sums over all pairs are held: 1 GB for a bag and score."""
+BYTES_OF_CELL = 4
+"""Bytes of a sum over a pair of bins."""
 
 USUAL_PASSES = 60
 """Passes that a boosting is expected to make."""
 
 GRAM_PAIR, GRAM_CELL, GRAM_STEP, ROW_STEP = 0.5, 1.0, 0.4, 3.0
 """Nanoseconds of a row and pair of terms and of a cell of sums over pairs, and of a step by place and by row."""
-
-
-@dataclasses.dataclass(frozen=True)
-class AdditiveRules:
-    """The rules of a boosting, in units of the loss.
-
-    Attributes:
-        learning_rate: The part of a Newton step that is made.
-        reg_lambda: Added to the second derivatives of a leaf.
-        reg_alpha: Taken from the size of the gradient of a leaf.
-        max_delta_step: The greatest size of a leaf's step before the learning rate; infinite for any.
-        min_samples_leaf: The least rows of a leaf.
-        min_hessian: The least second derivatives of a leaf.
-        cat_smooth: Rows of mean second derivatives that are added to those of a category when categories are put in
-            order.
-        max_leaves: The most leaves of a step.
-        greedy_ratio: Steps on the terms that gain most, for each in turn.
-        max_rounds: The most rounds, of as many steps as there are terms.
-        patience: Rounds without a better loss of the rows held out after which boosting ends.
-        tolerance: How much less a loss must be to be better, as a part of the geometric
-            mean of the first loss and the least so far.
-    """
-
-    learning_rate: float
-    reg_lambda: float
-    reg_alpha: float
-    max_delta_step: float
-    min_samples_leaf: int
-    min_hessian: float
-    cat_smooth: float
-    max_leaves: int
-    greedy_ratio: float
-    max_rounds: int
-    patience: int
-    tolerance: float
-
-    def least_gain(self, first: float, best: float) -> float:
-        """Returns how much less a loss must be to be better than the best.
-
-        Args:
-            first: The loss before the first step.
-            best: The least loss so far.
-        """
-        return self.tolerance * np.sqrt(np.abs(first) * np.abs(best)) if np.isfinite(best) else 0.0
-
-    def of_steps(self, row_loss: RowLoss, mean_weight: float, num_terms: int) -> StepRules:
-        """Returns the rules of steps in the units of a loss.
-
-        Args:
-            row_loss: The loss, whose units these are.
-            mean_weight: The mean weight of a row, in units.
-            num_terms: The number of terms.
-        """
-        weight, gradient = row_loss.weight_unit, row_loss.weight_unit * row_loss.score_unit
-        return StepRules(
-            learning_rate=self.learning_rate,
-            l2=self.reg_lambda / weight,
-            l1=self.reg_alpha / gradient,
-            max_step=self.max_delta_step / row_loss.score_unit,
-            min_rows=self.min_samples_leaf,
-            min_hessian=self.min_hessian / weight,
-            smoothing=self.cat_smooth * mean_weight,
-            max_leaves=self.max_leaves,
-            greedy_steps=round(self.greedy_ratio * num_terms),
-        )
 
 
 class BaggedTerms(NamedTuple):
@@ -192,7 +126,8 @@ class _Booster(abc.ABC):
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         """Takes the weights of rows, which are second derivatives, of every score."""
         means = weights.sum(axis=1, dtype=np.int64) / self.num_rows
-        self.step_rules = [self.rules.of_steps(self.row_loss, mean, self.layout.num_terms) for mean in means.tolist()]
+        units = self.row_loss.weight_unit, self.row_loss.score_unit
+        self.step_rules = [self.rules.of_steps(*units, mean, self.layout.num_terms) for mean in means.tolist()]
 
     @abc.abstractmethod
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
@@ -243,7 +178,7 @@ def _booster_for(
     layout: Layout, codes: UInt[np.ndarray, "feature row"], row_loss: RowLoss, rules: AdditiveRules
 ) -> type[_Booster]:
     """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large."""
-    if layout.num_places > MOST_PLACES:
+    if BYTES_OF_CELL * layout.num_places**2 > rules.gram_memory:
         return _OnRows
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
     num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)

@@ -31,9 +31,11 @@ def columns_with_extras(columns: ColumnOptions, extras: ExtraOptions, algorithm:
     Raises:
         typer.BadParameter: The algorithm takes none, or lacks them, or the target is to have classes.
     """
-    for option, own in (("event", "boosting"), ("group", "ranking")):
-        if getattr(extras, option) is not None and algorithm != own:
-            raise typer.BadParameter(f"is for --algorithm {own}, got {algorithm}", param_hint=f"--{option}")
+    for option, own in (("event", ("boosting", "additive")), ("group", ("ranking",))):
+        if getattr(extras, option) is not None and algorithm not in own:
+            raise typer.BadParameter(
+                f"is for --algorithm {' or '.join(own)}, got {algorithm}", param_hint=f"--{option}"
+            )
     if algorithm == "ranking" and extras.group is None:
         raise typer.BadParameter("names the column of groups, which --algorithm ranking needs", param_hint="--group")
     if extras.event is None and extras.group is None:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 _MOST_SHOWN = 10
 
+OF_ADDITIVE_MODELS = ("loss", "learning_rate")
+"""Options of boosting that additive models have, too."""
+
 
 @command
 def fit(
@@ -52,7 +55,7 @@ def fit(
         str, typer.Option("--output", "-o", callback=as_output, help="The model file to write; - is standard output.")
     ],
     algorithm: Annotated[
-        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft", "ranking", "distribution"],
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "additive", "soft", "ranking", "distribution"],
         typer.Option("--algorithm", "-a"),
     ] = "cart",
     settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
@@ -65,7 +68,7 @@ def fit(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Fits a tree, a forest, boosted trees or a soft tree on a table, and writes a model file."""
+    """Fits a tree, a forest, boosted trees, an additive model or a soft tree on a table, and writes a model file."""
     check_output(output)
     _check_boosting(boosting, algorithm)
     columns = columns_with_extras(columns, extras, algorithm)
@@ -100,7 +103,7 @@ def search(
         str | None, typer.Option(callback=as_output, help="Scores of all settings: .csv, .parquet or .jsonl.")
     ] = None,
     algorithm: Annotated[
-        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "soft", "ranking", "distribution"],
+        Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "additive", "soft", "ranking", "distribution"],
         typer.Option("--algorithm", "-a"),
     ] = "cart",
     prune: PruneOption = None,
@@ -250,7 +253,9 @@ def _names(settings: Sequence[str], name: str) -> bool:
 def _check_boosting(options: BoostingOptions, algorithm: str) -> None:
     """Raises BadParameter, before the work, for options of boosting with another algorithm, or for a wrong loss."""
     for name in options.given() if algorithm != "boosting" else ():
-        raise typer.BadParameter("is for --algorithm boosting", param_hint=f"--{name.replace('_', '-')}")
+        if algorithm != "additive" or name not in OF_ADDITIVE_MODELS:
+            others = " or additive" * (name in OF_ADDITIVE_MODELS)
+            raise typer.BadParameter(f"is for --algorithm boosting{others}", param_hint=f"--{name.replace('_', '-')}")
     if options.loss is not None:
         make_loss(options.loss)
 

@@ -20,6 +20,7 @@ ALGORITHMS = {
     "forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "soft": ("SoftTreeClassifier", "SoftTreeRegressor"),
     "boosting": ("GradientBoostingClassifier", "GradientBoostingRegressor"),
+    "additive": ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
     "ranking": (None, "GradientBoostingRanker"),
     "distribution": (None, "GradientBoostingDistribution"),
 }

@@ -43,6 +43,11 @@ def shape_of(estimator: Any) -> str:
         tree = estimator.tree_
         shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
         return f"{shape}{_optimality(estimator)}"
+    if hasattr(estimator, "additive_"):
+        layout = estimator.additive_.layout
+        pairs = int((layout.features[:, 1] >= 0).sum())
+        words = f"{layout.num_terms - pairs} terms of columns, {pairs} of pairs, {layout.num_places} bins"
+        return f"{name}: {words}, {len(estimator.bag_values_)} bags"
     if hasattr(estimator, "forest_"):
         most = ""
         folds = getattr(estimator, "folds_", None)

@@ -77,7 +77,8 @@ class Explanation:
 def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     """Explains what a fitted tree predicts of one row, or boosted trees.
 
-    For boosted trees it tells what every column contributes to the score, and what the strongest trees ask.
+    For boosted trees it tells what every column contributes to the score, and what the strongest trees ask; for
+    additive models what every term does.
 
     Args:
         estimator: A fitted tree of one output, or boosted trees.
@@ -97,6 +98,8 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
             and humidity = high
         would be yes if humidity were normal
     """
+    if hasattr(type(estimator), "eval_terms"):
+        return estimator.explain_row(row)
     model = exported_model(estimator)
     if model.link is None:
         exported_model(estimator, one_tree=True)

@@ -104,6 +104,33 @@ class ScoreExplanation:
         return decimal_near(self.prediction, 10.0**-places if self.prediction == self.score else np.inf)
 
 
+class Answer(NamedTuple):
+    """What follows from the scores of a row.
+
+    Attributes:
+        prediction: The class, or the number.
+        share: The class's probability; nothing for numbers.
+        of_class: The class whose score is explained; nothing for numbers.
+        place: The number of that score.
+    """
+
+    prediction: Any
+    share: float | None
+    of_class: Any
+    place: int
+
+
+def answer_of(link: ScoreLink, scores: Float[np.ndarray, " score"]) -> Answer:
+    """Returns what follows from the scores of a row, and which of them is to be explained."""
+    predicted = link.predict_on_host(scores[:, None])[:, 0]
+    if link.classes is None:
+        return Answer(float(predicted[0]), None, None, 0)
+    names, shares = link.classes.tolist(), predicted if len(predicted) > 1 else [1 - predicted[0], predicted[0]]
+    label = int(np.argmax(shares))
+    place, of_class = (label, names[label]) if link.kind == Link.SOFTMAX else (0, names[1])
+    return Answer(names[label], float(shares[label]), of_class, place)
+
+
 def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray, "one feature"]) -> ScoreExplanation:
     """Explains what boosted trees predict of one row.
 
@@ -113,19 +140,14 @@ def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray
         values: The row, as `encoder_.values` has encoded it.
     """
     scores = model.predict(values)[0]
-    predicted = link.predict_on_host(scores[:, None])[:, 0]
-    place, share, prediction, of_class = 0, None, float(predicted[0]), None
-    if link.classes is not None:
-        names, shares = link.classes.tolist(), predicted if len(predicted) > 1 else [1 - predicted[0], predicted[0]]
-        label = int(np.argmax(shares))
-        prediction, share = names[label], float(shares[label])
-        place, of_class = (label, names[label]) if link.kind == Link.SOFTMAX else (0, names[1])
+    said = answer_of(link, scores)
+    place = said.place
     explained = shap_values_of(model, values)
     worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
     return ScoreExplanation(
-        prediction,
-        share,
-        of_class,
+        said.prediction,
+        said.share,
+        said.of_class,
         float(scores[place]),
         float(np.ravel(explained.base)[place]),
         tuple(

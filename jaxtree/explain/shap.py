@@ -63,7 +63,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     among branches, it counts as if it were not known.
 
     The cost grows with the number of nodes and with half the most columns on a path, and for a background with its
-    rows.
+    rows. Rows of additive models look their values up, see `jaxtree.additive.shapley`.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores.
@@ -84,6 +84,8 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     if hasattr(type(estimator), "additive_members"):
         explained = [shap_values(own, X, background=background) for own in estimator.additive_members()]
         return ShapValues(*_weighted_sums(estimator.weights_, explained))
+    if background is None and hasattr(type(estimator), "shap_by_table"):
+        return estimator.shap_by_table(X)
     model, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
     return _shap_values(model, edges_by_tree(model), values, others)
@@ -141,6 +143,8 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     if hasattr(type(estimator), "additive_members"):
         explained = [shap_interaction_values(own, X) for own in estimator.additive_members()]
         return ShapInteractions(*_weighted_sums(estimator.weights_, explained))
+    if hasattr(type(estimator), "shap_interactions_by_table"):
+        return estimator.shap_interactions_by_table(X)
     model, values = _prepare(estimator, X)
     edges = edges_by_tree(model)
     main = _shap_values(model, edges, values, None)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 
 from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of_forest
-from jaxtree.export.models import Planes, TermKind, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
@@ -160,7 +160,7 @@ def _sum_planes(graph: _Graph, values: str, planes: Planes) -> str:
     centred = graph.add("jaxtree/centred", "Sub", value, middle)
     scaled = graph.add("jaxtree/scaled", "Div", centred, unit)
     terms = graph.add("jaxtree/numbers", "Where", is_missing, graph.table("jaxtree/zero", np.zeros(1)), scaled)
-    for kind, found in ((TermKind.CATEGORY, is_category), (TermKind.MISSING, is_missing)):
+    for kind, found in ((PlaneTermKind.CATEGORY, is_category), (PlaneTermKind.MISSING, is_missing)):
         is_kind = graph.table(f"jaxtree/terms of kind {kind}", planes.kind == kind)
         indicator = graph.add(f"{found}, 0 or 1", "Cast", found, to=double)
         terms = graph.add(f"jaxtree/terms with kind {kind}", "Where", is_kind, indicator, terms)

@@ -19,7 +19,7 @@ from jaxtree.table.schema import Schema
 from jaxtree.tree.model import FittedModel
 
 
-class TermKind(enum.IntEnum):
+class PlaneTermKind(enum.IntEnum):
     """How a term follows from its column's value; a missing value is 0 except in the last."""
 
     NUMBER = 0
@@ -33,7 +33,7 @@ class Planes(NamedTuple):
     Attributes:
         schema: The table that they are of.
         column: The column that each term reads.
-        kind: A `TermKind`.
+        kind: A `PlaneTermKind`.
         middle: The number that is subtracted from a number; the code of a category; 0 for others.
         unit: The number by which it is divided then; 1 for others.
         weight: The factor of every term. Terms are rounded to float32, as the tree reads them, sums are of doubles.

@@ -47,14 +47,23 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
         >>> to_dataframe(tree, backend="polars").select("node", "condition", "num_rows", "prediction").rows()
         [(0, None, 150, 0), (1, 'x2 <= 2.45', 50, 0), (2, 'x2 > 2.45', 100, 1)]
     """
+    check_backend(backend)
+    return frame_of(_columns(exported_model(estimator)), backend)
+
+
+def frame_of(columns: dict[str, Any], backend: Any) -> Any:
+    """Returns columns as a data frame of a library."""
+    return nw.from_dict(columns, backend=backend).to_native()
+
+
+def check_backend(backend: Any) -> None:
+    """Raises an error, before the work, if no data frame can be made by a library; see `to_dataframe`."""
     if backend not in BACKENDS:
         raise InvalidInputError(f"backend must be one of {', '.join(map(repr, BACKENDS))}, got {backend!r}")
-    model = exported_model(estimator)
     try:
-        nw.from_dict({"node": [0]}, backend=backend)  # before the work
+        nw.from_dict({"node": [0]}, backend=backend)
     except ModuleNotFoundError as error:
         raise MissingExtraError(f'a frame of {backend} needs it installed: pip install "jaxtree[frames]"') from error
-    return nw.from_dict(_columns(model), backend=backend).to_native()
 
 
 def _columns(model: FittedModel) -> dict[str, list]:

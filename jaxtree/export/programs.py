@@ -13,7 +13,7 @@ from jaxtyping import Array, Float32, Shaped
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import questions_of_forest
-from jaxtree.export.models import Planes, TermKind, exported_model, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
 from jaxtree.tree.link import Link, ScoreLink
@@ -189,8 +189,8 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         num_classes=0 if classes is None else len(classes),
         num_trees=len(model.forest),
         num_terms=0 if planes is None else planes.column.size,
-        missing=int(TermKind.MISSING),
-        category=int(TermKind.CATEGORY),
+        missing=int(PlaneTermKind.MISSING),
+        category=int(PlaneTermKind.CATEGORY),
         classes="" if classes is None else _comment(", ".join(map(str, classes))),
     )
 

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.dialects import Dialect, check_words, dialect_named
-from jaxtree.export.models import Planes, TermKind, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
@@ -238,8 +238,8 @@ def _plane(dialect: Dialect, planes: Planes, plane: int) -> str:
     parts = [literal(float(planes.offset[plane]))]
     for place, column in enumerate(planes.schema.columns):
         terms = [term for term in np.flatnonzero(planes.column == place).tolist() if weight[term]]
-        numbers = [term for term in terms if planes.kind[term] == TermKind.NUMBER]
-        missing = literal(float(sum(weight[term] for term in terms if planes.kind[term] == TermKind.MISSING)))
+        numbers = [term for term in terms if planes.kind[term] == PlaneTermKind.NUMBER]
+        missing = literal(float(sum(weight[term] for term in terms if planes.kind[term] == PlaneTermKind.MISSING)))
         if column.kind == "numeric" and numbers:
             (term,) = numbers
             middle, unit, factor = (literal(float(of[term])) for of in (planes.middle, planes.unit, weight))
@@ -260,8 +260,8 @@ def _worth_of_words(
     worth = np.zeros(len(column.categories))
     codes = np.arange(len(worth))
     for term in terms:
-        if planes.kind[term] == TermKind.NUMBER:
+        if planes.kind[term] == PlaneTermKind.NUMBER:
             worth += weight[term] * ((codes - planes.middle[term]) / planes.unit[term])
-        elif planes.kind[term] == TermKind.CATEGORY:
+        elif planes.kind[term] == PlaneTermKind.CATEGORY:
             worth += weight[term] * (codes == planes.middle[term])
     return list(zip(column.categories, worth.tolist(), strict=True))

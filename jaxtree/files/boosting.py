@@ -129,12 +129,19 @@ def _checked(state: Any, loss: Any) -> Any:
     """Returns the loss; raises InvalidInputError unless it can stand for the one that a state lacks."""
     absent = getattr(state, "loss", None)
     if not isinstance(absent, AbsentLoss):
-        raise InvalidInputError("loss is for boosted trees of a loss of the user's own, and this file has none")
+        raise InvalidInputError("loss is for models of a loss of the user's own, and this file has none")
     if not isinstance(loss, BaseLoss) or loss.num_scores != absent.num_scores:
         raise InvalidInputError(
             f"loss must be the loss {absent.name!r}, a Loss of {absent.num_scores} scores, got {loss!r}"
         )
     return loss
+
+
+def require_times_of_loss(survival: EventTimes | None, loss: BaseLoss) -> None:
+    """Raises ModelFileError if times of events have been learned with another loss."""
+    if survival is not None:
+        kind = Cox if survival.log_hazard is not None else FailureTime
+        require(isinstance(loss, kind), "its times of events are not those of its loss")
 
 
 @check.register
@@ -145,9 +152,7 @@ def _(state: BoostedState) -> None:
     of_round = state.trees_per_round
     fits = of_round in (1, state.start.size) and (len(state.first_node) - 1) % of_round == 0
     require(fits, "its trees are no whole rounds")
-    if state.survival is not None:
-        kind = Cox if state.survival.log_hazard is not None else FailureTime
-        require(isinstance(state.loss, kind), "its times of events are not those of its loss")
+    require_times_of_loss(state.survival, state.loss)
     if state.folds is not None:
         folds = state.folds
         fits = len(folds.fold_of_tree) == len(state.first_node) - 1 and folds.start.shape[1] == state.start.size

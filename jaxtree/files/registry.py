@@ -26,6 +26,7 @@ _KEPT = (
     *("GradientBoostingClassifier", "GradientBoostingRegressor"),
     *("GradientBoostingRanker", "GradientBoostingDistribution"),
     *("BoostedEnsembleClassifier", "BoostedEnsembleRegressor"),
+    *("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
 
@@ -146,9 +147,9 @@ def load(path: str | os.PathLike, *, loss: Any = None) -> Any:
 
     Args:
         path: The file.
-        loss: The loss of boosted trees that were fitted with one of the user's own, which no file holds. Without it
-            they have scores, and predictions if the link is one that jaxtree has; what needs more is an error that
-            names the loss.
+        loss: The loss of boosted trees, or of an additive model, that were fitted with one of the user's own, which no
+            file holds. Without it they have scores, and predictions if the link is one that jaxtree has; what needs
+            more is an error that names the loss.
 
     Raises:
         ModelFileError: The file is damaged, made up, or of another format; the message names the fault. Or the loss is

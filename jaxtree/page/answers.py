@@ -57,8 +57,13 @@ class Answers(NamedTuple):
 
     @property
     def adds_up(self) -> bool:
-        """Whether it is a model of boosted trees."""
+        """Whether it is a model of boosted trees, or of terms."""
         return hasattr(type(self.estimator), "raw_scores")
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether it is a sum of terms of one column or two."""
+        return hasattr(type(self.estimator), "eval_terms")
 
     @property
     def is_ensemble(self) -> bool:

@@ -13,12 +13,14 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
 from jaxtree.page.cards import widths_of_cards
 from jaxtree.page.columns import check_number, page_data, read_rows, subject_of
+from jaxtree.page.of_terms import told_terms
 from jaxtree.page.outlines import OutlinedTree, outline_of_planes, outlines_of_rounds
 from jaxtree.page.parts import page_parts, summary_of
 
 SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
-"""The parts of the page's one script, in their order; those of a tree to walk through follow the others."""
+TERM_SCRIPTS = ("surface", "terms")
+"""The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""
 
 
 def to_html(
@@ -43,6 +45,8 @@ def to_html(
 
     A tree can be walked through by mouse or keyboard; sliders prune it (cost complexity, depth, and a draw of dropout)
     with the accuracy that follows. Rows whose missing value is shared out among branches count with their parts.
+    Additive models have their terms, sorted and to be searched: curves with intervals over the density of the rows, and
+    surfaces of pairs. A row's values can be changed there, and its sum follows; changes by hand are listed.
     Boosted trees have the losses of all evaluations round by round, and what the nodes of some trees add; forests the
     error by the number of trees, also out of bag, and one tree; hardened trees the greatest terms of their planes;
     ensembles their members.
@@ -113,21 +117,26 @@ def _render(
     parts = page_parts(answers, tables, of_one_tree=subject is not None and subject.number is None)
     told = page_data(subject, explored) if subject is not None else {}
     told |= {"cards": {card.id: card.told() for own in parts.groups for card in own.cards}, "rows": parts.rows}
+    if answers.is_additive:
+        told["terms"] = told_terms(answers, tables)
     return render(
         "page.html",
         told,
         of_tree=subject is not None,
+        of_terms=answers.is_additive,
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
         summary=summary_of(answers, tables, subject),
         subject=subject,
+        terms=answers.is_additive,
+        edits=told["terms"]["edits"] if answers.is_additive else [],
         num_trees=0 if subject is None or subject.number is None else len(estimator.estimators_),
         importances=_importances(estimator) if subject is not None else [],
         has_sums=bool(explored) or bool(answers.classes),
         has_rows=bool(explored),
         groups=parts.groups,
-        note="" if not answers.adds_up or estimator.evals_result_ else NO_CURVE,
+        note="" if not answers.adds_up or answers.is_additive or estimator.evals_result_ else NO_CURVE,
         rows=parts.rows,
         trees=trees,
         widths_of_trees=widths_of_cards(len(trees)),
@@ -143,7 +152,7 @@ def _is_explored(answers: Answers) -> bool:
 
 def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
     """The trees that a page shows in words, and what these mean."""
-    if answers.is_ensemble:
+    if answers.is_ensemble or answers.is_additive:
         return [], ""
     if not answers.adds_up:
         return [outline_of_planes(answers)], HINT_OF_PLANES
@@ -163,13 +172,14 @@ HINT_OF_PLANES = (
 )
 
 
-def render(template: str, told: dict[str, Any], *, of_tree: bool = False, **facts: Any) -> str:
+def render(template: str, told: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> str:
     """Returns a page from its template, from what its script is told, and from what the template asks for.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    names = [*SHARED_SCRIPTS, *(TREE_SCRIPTS if of_tree else ()), "finish"]
+    parts = [*(TREE_SCRIPTS if of_tree else ()), *(TERM_SCRIPTS if of_terms else ())]
+    names = [*SHARED_SCRIPTS, *parts, "finish"]
     script = "\n".join(asset(f"{name}.js") for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return template_of(template).render(

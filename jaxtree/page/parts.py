@@ -70,20 +70,23 @@ def page_parts(answers: Answers, tables: list[PageTable], *, of_one_tree: bool) 
     explained = explained_rows(answers, tables)
     judged = [table for table in tables if table.target is not None]
     quality = [*_curves(answers, tables), *(CARDS_OF_KIND[answers.kind](answers, judged) if judged else [])]
-    columns = [] if of_one_tree else _importances(answers)
+    columns = [] if of_one_tree or answers.is_additive else _importances(answers)
     if tables and explained[-1] is not None:
         columns += summary_cards(answers, tables[-1], explained[-1])
     if of_one_tree or len(columns) == 1 or len(quality) == 1:
         quality = [card for card in quality if not of_one_tree or card.id not in FOLLOWS_SLIDERS]
         quality, columns = [*quality, *columns], []
-    order = order_of_columns(answers)
-    dependences = dependence_cards(answers, tables[0], order) if tables else []
+    # What terms add is how a prediction depends on them.
+    has_dependences = bool(tables) and not answers.is_additive
+    dependences = dependence_cards(answers, tables[0], order_of_columns(answers)) if has_dependences else []
     named = (("quality", quality), ("columns", columns), ("dependences", dependences))
     rows = [listed_rows(answers, table, own) for table, own in zip(tables, explained, strict=True)]
     return Parts([Group(name, cards) for name, cards in named if cards], rows)
 
 
 def _curves(answers: Answers, tables: list[PageTable]) -> list[Card]:
+    if answers.is_additive:
+        return []
     if answers.adds_up:
         return learning_cards(answers.estimator, answers.kind)
     if answers.is_ensemble:
@@ -145,6 +148,10 @@ def _sizes(answers: Answers, subject: Subject | None) -> list[tuple[str, int]]:
         sizes.append(("classes", len(answers.classes)))
     if answers.is_ensemble:
         return [*sizes, ("members", len(estimator.estimators_))]
+    if answers.is_additive:
+        model = estimator.additive_
+        num_pairs = int((model.layout.features[:, 1] >= 0).sum())
+        return [*sizes, ("terms", model.layout.num_terms), ("pairs", num_pairs), ("bags", len(estimator.bag_values_))]
     if answers.adds_up:
         nodes = estimator.forest_.nodes
         return [

@@ -19,6 +19,8 @@ from jaxtree.plot.shap import plot_shap_beeswarm as plot_shap_beeswarm
 from jaxtree.plot.shap import plot_shap_waterfall as plot_shap_waterfall
 from jaxtree.plot.sizes import plot_accuracy_by_leaves as plot_accuracy_by_leaves
 from jaxtree.plot.survival import plot_survival as plot_survival
+from jaxtree.plot.terms import plot_term_importances as plot_term_importances
+from jaxtree.plot.terms import plot_terms as plot_terms
 from jaxtree.plot.trees import plot_tree as plot_tree
 
 __dir__ = lister(__name__)

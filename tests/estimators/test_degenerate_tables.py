@@ -13,6 +13,7 @@ from tests.marks import rows_are_slow
 ROWS = 24
 NONE = [None] * ROWS
 FEW = {"n_estimators": 2, "max_depth": 2, "random_state": 0}
+OF_ALL_ROWS = {"outer_bags": 1, "validation_size": 0, "max_rounds": 5, "min_samples_leaf": 1}
 
 TABLES = {
     "one_number": {"a": np.arange(ROWS) * 1.5},
@@ -43,6 +44,8 @@ ESTIMATORS = {
     "boosted_one_vs_rest": jaxtree.GradientBoostingRegressor(
         **FEW, min_samples_leaf=1, categorical_splits="one_vs_rest", missing="branch"
     ),
+    "additive": jaxtree.ExplainableBoostingClassifier(**OF_ALL_ROWS),
+    "additive_regression": jaxtree.ExplainableBoostingRegressor(**OF_ALL_ROWS, interactions=1),
 }
 FAST = {"cart"}
 """Those of others take longer to compile than to run."""
@@ -79,7 +82,7 @@ def test_whatever_is_left_of_a_table_is_fitted_and_predicted(name):
     for table, columns in TABLES.items():
         X = pd.DataFrame(columns)
         for number, (y, weight) in enumerate(targets(ESTIMATORS[name], len(X))):
-            if name == "boosted" and np.unique(y).size == 1:
+            if name in ("boosted", "additive") and np.unique(y).size == 1:
                 with pytest.raises(InvalidInputError, match="needs two classes or more, got 1 class"):
                     clone(ESTIMATORS[name]).fit(X, y)
                 continue

@@ -27,6 +27,8 @@ ESTIMATORS = [
     jaxtree.GradientBoostingRanker,
     jaxtree.OptimalTreeClassifier,
     jaxtree.SoftTreeClassifier,
+    jaxtree.ExplainableBoostingClassifier,
+    jaxtree.ExplainableBoostingRegressor,
 ]
 
 
@@ -57,6 +59,10 @@ def test_every_name_of_a_peer_leads_to_ours(kind):
         (jaxtree.GradientBoostingRegressor, "objective", ": it is loss here"),
         (jaxtree.GradientBoostingDistribution, "objective", ": it is distribution here"),
         (jaxtree.GradientBoostingClassifier, "n_jobs", ": all cores are used"),
+        (jaxtree.ExplainableBoostingClassifier, "max_iter", ": it is max_rounds here"),
+        (jaxtree.ExplainableBoostingClassifier, "exclude", ": interactions takes a list of the pairs"),
+        (jaxtree.ExplainableBoostingRegressor, "objective", ": it is loss here"),
+        (jaxtree.ExplainableBoostingRegressor, "inner_bags", "; there is nothing like it here"),
         (jaxtree.DecisionTreeClassifier, "max_deph", r": do you mean max_depth\?"),
         (jaxtree.DecisionTreeClassifier, "colour", "; it has categorical_features, .*, ties, splitter"),
     ],
@@ -91,7 +97,8 @@ def parameters_of_peers():
     """Those of the libraries that are installed."""
     found = {}
     for library, names in {"xgboost": ("XGBClassifier", "XGBRanker"), "lightgbm": ("LGBMClassifier",),
-                           "catboost": ("CatBoostClassifier", "CatBoostRegressor")}.items():  # fmt: skip
+                           "catboost": ("CatBoostClassifier", "CatBoostRegressor"),
+                           "interpret.glassbox": ("ExplainableBoostingClassifier",)}.items():  # fmt: skip
         try:
             module = importlib.import_module(library)
         except ImportError:
@@ -107,7 +114,8 @@ def parameters_of_peers():
 
 @pytest.mark.parametrize("peer", parameters_of_peers())
 def test_every_parameter_of_a_peer_is_answered(peer):
-    own = parameters_of(jaxtree.GradientBoostingRegressor)
+    kind = jaxtree.ExplainableBoostingRegressor if peer.startswith("Explain") else jaxtree.GradientBoostingRegressor
+    own = parameters_of(kind)
     for name in parameters_of_peers()[peer] - {*own}:
         hint = hint_for(name, own)
         assert not hint.startswith(("; it has", ": do you mean")), (name, hint)
@@ -118,7 +126,10 @@ def test_every_name_has_one_answer():
     assert not NOWHERE & (known | ELSEWHERE.keys())
 
 
-MODELS = [jaxtree.GradientBoostingClassifier(2), jaxtree.RandomForestClassifier(2), jaxtree.DecisionTreeClassifier()]
+MODELS = [
+    *(jaxtree.GradientBoostingClassifier(2), jaxtree.RandomForestClassifier(2), jaxtree.DecisionTreeClassifier()),
+    jaxtree.ExplainableBoostingClassifier(outer_bags=1, max_rounds=20, interactions=0),
+]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda own: type(own).__name__)

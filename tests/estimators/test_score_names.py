@@ -25,6 +25,7 @@ MEASURES = {
 }
 """What names mean, by other means than `score`."""
 
+ADDITIVE = {"outer_bags": 1, "max_rounds": 20}
 ESTIMATORS = [
     (jaxtree.DecisionTreeClassifier(max_depth=2), CLASSES),
     (jaxtree.DecisionTreeRegressor(max_depth=2), NUMBERS),
@@ -35,6 +36,8 @@ ESTIMATORS = [
     (jaxtree.GradientBoostingClassifier(**FEW), CLASSES),
     (jaxtree.GradientBoostingRegressor(**FEW, loss="absolute_error"), NUMBERS),
     (jaxtree.GradientBoostingRegressor(**FEW, loss=boosting.quantiles([0.2, 0.8])), NUMBERS),
+    (jaxtree.ExplainableBoostingClassifier(**ADDITIVE), CLASSES),
+    (jaxtree.ExplainableBoostingRegressor(**ADDITIVE), NUMBERS),
     (jaxtree.GradientBoostingRanker(**FEW, ndcg_at=3), np.digitize(NUMBERS, [-0.5, 0.5])),
     (jaxtree.GradientBoostingDistribution(**FEW), NUMBERS),
     (jaxtree.BoostedEnsembleClassifier([jaxtree.GradientBoostingClassifier(**FEW)]), CLASSES),

@@ -215,3 +215,10 @@ def test_intervals_are_scored_and_learned():
     assert model.score(X, TIME, upper=upper) == pytest.approx(concordance_index(TIME, risk, upper=upper), abs=1e-12)
     between = blank("accelerated_failure_time").fit(X, TIME, upper=TIME + 5)
     assert len(between.event_times_) == len(np.union1d(TIME, TIME + 5))
+
+
+def test_models_of_no_survival_times_list_no_event_times():
+    model = jaxtree.GradientBoostingRegressor(2, max_depth=1).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    assert "event_times_" not in dir(model) and "predict" in dir(model)
+    with pytest.raises(AttributeError, match="survival is predicted with loss='cox'"):
+        _ = model.event_times_

@@ -25,6 +25,7 @@ CLASSIFIERS = [
     jaxtree.C45Classifier(),
     jaxtree.RandomForestClassifier(2, random_state=0),
     jaxtree.GradientBoostingClassifier(2),
+    jaxtree.ExplainableBoostingClassifier(outer_bags=1, max_rounds=20, interactions=0),
     jaxtree.SoftTreeClassifier(depth=2, max_epochs=2, random_state=0),
     jaxtree.OptimalTreeClassifier(max_depth=1),
 ]
@@ -32,6 +33,7 @@ REGRESSORS = [
     jaxtree.DecisionTreeRegressor(max_depth=2),
     jaxtree.ExtraTreesRegressor(2, random_state=0),
     jaxtree.GradientBoostingRegressor(2),
+    jaxtree.ExplainableBoostingRegressor(outer_bags=1, max_rounds=20, interactions=0),
     jaxtree.SoftTreeRegressor(depth=2, max_epochs=2, random_state=0),
     jaxtree.OptimalTreeRegressor(max_depth=1),
 ]

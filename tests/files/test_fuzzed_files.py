@@ -208,7 +208,10 @@ def test_cycles_are_refused(tmp_path, name):
 
 
 EXTREMES = [0, -1, 3, 1e300, 1e308, -1e308, np.nan, np.inf]
-FEW = ("cart_vote", "cart", "cart_fraction", "forest", "hardened", "boosted", "regression", "boosted_regression")
+FEW = (
+    *("cart_vote", "cart", "cart_fraction", "forest", "hardened"),
+    *("boosted", "regression", "boosted_regression", "additive"),
+)
 """Estimators whose files have all kinds of arrays."""
 
 

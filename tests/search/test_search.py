@@ -54,7 +54,8 @@ def cox():
 def grid_of(name, estimator):
     names = estimator.get_params(deep=False)
     depth = "max_depth" if "max_depth" in names else "depth"
-    return OTHER_PARAMETERS.get(name, {depth: [1, 2]})
+    usual = {"max_leaves": [2, 3]} if name.startswith("additive") else {depth: [1, 2]}
+    return OTHER_PARAMETERS.get(name, usual)
 
 
 def quietly(search, *arguments, **params):

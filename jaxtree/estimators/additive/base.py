@@ -10,6 +10,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.edits import Edit
 from jaxtree.additive.fitting import FitData, FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
@@ -18,16 +19,22 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_s
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import split_groups, split_rows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.estimators.additive.edited import EditsTerms
+from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
+from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
+from jaxtree.files.container import shortened
+from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
 
 
-class BaseAdditive(AdditiveParameters, ScoredTrees):
+class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     """An additive model of any table."""
 
     additive_: AdditiveModel
@@ -35,6 +42,12 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
     num_rounds_: Int64[np.ndarray, "bag stage"]
 
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+
+    def __sklearn_tags__(self):
+        """Sets scikit-learn's tags: several targets of numbers, one of classes."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = not self._of_classes
+        return tags
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -68,10 +81,11 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
             sample = data.sample
             rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
             start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-            fitted = fit_additive(
-                FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample)),
-                self.config(data.schema, data.outputs, sample.num_rows),
-            )
+            given = FitData(data.codes, data.schema, rows, loss, start, self._held_rows(sample))
+            config = self.config(data.schema, data.outputs, sample.num_rows)
+            num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
+            with progress_of(self.verbose, num_stages * len(given.held), "boosting", "bags") as on_bag:
+                fitted = fit_additive(given, config, on_bag)
             self.set_model(data, loss, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
@@ -106,7 +120,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
         fraction = size / sample.num_rows if isinstance(size, int) else size
         if not 0 < round(fraction * sample.num_rows) < sample.num_rows:
             raise InvalidInputError(
-                f"validation_size {size} of {sample.num_rows} rows leaves a part without rows; 0 holds none out"
+                f"validation_size {size} leaves a part without rows, as n_samples={sample.num_rows}; 0 holds none out"
             )
         group, seed, held = sample.fields.get("group"), self.seed(), []
         for bag in range(number):
@@ -122,7 +136,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
     def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
         """Takes what a fit has learned."""
         self.learn(data)
-        self._loss = loss
+        self._loss, self.edits_ = loss, ()
         self.bag_values_, self.num_rounds_ = fitted.bag_values, fitted.num_rounds
         self.set_terms(fitted.model)
 
@@ -131,6 +145,26 @@ class BaseAdditive(AdditiveParameters, ScoredTrees):
         self.additive_ = model
         forest, step = to_forest(model)
         self.set_trees(forest, model.intercept, step)
+
+    def fitted_state(self) -> AdditiveState:
+        """Returns what fitting has learned: what a model file keeps."""
+        table, terms = self.fitted_table(), TermArrays.of(self.additive_)
+        edits = tuple(EditRecord(edit.words, TermArrays.of(edit.before)) for edit in self.edits_)
+        return AdditiveState(table, terms, self.bag_values_, self.num_rounds_, self.loss_, self.survival_, edits)
+
+    def restore(self, state: AdditiveState) -> None:
+        """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
+        self.check_parameters()
+        self.restore_table(state.table)
+        made: BaseLoss = self._make_loss(self.outputs())
+        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
+        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
+        self._loss = state.loss
+        if state.survival is not None:
+            self.survival_ = state.survival
+        self.bag_values_, self.num_rounds_ = state.bag_values, state.num_rounds
+        self.edits_ = tuple(Edit(edit.words, edit.before.model(self.schema_)) for edit in state.edits)
+        self.set_terms(state.terms.model(self.schema_))
 
     @property
     def intercept_(self) -> Float64[np.ndarray, " score"]:

@@ -28,7 +28,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
             raise InvalidInputError(f"additive models have one target of classes, got {outputs.number} columns of y")
         (number,) = outputs.num_classes
         if number < 2:
-            raise InvalidInputError(f"additive models need two classes or more, got {number} class")
+            raise InvalidInputError(f"an additive model needs two classes or more, got {number} class")
         return logistic() if number == 2 else softmax(number)
 
 

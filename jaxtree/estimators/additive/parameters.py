@@ -1,15 +1,17 @@
 """Parameters of additive estimators, with the names and meanings of interpret's explainable boosting machines."""
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from jaxtyping import Int
 
 from jaxtree.additive.fitting import AdditiveConfig
+from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.terms import Heredity
-from jaxtree.additive.training import AdditiveRules
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
@@ -85,6 +87,7 @@ class AdditiveParameters(EncodingParameters):
     min_cat_samples: Annotated[int, whole(1)] = 10
     cat_smooth: Annotated[float, AT_LEAST_0] = 10.0
     monotone_constraints: Annotated[Any, "array-like", dict, None] = None
+    gram_memory: Annotated[float, AT_LEAST_0] = 1024.0
     verbose: Annotated[int, "verbose"] = 0
 
     def make_encoder(self, num_columns: int) -> Encoder:
@@ -125,6 +128,7 @@ class AdditiveParameters(EncodingParameters):
             max_rounds=self.max_rounds,
             patience=self.early_stopping_rounds,
             tolerance=self.early_stopping_tolerance,
+            gram_memory=int(self.gram_memory * 2**20),
         )
 
     @property
@@ -153,15 +157,31 @@ class AdditiveParameters(EncodingParameters):
                 rules,
                 learning_rate=PAIR_RATE * rules.learning_rate,
                 greedy_ratio=min(rules.greedy_ratio, PAIR_GREEDY),
+                patience=max(1, round(rules.patience / PAIR_RATE)),
             ),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
-            pairs=self.pairs(schema, outputs),
+            pairs=self._free_pairs(schema, outputs, monotone),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
             pair_bins=64 if isinstance(bins, str) else bins,
             most_places=PLACES_OF_PAIRS,
             screening_bins=32,
             min_category_rows=self.min_cat_samples,
         )
+
+    def _free_pairs(
+        self, schema: Schema, outputs: Outputs, monotone: Int[np.ndarray, " feature"] | None
+    ) -> int | list[tuple[int, int]]:
+        """Returns the pairs, or their number; raises InvalidInputError if one is named that constraints bound."""
+        pairs = self.pairs(schema, outputs)
+        if monotone is not None and not isinstance(pairs, int):
+            bound = [pair for pair in pairs if monotone[list(pair)].any()]
+            if bound:
+                names = " and ".join(repr(schema.column_names[column]) for column in bound[0])
+                raise InvalidInputError(
+                    f"interactions has the pair of {names}, one of which monotone_constraints bounds: the "
+                    "terms of bounded columns are curves of their own"
+                )
+        return pairs
 
     def pairs(self, schema: Schema, outputs: Outputs) -> int | list[tuple[int, int]]:
         """Returns the pairs of features that are fitted, or how many.
@@ -175,11 +195,11 @@ class AdditiveParameters(EncodingParameters):
             if given == "auto":
                 given = "3x" if self._of_classes else "5x"
             try:
-                return min(most, int(np.ceil(float(given.removesuffix("x")) * number)))
+                return min(most, math.ceil(float(given.removesuffix("x")) * number))
             except ValueError:
                 raise InvalidInputError(f"interactions {_PAIRS}, got {self.interactions!r}") from None
         if isinstance(given, numbers.Real):
-            return min(most, int(given) if isinstance(given, numbers.Integral) else int(np.ceil(given * number)))
+            return min(most, int(given) if isinstance(given, numbers.Integral) else math.ceil(float(given) * number))
         return [_pair(pair, schema) for pair in given]
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:

@@ -29,6 +29,8 @@ _SYNONYMS = {
     "'absolute_error'": ("lad", "mae", "l1", "absolute", "absoluteerror", "regression_l1", "mean_absolute_error"),
     "'pseudo_huber'": ("pseudohubererror", "pseudohuber"),
     "'poisson'": ("count", "poisson_deviance"),
+    "'gamma'": ("gamma_deviance",),
+    "'tweedie'": ("tweedie_deviance",),
     "'cox'": ("coxph", "survival", "partial_likelihood"),
     "'accelerated_failure_time'": ("aft", "survivalaft", "weibull_aft"),
     _QUANTILE: ("quantile", "pinball", "quantileerror"),
@@ -105,6 +107,9 @@ def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any])
     ways = [way for way, names in _SYNONYMS.items() if plain in (*names, way.strip("'"))]
     fitting = [way for way in ways if way.strip("'") in known]
     ways = fitting or [way for way in ways if not way.startswith("'") and owner not in way]
+    ways = [
+        way.replace("a GradientBoostingC", "an ExplainableBoostingC") if "Explain" in owner else way for way in ways
+    ]
     hint = f"; that is {ways[0]} here" if ways else ""
     raise InvalidInputError(
         f"The {parameter!r} parameter of {owner} must be a str among {{{', '.join(map(repr, sorted(known)))}}} or a "

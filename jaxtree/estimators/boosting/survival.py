@@ -75,6 +75,7 @@ class PredictsSurvival:
     @property
     def event_times_(self) -> Float[np.ndarray, " time"]:
         """The different times of events in the fit, at which survival curves are shown."""
+        _predicts_times(self)
         return self._known_times().times
 
     @available_if(_predicts_times)

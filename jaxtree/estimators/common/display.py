@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from jaxtree import notebook
-from jaxtree.estimators.common.peers import ATTRIBUTES, AnswersPeers
+from jaxtree.estimators.common.peers import ATTRIBUTES, AnswersPeers, CalledOtherwise
 from jaxtree.table.words import value_in_words
 
 MOST_COLUMNS = 5
@@ -23,8 +24,9 @@ HIDDEN = frozenset(
         *("limit_parameters", "make_encoder", "make_objective", "make_recipe", "model_of", "native_splits"),
         *("needs_all_rows", "node_labels", "node_values", "of", "outputs", "path_parameters", "predict_values"),
         *("prune_grown", "prunes_by_masks", "pruning_parameters", "read_target", "read_task", "recipe_of_trees"),
-        *("restore", "restore_table", "seed", "set_model", "set_rounds", "settle", "shrinkage"),
-        *("split_limit_counts", "table_options", "take_members", "task_of", "tree_parameters"),
+        *("restore", "restore_table", "seed", "set_model", "set_rounds", "set_terms", "settle", "shrinkage"),
+        *("num_bags", "pairs", "rules", "set_trees", "split_limit_counts", "table_options", "take_members"),
+        *("shap_by_table", "shap_interactions_by_table", "task_of", "tree_parameters", "usual_rate", "work_of_fit"),
     ]
 )
 """Public names that other rooms use, and users do not."""
@@ -41,7 +43,8 @@ class Shown(AnswersPeers):
 
     def __dir__(self) -> Iterable[str]:
         """Lists parameters, what is learned and the methods that users call."""
-        return called_names(super().__dir__())
+        own = [name for name in ATTRIBUTES if not isinstance(getattr_static(self, name), CalledOtherwise)]
+        return [*called_names(super().__dir__()), *own]
 
 
 def called_names(names: Iterable[str]) -> list[str]:
@@ -96,6 +99,11 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
         yield "epochs", f"{len(model.history_['loss']):,}"
         yield "kept", f"that after {model.best_epoch_:,}"
         yield from ((name.replace("_", " "), f"{losses[-1]:.4g}") for name, losses in model.history_.items())
+    elif hasattr(model, "additive_"):
+        yield "terms", f"{len(model.term_names_):,}"
+        yield "bags", f"{len(model.bag_values_):,}"
+        if model.edits_:
+            yield "changed by hand", "; ".join(map(str, model.edits_))
     elif hasattr(model, "forest_"):
         nodes = model.forest_.num_nodes
         yield "trees", f"{len(model.forest_):,}"

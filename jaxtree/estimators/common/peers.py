@@ -22,6 +22,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
         ("class_weight", "scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"),
         ("class_weights", "auto_class_weights", "scale_pos_weight"),
     ),
+    "cat_smooth": ((), (), ("cat_smooth",), ()),
     "colsample_bylevel": ((), ("colsample_bylevel",), (), ("rsm", "colsample_bylevel")),
     "colsample_bynode": (
         ("max_features",), ("colsample_bynode",), ("feature_fraction_bynode", "sub_feature_bynode"), (),
@@ -31,6 +32,11 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
     "distribution": (("loss",), ("objective",), ("objective",), ("loss_function", "objective")),
     "drop_rate": ((), ("rate_drop",), ("drop_rate", "rate_drop"), ()),
     "early_stopping": (("early_stopping",), (), (), ("use_best_model", "od_type")),
+    "early_stopping_rounds": (
+        ("n_iter_no_change",), ("early_stopping_rounds",), ("early_stopping_round", "early_stopping_rounds"),
+        ("early_stopping_rounds", "od_wait"),
+    ),
+    "early_stopping_tolerance": (("tol",), (), ("early_stopping_min_delta",), ()),
     "gamma": ((), ("gamma", "min_split_loss"), ("min_split_gain", "min_gain_to_split"), ()),
     "interaction_cst": (("interaction_cst",), ("interaction_constraints",), ("interaction_constraints",), ()),
     "learning_rate": (
@@ -46,8 +52,25 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
         ("max_leaf_nodes",), ("max_leaves",), ("num_leaves", "num_leaf", "max_leaves", "max_leaf"),
         ("max_leaves", "num_leaves"),
     ),
+    "max_leaves": (
+        ("max_leaf_nodes",), ("max_leaves",), ("num_leaves", "num_leaf", "max_leaves", "max_leaf"),
+        ("max_leaves", "num_leaves"),
+    ),
+    "max_rounds": (
+        ("n_estimators", "max_iter"), ("n_estimators", "num_boost_round"),
+        (
+            "n_estimators", "num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees", "num_round",
+            "num_rounds", "nrounds", "num_boost_round", "max_iter",
+        ),
+        ("iterations", "n_estimators", "num_trees", "num_boost_round"),
+    ),
     "max_samples": (("max_samples",), ("subsample",), ("bagging_fraction", "subsample"), ("subsample",)),
     "min_child_weight": (
+        (), ("min_child_weight",),
+        ("min_child_weight", "min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),
+        (),
+    ),
+    "min_hessian": (
         (), ("min_child_weight",),
         ("min_child_weight", "min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),
         (),
@@ -60,6 +83,11 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
     "min_samples_split": (("min_samples_split",), (), (), ()),
     "min_weight_fraction_leaf": (("min_weight_fraction_leaf",), (), (), ()),
     "monotonic_cst": (
+        ("monotonic_cst",), ("monotone_constraints",), ("monotone_constraints", "monotone_constraint", "mc"),
+        ("monotone_constraints",),
+    ),
+    "missing": ((), (), (), ()),
+    "monotone_constraints": (
         ("monotonic_cst",), ("monotone_constraints",), ("monotone_constraints", "monotone_constraint", "mc"),
         ("monotone_constraints",),
     ),
@@ -98,6 +126,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
     "tol": (("tol",), (), ("early_stopping_min_delta",), ()),
     "top_rate": ((), (), ("top_rate",), ()),
     "validation_fraction": (("validation_fraction",), (), (), ("eval_fraction",)),
+    "validation_size": (("validation_fraction",), (), (), ("eval_fraction",)),
     "verbose": (
         ("verbose",), ("verbosity", "silent"), ("verbose", "verbosity"),
         ("verbose", "logging_level", "silent", "metric_period"),
@@ -168,6 +197,9 @@ _FOR_REASONS = {
         *("input_model", "refit_decay_rate"),
     ),
     "leave the columns out of the table": ("ignored_features",),
+    "interactions takes a list of the pairs of columns that may be terms": ("exclude",),
+    "categorical_features says which columns have categories": ("feature_types",),
+    "columns have the names of a data frame": ("feature_names",),
     "make columns of numbers or categories of them before": (
         *("text_features", "embedding_features", "text_processing", "tokenizers", "dictionaries", "feature_calcers"),
     ),
@@ -194,7 +226,8 @@ NOWHERE = frozenset(
         *("pos_bagging_fraction", "neg_bagging_fraction", "poisson_max_delta_step", "reg_sqrt", "sigmoid"),
         *("lambdarank_norm", "lambdarank_pair_method", "lambdarank_num_pair_per_sample", "ndcg_exp_gain"),
         *("first_feature_use_penalties", "per_object_feature_penalties", "fixed_binary_splits", "metadata"),
-        *("dev_efb_max_buckets", "sparse_features_conflict_fraction"),
+        *("dev_efb_max_buckets", "sparse_features_conflict_fraction", "inner_bags", "cyclic_progress", "gain_scale"),
+        *("smoothing_rounds", "interaction_smoothing_rounds"),
     ]
 )
 """Parameters of other libraries for which there is nothing here."""
@@ -215,6 +248,10 @@ ATTRIBUTES = {
     "load_model": "it is jaxtree.load(path) here",
     "n_features_": "it is n_features_in_ here",
     "intercept_": "it is start_ here",
+    "bagged_scores_": "they are bag_values_ here",
+    "term_scores_": "they are additive_.values here, a bin of a term a row",
+    "standard_deviations_": "they are additive_.errors here, a bin of a term a row",
+    "bin_weights_": "they are additive_.weight here, a bin of a term a row",
     "shrink": "it is first(number) here",
     "staged_decision_function": "it is staged_scores here",
     "get_all_params": "it is get_params here",

@@ -13,7 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
-from jaxtree.export.models import Planes, TermKind
+from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.files.soft import HardState
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
 from jaxtree.soft.harden import Hardened
@@ -159,16 +159,16 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
     for feature, scale in enumerate(inputs.scales):
         column = inputs.schema.features[feature].column
         if scale is None:
-            terms += [(column, TermKind.CATEGORY, float(code), 1.0) for code in range(inputs.width(feature))]
+            terms += [(column, PlaneTermKind.CATEGORY, float(code), 1.0) for code in range(inputs.width(feature))]
         elif isinstance(scale, Standard):
-            terms.append((column, TermKind.NUMBER, scale.mean, scale.deviation))
+            terms.append((column, PlaneTermKind.NUMBER, scale.mean, scale.deviation))
         else:
             raise InvalidInputError(
                 f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form does not have: "
                 "fit the soft tree with scaling='standard'"
             )
     indicated = inputs.with_indicator.tolist()
-    terms += [(inputs.schema.features[feature].column, TermKind.MISSING, 0.0, 1.0) for feature in indicated]
+    terms += [(inputs.schema.features[feature].column, PlaneTermKind.MISSING, 0.0, 1.0) for feature in indicated]
     column, kind, middle, unit = (np.array(part) for part in zip(*terms, strict=True))
     nodes = _asking(oblique)
     return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])

@@ -20,7 +20,7 @@ from jaxtree.growth.sums.cells import Place, places_of
 from jaxtree.growth.sums.warp_kernel import ENTRIES, THREADS, load_warp, make_kernel
 
 
-class Layout(NamedTuple):
+class WarpLayout(NamedTuple):
     """Where in a table the cells of an entry are.
 
     Attributes:
@@ -63,11 +63,11 @@ def add_at_once(
 
     Entries outside all slots are left out, where a scatter adds them to the strip.
     """
-    layout = Layout(places_of(rules), rules.num_channels, num_bins)
+    layout = WarpLayout(places_of(rules), rules.num_channels, num_bins)
     return _add(tables, codes, features, row, base, value, layout)
 
 
-def _add(tables, codes, features, row, base, value, layout: Layout) -> Int[Array, "table cell"]:
+def _add(tables, codes, features, row, base, value, layout: WarpLayout) -> Int[Array, "table cell"]:
     strip = layout.first_of_strip(tables.shape[1])
     reach = _reach(base, strip, layout.num_cells_of_slot)
     arrays = (codes, features, row, base, value, reach, jnp.asarray(layout.for_kernel(strip)), tables)
@@ -117,7 +117,7 @@ def is_available() -> bool:
 def sums_as_numpy(device: Any) -> bool:
     """Whether the kernel sums as NumPy does on a device, near the lowest cell and above."""
     rng = np.random.default_rng(0)
-    num_slots, num_entries, layout = 64, ENTRIES + 1, Layout((Place(0, 0, 0),), 2, 256)
+    num_slots, num_entries, layout = 64, ENTRIES + 1, WarpLayout((Place(0, 0, 0),), 2, 256)
     num_cells = num_slots * layout.num_channels * layout.num_bins
     codes = rng.integers(0, layout.num_bins, (2, num_entries)).astype(np.uint8)
     row = rng.permutation(num_entries).astype(np.int32)

@@ -2,4 +2,5 @@
 
 for (const element of document.querySelectorAll("[data-card]")) new Card(element, told.cards[element.dataset.card]);
 if (byId("rows")) new RowList(byId("rows"), told.rows);
+if (byId("terms")) new TermList(byId("terms"), told.terms);
 document.documentElement.dataset.ready = "yes";

@@ -105,7 +105,7 @@ function linePath(xs, ys, at, above, isSteps) {
 
 const strokeOf = (series) => ({ class: `curve ${series.isFaint ? "faint" : "chosen"}`, stroke: colourOf(series.colour), "stroke-dasharray": series.isDashed ? "5 4" : null });
 
-/** Colours of the theme have names: "accent", "ink", "soft". */
+/** Colours of the theme have names: "accent", "ink", "soft", "adds", "takes". */
 const colourOf = (colour) => (colour.startsWith("#") ? colour : `var(--${colour})`);
 
 const SHAPES = {

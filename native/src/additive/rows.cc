@@ -10,6 +10,7 @@
 #include "additive/shared_sums.h"
 #include "additive/terms.h"
 #include "common/parallel.h"
+#include "common/simd.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -17,47 +18,75 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
-// The rows of some weight.
+// The rows of some weight, one behind the other. The bins of a term are found once, if there is room for those of all.
 template <typename Code>
 class WeightedRows final : public RowGradients {
  public:
   WeightedRows(const BinnedRows<Code>& rows, const int32_t* weight, int64_t* gradient)
-      : rows_(rows), weight_(weight), gradient_(gradient) {
+      : rows_(rows), all_gradients_(gradient), bins_(rows.terms.number) {
     for (int64_t row = 0; row < rows.num_rows; ++row) {
-      if (weight[row] != 0) row_.push_back(row);
+      if (weight[row] == 0) continue;
+      row_.push_back(row);
+      weight_.push_back(weight[row]);
+      gradient_.push_back(gradient[row]);
     }
+    keeps_ = static_cast<int64_t>(row_.size()) * rows.terms.number <= kMostKept;
+  }
+
+  // Puts gradients back in their places.
+  void Finish() const {
+    for (size_t at = 0; at < row_.size(); ++at) all_gradients_[row_[at]] = gradient_[at];
   }
 
   void Sum(int64_t term, int64_t* to) const override {
     std::fill_n(to, rows_.terms.size(term), int64_t{0});
-    ForRows(term, [&](int64_t row, uint32_t bin) { to[bin] += gradient_[row]; });
+    const uint16_t* const bin = Bins(term);
+    const int64_t* const gradient = gradient_.data();
+    const int64_t count = gradient_.size();
+    for (int64_t at = 0; at < count; ++at) to[bin[at]] += gradient[at];
   }
 
   void Add(int64_t term, const int64_t* step) override {
-    ForRows(term, [&](int64_t row, uint32_t bin) { gradient_[row] += weight_[row] * step[bin]; });
+    const uint16_t* const bin = Bins(term);
+    const int64_t* const weight = weight_.data();
+    int64_t* const gradient = gradient_.data();
+    const int64_t count = gradient_.size();
+    WithWidest([=]() __attribute__((always_inline)) {
+      for (int64_t at = 0; at < count; ++at) gradient[at] += weight[at] * step[bin[at]];
+    });
   }
 
   // The weights of the rows of every bin, and their number.
   void Count(int64_t* weight, int32_t* number) const {
     for (int64_t term = 0; term < rows_.terms.number; ++term) {
       const int64_t first = rows_.terms.first[term];
-      ForRows(term, [&](int64_t row, uint32_t bin) {
-        weight[first + bin] += weight_[row];
-        ++number[first + bin];
-      });
+      const uint16_t* const bin = Bins(term);
+      for (size_t at = 0; at < row_.size(); ++at) {
+        weight[first + bin[at]] += weight_[at];
+        ++number[first + bin[at]];
+      }
     }
   }
 
  private:
-  template <typename Put>
-  void ForRows(int64_t term, const Put& put) const {
-    rows_.ForRows(term, row_.size(), [&](int64_t at) { return row_[at]; }, [&](int64_t at, uint32_t bin) { put(row_[at], bin); });
+  static constexpr int64_t kMostKept = int64_t{1} << 27;  // bins, of 2 bytes
+
+  const uint16_t* Bins(int64_t term) const {
+    std::vector<uint16_t>& own = keeps_ ? bins_[term] : last_bins_;
+    if (keeps_ ? !own.empty() : last_ == term) return own.data();
+    own.resize(row_.size());
+    rows_.ForRows(term, row_.size(), [&](int64_t at) { return row_[at]; }, [&](int64_t at, uint32_t bin) { own[at] = bin; });
+    last_ = term;
+    return own.data();
   }
 
   const BinnedRows<Code>& rows_;
-  const int32_t* const weight_;
-  int64_t* const gradient_;
-  std::vector<int64_t> row_;
+  int64_t* const all_gradients_;
+  std::vector<int64_t> row_, weight_, gradient_;
+  mutable std::vector<std::vector<uint16_t>> bins_;
+  mutable std::vector<uint16_t> last_bins_;
+  mutable int64_t last_ = -1;
+  bool keeps_;
 };
 
 ffi::Error BoostRows(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> kind, ffi::Buffer<ffi::S32> features,
@@ -82,6 +111,7 @@ ffi::Error BoostRows(ffi::ThreadPool pool, ffi::Buffer<ffi::S32> kind, ffi::Buff
     const SharedSums sums(terms, nullptr, diagonal.data(), number.data());
     const StepRules rules = ReadRules(reals.typed_data(), wholes.typed_data());
     Member(terms, sums, rules, monotone.typed_data(), nullptr, steps->typed_data(), &own).Run(num_passes);
+    own.Finish();
   });
 }
 

@@ -1,0 +1,221 @@
+"""What an additive model has learned, term by term, in the units of the table; and what terms add to one row."""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.stats
+from jaxtyping import Float64, UInt
+
+from jaxtree import notebook
+from jaxtree.additive.axes import TermAxis, axes_of_term
+from jaxtree.additive.model import AdditiveModel
+from jaxtree.errors import InvalidInputError
+from jaxtree.explain.scores import Contribution
+from jaxtree.export.node_tables import check_backend, frame_of
+
+MOST_SHOWN = 20
+"""Terms that a notebook shows."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ExplainedTerm:
+    """A term of an additive model: a curve of one column, or a surface of two.
+
+    The last bin of every column is that of missing values; `missing` has what it adds.
+
+    Attributes:
+        name: Its name: that of its column, or of a pair as "age & hours".
+        axes: The bins of its columns, one or two.
+        values: What every bin adds to the scores.
+        errors: Standard errors of the values; NaN of one bag, and where no rows were held out.
+        weight: The weight of the rows of the fit in every bin: how dense the data are there.
+        importance: The mean size of what it adds, over the rows of the fit.
+        num_bags: The number of bags.
+    """
+
+    name: str
+    axes: tuple[TermAxis, ...]
+    values: Float64[np.ndarray, "*bin score"]
+    errors: Float64[np.ndarray, "*bin score"]
+    weight: Float64[np.ndarray, "*bin"]
+    importance: float
+    num_bags: int
+
+    @property
+    def kind(self) -> str:
+        """The kind of its column, "numeric", "ordered", "categorical" or "boolean", or "pair"."""
+        return "pair" if self.is_pair else self.axes[0].kind
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it is a surface of two columns."""
+        return len(self.axes) == 2
+
+    @property
+    def missing(self) -> Float64[np.ndarray, " score"]:
+        """What a missing value of its one column adds to the scores.
+
+        Raises:
+            InvalidInputError: It is a pair.
+        """
+        if self.is_pair:
+            raise InvalidInputError(f"term {self.name!r} is a pair: its last row and column are of missing values")
+        return self.values[-1]
+
+    def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
+        """Returns the lower and upper ends of pointwise intervals of the values.
+
+        They are the values less and more so many standard errors as Student's distribution with a degree of freedom
+        less than there are bags has. The errors follow from how much the bags differ (see `AdditiveModel`): they
+        measure what other rows would have changed, and not that steps are smooth or early stopping pulls values
+        towards 0. Each interval is of its bin alone; a whole curve lies within all of them less often.
+
+        Args:
+            confidence: The share of intervals that are to hold what the fit estimates, above 0 and below 1.
+
+        Raises:
+            InvalidInputError: `confidence` is not between 0 and 1.
+        """
+        if not 0 < confidence < 1:
+            raise InvalidInputError(f"confidence must be above 0 and below 1, got {confidence}")
+        if self.num_bags < 2:
+            return self.values - self.errors, self.values + self.errors
+        far = float(scipy.stats.t.ppf((1 + confidence) / 2, self.num_bags - 1)) * self.errors
+        return self.values - far, self.values + far
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GlobalExplanation:
+    """All terms of an additive model, the most important first.
+
+    Attributes:
+        intercept: The mean scores; those of a row are these and what every term adds.
+        terms: The terms.
+        labels: What every score is of: the second of two classes, each of more, or "" of one number.
+        unit: What scores are, such as "log odds".
+    """
+
+    intercept: Float64[np.ndarray, " score"]
+    terms: tuple[ExplainedTerm, ...]
+    labels: tuple[str, ...]
+    unit: str
+
+    def __getitem__(self, term: str | int) -> ExplainedTerm:
+        """Returns a term by its name, or by its place in the order of importance.
+
+        Raises:
+            InvalidInputError: There is no such term.
+        """
+        names = [own.name for own in self.terms]
+        return self.terms[term_place(names, term)]
+
+    def __len__(self) -> int:
+        """The number of terms."""
+        return len(self.terms)
+
+    def __iter__(self) -> Iterator[ExplainedTerm]:
+        """Yields the terms."""
+        return iter(self.terms)
+
+    def to_dataframe(self, *, backend: str = "pandas") -> Any:
+        """Returns the values of all bins as a data frame, a row a bin and score.
+
+        Its columns are `term`, `kind`, `bin` (in words; of pairs both, joined by " & "), `low` and `high` (the edges of
+        a bin of one column of numbers; else missing), `score` (what the score is of), `value`, `error` and `weight`.
+
+        Args:
+            backend: "pandas", "polars", "pyarrow", "modin" or "cudf".
+
+        Raises:
+            InvalidInputError: The backend is none of these.
+            MissingExtraError: The library is not installed.
+        """
+        check_backend(backend)
+        rows = [row for term in self.terms for row in _rows_of(term, self.labels)]
+        names = ("term", "kind", "bin", "low", "high", "score", "value", "error", "weight")
+        columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+        return frame_of(columns, backend)
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the importance and the range of every term."""
+        rows = [
+            [own.name, own.kind, f"{own.importance:.4g}", f"{own.values.min():+.4g} to {own.values.max():+.4g}"]
+            for own in self.terms[:MOST_SHOWN]
+        ]
+        head = notebook.facts([("terms", len(self.terms)), ("adds up to", self.unit)])
+        names = ["term", "kind", "importance", "adds"]
+        return head + notebook.table(names, rows, len(self.terms) - MOST_SHOWN)
+
+
+def term_place(names: Sequence[str], term: Any) -> int:
+    """Returns the place of a term by its name or number.
+
+    Example:
+        >>> term_place(["age", "hours", "age & hours"], "hours & age")
+        2
+
+    Raises:
+        InvalidInputError: There is no such term.
+    """
+    if isinstance(term, str):
+        turned = " & ".join(reversed(term.split(" & ")))
+        for name in (term, turned):
+            if name in names:
+                return list(names).index(name)
+    elif isinstance(term, int | np.integer) and not isinstance(term, bool) and 0 <= term < len(names):
+        return int(term)
+    shown = ", ".join(map(repr, names[:MOST_SHOWN])) + (", ..." if len(names) > MOST_SHOWN else "")
+    raise InvalidInputError(f"term must be a number below {len(names)} or one of {shown}, got {term!r}")
+
+
+def explain_terms(model: AdditiveModel, num_bags: int) -> tuple[ExplainedTerm, ...]:
+    """Returns the terms of a model, in its order.
+
+    Args:
+        model: The model.
+        num_bags: The bags that its errors are of.
+    """
+    layout, importances = model.layout, model.importances()
+    found = []
+    for term, name in enumerate(model.term_names):
+        axes, places = axes_of_term(model.schema, layout, term), layout.places(term)
+        shape = tuple(len(own.labels) for own in axes)
+        values, errors = (own[places].reshape(*shape, -1) for own in (model.values, model.errors))
+        errors = errors if num_bags > 1 and model.errors.any() else np.full_like(errors, np.nan)
+        weight = model.weight[places].reshape(shape)
+        found.append(ExplainedTerm(name, axes, values, errors, weight, float(importances[term]), num_bags))
+    return tuple(found)
+
+
+def contributions_of(
+    model: AdditiveModel, codes: UInt[np.ndarray, "feature one"], words: list[str], score: int
+) -> tuple[Contribution, ...]:
+    """Returns what the terms add to one score of a row, the greatest first.
+
+    Args:
+        model: The model.
+        codes: The codes of the row.
+        words: The value of every column in words.
+        score: The number of the score.
+    """
+    added = model.term_values(codes)[0, :, score]
+    features = model.schema.features
+    of_terms = [
+        " & ".join(words[features[own].column] for own in pair if own >= 0) for pair in model.layout.features.tolist()
+    ]
+    order = np.argsort(-np.abs(added), kind="stable").tolist()
+    return tuple(Contribution(model.term_names[term], of_terms[term], float(added[term])) for term in order)
+
+
+def _rows_of(term: ExplainedTerm, labels: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Yields the rows of a term in a data frame."""
+    edges = term.axes[0].edges
+    for place in np.ndindex(term.weight.shape):
+        words = " & ".join(axis.labels[own] for axis, own in zip(term.axes, place, strict=True))
+        has_edges = not term.is_pair and place[0] + 1 < len(edges)
+        low, high = (float(edges[place[0]]), float(edges[place[0] + 1])) if has_edges else (None, None)
+        for score, label in enumerate(labels):
+            value, error = float(term.values[place][score]), float(term.errors[place][score])
+            yield term.name, term.kind, words, low, high, label, value, error, float(term.weight[place])
