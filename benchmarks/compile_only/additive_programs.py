@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compile_only.programs import NUM_FEATURES, Program
-from jaxtree.additive.cyclic import boost
+from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout, TermKind
 from jaxtree.additive.padding import sizes_of
 from jaxtree.additive.rules import StepRules
@@ -54,10 +54,17 @@ def boost_bags(num_rows: int) -> Any:
     return boost(layout, [gram], np.zeros(shape, np.int64), np.zeros(shape, np.int32)[:1], number, rules, num_passes=10)
 
 
+def boost_reading_rows(num_rows: int) -> Any:
+    """Boosts a model on its rows, with greedy steps."""
+    weight, gradient = np.ones(num_rows, np.int32), np.zeros(num_rows, np.int64)
+    return boost_rows(layout_of(), _codes(num_rows), weight, gradient, StepRules(0.1, greedy_steps=5), num_passes=10)
+
+
 ADDITIVE = {
     "additive, pairs of bins": Program("multiply_columns", sum_pairs),
     "additive, sums of bins": Program("_sums_of_bins", sum_bins),
     "additive, scores": Program("_scores_of_rows", score_rows),
     "additive, boosting": Program("boost_members", boost_bags),
+    "additive, boosting on rows": Program("boost_on_rows", boost_reading_rows),
 }
 """The programs, by what they do."""

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
-from jaxtree.additive.gram_boosting import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
+from jaxtree.additive.boost_programs import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
 from jaxtree.additive.proposals import TracedRules

@@ -45,6 +45,11 @@ BOUNDS = {
     "boosting, five classes": Bounds(14, 300),
     "boosting, whole Hessians": Bounds(14, 400),
     "boosting, a quantile": Bounds(12, 150),
+    "additive, pairs of bins": Bounds(0, 150),
+    "additive, sums of bins": Bounds(1, 10),
+    "additive, scores": Bounds(1, 10),
+    "additive, boosting": Bounds(6, 20),
+    "additive, boosting on rows": Bounds(10, 20),
 }
 
 FUSIONS = {"growth, classes": 70, "walk": 10}

@@ -12,6 +12,8 @@ EXHAUSTIVE = {
     "growth, a forest",
     "growth, random thresholds",
     "growth, four devices",
+    "additive, boosting",
+    "additive, boosting on rows",
     *BOOSTING,
     *MANY,
 }

@@ -67,6 +67,7 @@ def test_rows_that_are_read_make_the_same_model(kind):
     assert same_terms(fitted(kind), fitted(kind, gram_memory=0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_the_model_is_the_same_without_the_kernel(kind, monkeypatch):
     model = fitted(kind, interactions=1)

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int32, Int64, UInt
 
+from jaxtree.additive.booster import Booster, MemberState
 from jaxtree.additive.layout import TermKind
 from jaxtree.additive.padding import PaddedTerms, ProgramSizes
 from jaxtree.additive.proposals import Proposal, TracedRules
 from jaxtree.additive.row_programs import place_of_rows
-from jaxtree.additive.step_programs import Booster, MemberState
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 
