@@ -7,7 +7,7 @@ import pandas as pd
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 
-FEW = {"outer_bags": 4, "max_rounds": 300}
+FEW = {"outer_bags": 4, "max_rounds": 300, "max_bins": 64}
 
 
 @functools.cache

@@ -3,6 +3,9 @@
 const MOST_PARTS = 12;
 const [ADDS, TAKES] = ["adds", "takes"];
 
+/** A range of numbers at a tick: its lower end. */
+const shortRange = (words) => (words.startsWith("up to ") ? words : words.split(" to ")[0]);
+
 class TermList {
   constructor(root, terms) {
     Object.assign(this, { root, terms, chosen: 0, score: 0, row: null });
@@ -163,7 +166,7 @@ class TermList {
     const own = this.adds(term) ? withSign(this.adds(term), placesOf([this.adds(term)])) : "0";
     const caption = `This row: ${own}.`;
     if (term.columns.length === 2) {
-      const [x, y] = term.columns.map((column, side) => ({ label: this.terms.columns[column].name, words: term.labels[side] }));
+      const [x, y] = term.columns.map((column, side) => ({ label: this.terms.columns[column].name, words: term.labels[side].map((words) => (this.terms.columns[column].isNumber ? shortRange(words) : words)) }));
       const most = Math.max(...term.values[this.score].map(Math.abs));
       const legend = [{ name: `adds, to +${inWords(most, 3)}`, colour: ADDS }, { name: `takes, to −${inWords(most, 3)}`, colour: TAKES }];
       return { kind: "surface", label: `What ${term.name} ${what}`, x, y, values: term.values[this.score], weight: term.weight, mark: this.binsOf(term), legend, caption: `${caption} Cells without training rows are pale.` };
