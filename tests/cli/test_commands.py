@@ -176,7 +176,7 @@ USAGE = {
     "NAME=VALUE": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--set", "max_depth"],
     "must be one of none, ": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--prune", "magic"],
     "parameters of dropout are p, q, draws": ["fit", "patients.csv", "-t", "ill", "-o", "m", "--prune", "dropout:r=1"],
-    "'magic' is not one of 'cart', 'c45', 'id3', 'optimal', 'forest', 'boosting', 'soft'": [
+    "'magic' is not one of 'cart', 'c45', 'id3', 'optimal', 'forest', 'boosting', 'additive', 'soft'": [
         "fit",
         "patients.csv",
         "-t",

@@ -120,7 +120,7 @@ def test_distributions_and_soft_trees_are_searched(run, lives, queries):
             1,
             "events are 1 or true, others 0 or false: .*'a' in row 1",
         ),
-        ("fit lives.csv -t days --event died -a forest -o m", 2, "--event: is for --algorithm boosting, got forest"),
+        ("fit lives.csv -t days --event died -a forest -o m", 2, "is for --algorithm boosting or additive"),
         ("fit lives.csv -t days --event dead -a boosting -o m", 1, "has no column 'dead'"),
         ("fit lives.csv -t died --event died -a boosting -o m", 1, "target 'died' must be another column"),
         ("fit lives.csv -t days --event died -a boosting --task classification -o m", 2, "target has times"),

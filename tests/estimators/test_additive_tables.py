@@ -101,6 +101,7 @@ def test_curves_are_monotone_where_asked():
     ("options", "said"),
     [
         ({"interactions": "many"}, "interactions must be a number, a share"),
+        ({"interactions": "-1x"}, "got '-1x'"),
         ({"interactions": [("number", "number")]}, "a pair has two different columns"),
         ({"interactions": [("number", "weight")]}, "interactions has the column 'weight'; the table has"),
         ({"validation_size": 60}, "validation_size 60 leaves a part without rows, as n_samples=60; 0 holds none out"),

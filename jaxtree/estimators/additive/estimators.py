@@ -19,7 +19,82 @@ from jaxtree.losses.loss import BaseLoss
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
-    """X."""
+    r"""An additive model of classes: a curve a column and surfaces of pairs of columns (explainable boosting).
+
+    The score of a row, of two classes the log odds of the second, is $b + \sum_j f_j(x_j) + \sum_{jk} f_{jk}(x_j,
+    x_k)$: an intercept, and terms that are tables of bins, each of which can be looked at and changed (Lou, Caruana,
+    Gehrke and Hooker, *Accurate intelligible models with pairwise interactions*, KDD 2013; Nori et al., *InterpretML*,
+    2019). Of more classes a row has one score a class, and every term a curve a class.
+
+    Terms are boosted in turn by steps of few leaves, which read no rows where that is quicker: on a quadratic loss all
+    that a step needs is how much weight two bins share, and losses that are not quadratic read the rows now and then.
+    Every bag holds some rows out, and keeps the terms that were best on them; the model is the mean of the bags. The
+    mean of every term over the rows of the fit is 0, and a pair's surface has nothing that a curve could have
+    (Lengerich et al., *Purifying interaction effects with the functional ANOVA*, AISTATS 2020). Missing values have a
+    bin of their own. The same table and parameters give the same model, bit for bit.
+
+    `explain_global` returns the terms, `explain_row` what they add to a row, `jaxtree.plot.plot_terms` draws them,
+    `monotonize`, `flatten` and others change them, and `jaxtree.to_scorecard` makes points of them. The parameters have
+    the names and the meaning of interpret's.
+
+    Args:
+        interactions: Which pairs of columns are terms: how many of those that save most, as a number, a share of the
+            number of columns below 1, or times it as "3x"; or a list of pairs, by name or number. "auto" is "3x" of
+            classes and "5x" of numbers.
+        heredity: Which pairs are compared: "weak" asks for one column that matters by itself, "strong" for two, None
+            for none.
+        max_interaction_bins: The most bins of a column in a pair, that of missing values included; "auto" is 64.
+        outer_bags: The number of bags; "auto" is 8, and 4 of tables from 200,000 rows on. One bag has no standard
+            errors.
+        validation_size: The part of the rows, or their number, that every bag holds out; 0 for none, and all rounds.
+        learning_rate: The part of a step that is made; "auto" is 0.03.
+        max_leaves: The most leaves of a step on one column, from 2 to 8; "auto" is 3, and 2 where that is better on the
+            rows that a bag of a table below 10,000 rows holds out.
+        greedy_ratio: After every pass, so many times as many steps as there are terms go to those that gain most.
+        max_rounds: The most rounds of every bag, of as many steps as there are terms.
+        early_stopping_rounds: Rounds without a better loss of the rows held out after which a bag ends.
+        early_stopping_tolerance: How much less a loss must be to be better, as a part of the loss.
+        min_samples_leaf: The least rows of a leaf.
+        min_hessian: The least sum of second derivatives of a leaf.
+        reg_lambda: Added to the sum of second derivatives of a leaf.
+        reg_alpha: Taken from the size of the sum of gradients of a leaf.
+        max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
+        min_cat_samples: The least rows of a category that has a bin of its own; rarer ones share one.
+        cat_smooth: Rows of mean second derivatives that are added to those of a category where categories are put in
+            order.
+        monotone_constraints: For every column 1, -1 or 0, or a dict from names: how the score may go as the column
+            rises. Pairs are not held to it; `interactions=0`, or `monotonize` after the fit.
+        gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag and score; where they take
+            more, rows are read instead.
+        class_weight: Factors of classes in a dict, or "balanced".
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_bins: The most bins of a numeric column, at most 65,535; "auto" is from 1,024 of tables of few columns to 32
+            of many; None is exact up to 65,535 values.
+        max_categories: The most categories of a column.
+        random_state: Seed of the rows that bags hold out, or a NumPy generator.
+        verbose: 1 for a bar of progress over bags; n for a line every n bags.
+
+    Attributes:
+        additive_: The terms, an `AdditiveModel`.
+        intercept_: The mean scores.
+        term_names_: The names of the terms: columns, and pairs of columns, as "age & hours".
+        term_importances_: The mean size of what every term adds to the scores of the rows of the fit.
+        feature_importances_: Share of all terms' importances that those of each column have.
+        bag_values_: What every bin adds to the scores in every bag.
+        num_rounds_: The rounds of every bag, of columns and of pairs.
+        edits_: The changes by hand since the fit.
+        forest_: The terms as trees, whose leaves are bins, which exports and explanations read.
+        classes_: The classes in ascending order.
+
+    Example:
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> model = ExplainableBoostingClassifier(interactions=2, outer_bags=2).fit(X[::2], y[::2])
+        >>> model.score(X[1::2], y[1::2]) > 0.95
+        True
+        >>> len(model.term_names_)
+        32
+    """
 
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
 
@@ -34,7 +109,34 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditive):
-    """X."""
+    r"""An additive model of numbers: a curve a column and surfaces of pairs of columns (explainable boosting).
+
+    The loss may be any that boosted trees have, with its link: the terms of "poisson", "gamma" and "tweedie" add up to
+    the logarithm of the mean. Several targets have a curve each, with squared errors. Survival times are fitted with
+    `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`, as those of a
+    `GradientBoostingRegressor`.
+
+    Args:
+        loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
+            "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
+            `jaxtree.boosting.Loss` of one's own.
+        interactions: Which pairs of columns are terms; this and all parameters that are not named here are those of an
+            `ExplainableBoostingClassifier`.
+
+    Attributes:
+        additive_: The terms, an `AdditiveModel`; the other attributes are those of an `ExplainableBoostingClassifier`,
+            too.
+        event_times_: Of survival times the different times of events in the fit.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = ExplainableBoostingRegressor(interactions=0, outer_bags=2).fit(X[::2], y[::2])
+        >>> model.score(X[1::2], y[1::2]) > 0.35
+        True
+        >>> float((model.eval_terms(X).sum(axis=(1, 2)) + model.intercept_ - model.predict(X)).std().round(9))
+        0.0
+    """
 
     loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import numbers
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -59,6 +60,7 @@ ROWS_OF_FEWER_BAGS = 200_000
 
 FEWER_BAGS = 4
 
+_TIMES = re.compile(r"\d{1,9}(\.\d{1,9})?x?")
 _PAIRS = "must be a number, a share, a number of columns as '3x', or a list of pairs of columns"
 
 
@@ -195,13 +197,12 @@ class AdditiveParameters(EncodingParameters):
         if isinstance(given, str):
             if given == "auto":
                 given = "3x" if self._of_classes else "5x"
-            try:
-                return min(most, math.ceil(float(given.removesuffix("x")) * number))
-            except ValueError:
-                raise InvalidInputError(f"interactions {_PAIRS}, got {self.interactions!r}") from None
+            if not _TIMES.fullmatch(given):
+                raise InvalidInputError(f"interactions {_PAIRS}, got {self.interactions!r}")
+            return min(most, math.ceil(float(given.removesuffix("x")) * number))
         if isinstance(given, numbers.Real):
             return min(most, int(given) if isinstance(given, numbers.Integral) else math.ceil(float(given) * number))
-        return [_pair(pair, schema) for pair in given]
+        return list(dict.fromkeys(_pair(pair, schema) for pair in given))
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""
