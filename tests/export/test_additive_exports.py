@@ -26,7 +26,7 @@ def test_onnx_has_scores_and_predictions(name):
     said = run_onnx(estimator, X, np.float64)
     np.testing.assert_array_equal(said["scores"], estimator.raw_scores(X))
     if is_classifier(estimator):
-        np.testing.assert_allclose(said["probabilities"], estimator.predict_proba(X), rtol=1e-12)
+        np.testing.assert_allclose(said["probabilities"], estimator.predict_proba(X), rtol=1e-9)
         np.testing.assert_array_equal(said["label"], estimator.predict(X))
     else:
         np.testing.assert_allclose(said["variable"][:, 0], estimator.predict(X), rtol=1e-12)
@@ -51,7 +51,7 @@ def test_sql_has_scores_and_predictions(name):
     np.testing.assert_allclose(np.array(said).T, estimator.raw_scores(X), rtol=1e-13, atol=1e-13)
     if is_classifier(estimator):
         said = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
-        np.testing.assert_allclose(np.array(said).T, estimator.predict_proba(X), rtol=1e-12)
+        np.testing.assert_allclose(np.array(said).T, estimator.predict_proba(X), rtol=1e-9)
     else:
         np.testing.assert_allclose(run_sql(to_sql(estimator), X), estimator.predict(X), rtol=1e-12)
 
