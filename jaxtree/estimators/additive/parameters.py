@@ -49,6 +49,9 @@ ROWS_OF_ONE_RULE = 10_000
 PAIR_RATE = 3.0
 """How much longer steps of pairs are than those of single features."""
 
+PAIR_ROWS = 10
+"""The least rows of a leaf of pairs, which are chosen among many."""
+
 PAIR_GREEDY = 4.0
 """Greedy steps of pairs for each in turn, at most: surfaces have more to fit to noise."""
 
@@ -161,6 +164,7 @@ class AdditiveParameters(EncodingParameters):
                 learning_rate=PAIR_RATE * rules.learning_rate,
                 greedy_ratio=min(rules.greedy_ratio, PAIR_GREEDY),
                 patience=max(1, round(rules.patience / PAIR_RATE)),
+                min_samples_leaf=max(rules.min_samples_leaf, PAIR_ROWS),
             ),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
             pairs=self._free_pairs(schema, outputs, monotone),
