@@ -25,8 +25,8 @@ def _search():
 WAYS = {
     "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 265, 43),
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 259, 41),
-    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 330, 57),
-    "search": (_search, 511, 78),
+    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 331, 58),
+    "search": (_search, 512, 79),
     "prediction": (lambda: _fitted().predict(X), 40, 15),
 }
 """What is called, and the most functions and files of the package that it may run."""

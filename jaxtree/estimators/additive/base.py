@@ -114,7 +114,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
 
     def _rows_of_bags(self, sample: Sample) -> list[BagRows]:
         """Returns the rows of every bag, and which of them are held out."""
-        number, seed = self.num_bags(sample.num_rows), self.seed()
+        number, seed = self.num_bags(sample.num_rows, max(sample.num_classes, default=1)), self.seed()
         return [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
 
     def _rows_of_bag(self, sample: Sample, seed: int) -> BagRows:

@@ -61,6 +61,9 @@ PLACES_OF_PAIRS, PLACES_A_ROW, MOST_PLACES_OF_PAIRS = 2**16, 32, 2**20
 ROWS_OF_FEWER_BAGS = 200_000
 """Rows from which on there are fewer: bags of more rows differ less."""
 
+SCORES_OF_FEWER_BAGS = 5
+"""Scores of a row, such as classes, from which on there are fewer: each has curves of its own."""
+
 FEWER_BAGS = 4
 
 _TIMES = re.compile(r"\d{1,9}(\.\d{1,9})?x?")
@@ -109,11 +112,11 @@ class AdditiveParameters(EncodingParameters):
             max_bins=bins, max_categories=self.max_categories, categorical_features=self.categorical_features
         )
 
-    def num_bags(self, num_rows: int) -> int:
-        """Returns the number of bags of so many rows."""
+    def num_bags(self, num_rows: int, num_scores: int) -> int:
+        """Returns the number of bags of so many rows, which have so many scores."""
         if self.outer_bags != "auto":
             return int(self.outer_bags)
-        return BAGS if num_rows < ROWS_OF_FEWER_BAGS else FEWER_BAGS
+        return BAGS if num_rows < ROWS_OF_FEWER_BAGS and num_scores < SCORES_OF_FEWER_BAGS else FEWER_BAGS
 
     def seed(self) -> int:
         """Returns the seed of the bags: the same in every fit without a `random_state`."""
@@ -210,7 +213,7 @@ class AdditiveParameters(EncodingParameters):
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""
-        bags = self.num_bags(num_rows)
+        bags = self.num_bags(num_rows, 1)
         return costs.boosting(num_rows, num_columns, levels=1, rounds=50 * bags)
 
 
