@@ -19,7 +19,7 @@ from jaxtree.errors import JaxtreeError, MissingExtraError
 COMMANDS = {
     "fit": (
         "fit",
-        "Fits a tree, a forest, boosted trees, an additive model or a soft tree on a table, and writes a model file.",
+        "Fits a tree, a forest, boosted trees, an additive model or a soft tree, and writes a model file.",
     ),
     "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
     "show": ("apply", "Prints a tree, or writes a model as a page for a browser; of an ensemble lists the members."),

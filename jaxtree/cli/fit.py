@@ -68,7 +68,7 @@ def fit(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Fits a tree, a forest, boosted trees, an additive model or a soft tree on a table, and writes a model file."""
+    """Fits a tree, a forest, boosted trees, an additive model or a soft tree, and writes a model file."""
     check_output(output)
     _check_boosting(boosting, algorithm)
     columns = columns_with_extras(columns, extras, algorithm)
