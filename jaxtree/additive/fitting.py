@@ -13,12 +13,12 @@ from jaxtyping import Bool, Float64, Int64, UInt
 from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
-from jaxtree.additive.quadratic import RowLoss, rows_of_loss, unit_of_weights, whole_weights
+from jaxtree.additive.quadratic import RowLoss, SquaredErrors, rows_of_loss, unit_of_weights, whole_weights
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
-from jaxtree.additive.sums import bin_sums, row_scores
+from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
-from jaxtree.additive.training import BaggedTerms, boost_terms
+from jaxtree.additive.training import BaggedTerms, boost_terms, boosts_on_grams
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.devices import carried, num_cores
 from jaxtree.losses.loss import BaseLoss
@@ -214,14 +214,21 @@ def _boost_all(
         earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
     """
     number = len(bags.data.bags)
-    threads = min(num_cores(), number)
+    threads, gram_of_all = min(num_cores(), number), _gram_of_all(layout, bags.data, rules)
 
     def boost_bag(place: int) -> BaggedTerms:
         bag, scores = _Bag.of(bags.data, bags.data.bags[place]), None
         if earlier is not None:
             scores = bag.scores(earlier[0], earlier[1][place].steps)
         return boost_terms(
-            layout, bag.codes, bag.loss, rules, scores=scores, should_end=bags.stop, num_threads=num_cores() // threads
+            layout,
+            bag.codes,
+            bag.loss,
+            rules,
+            scores=scores,
+            gram_of_all=gram_of_all,
+            should_end=bags.stop,
+            num_threads=num_cores() // threads,
         )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
@@ -234,6 +241,16 @@ def _boost_all(
         except KeyboardInterrupt:
             bags.stop.set()
         return [future.result() for future in futures]
+
+
+def _gram_of_all(layout: Layout, data: FitData, rules: AdditiveRules) -> Gram | None:
+    """Returns the sums over pairs of bins of all rows, which bags of squared errors share; None where they do not."""
+    if len(data.bags) < 2 or any(own.rows is not None or own.is_held is None for own in data.bags):
+        return None
+    whole = rows_of_loss(data.loss, data.rows, data.start, None)
+    if not isinstance(whole, SquaredErrors) or not boosts_on_grams(layout, whole, rules):
+        return None
+    return gram_sums(layout, data.codes, whole.whole)
 
 
 def _pair_layout(

@@ -60,9 +60,11 @@ class RowLoss(abc.ABC):
     Attributes:
         score_unit: The unit of scores.
         weight_unit: The unit of the weights of the last `curvature`.
+        whole_held: Of quadratic losses, the weights of the rows held out.
     """
 
     is_quadratic: bool
+    whole_held: Int32[np.ndarray, " row"]
     score_unit: float
     weight_unit: float
 
@@ -100,6 +102,7 @@ class SquaredErrors(RowLoss):
         self.residual = np.rint(residual / self.score_unit).astype(np.int64)
         self.weight_unit = unit_of_weights(np.asarray(rows.weight, np.float64))
         self.whole = whole_weights(self.weight, self.weight_unit)
+        self.whole_held = whole_weights(np.asarray(rows.weight, np.float64) - self.weight, self.weight_unit)
 
     def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
         """Returns gradients: minus the weighted residuals."""

@@ -11,7 +11,7 @@ from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
 from jaxtree.additive.rules import AdditiveRules
-from jaxtree.additive.sums import bin_sums, gram_sums, row_scores
+from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
 
 BYTES_OF_CELL = 4
 """Bytes of a sum over a pair of bins."""
@@ -56,6 +56,7 @@ def boost_terms(
     rules: AdditiveRules,
     *,
     scores: Int64[np.ndarray, "score row"] | None = None,
+    gram_of_all: Gram | None = None,
     should_end: threading.Event | None = None,
     num_threads: int = 1,
 ) -> BaggedTerms:
@@ -67,6 +68,7 @@ def boost_terms(
         row_loss: The loss of the rows.
         rules: The rules.
         scores: The scores before the first step, without the start; 0 if not given.
+        gram_of_all: Of squared errors, the sums over pairs of bins of all rows: a bag's own are a difference.
         should_end: Ends the boosting at the next reading once it is set.
         num_threads: Threads to use.
 
@@ -75,7 +77,11 @@ def boost_terms(
     """
     num_scores = len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
-    booster = _booster_for(layout, codes, row_loss, rules)(layout, codes, row_loss, rules, num_threads)
+    booster: _Booster
+    if boosts_on_grams(layout, row_loss, rules):
+        booster = _OnGrams(layout, codes, row_loss, rules, num_threads, gram_of_all)
+    else:
+        booster = _OnRows(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
     best, best_loss, best_pass = steps.copy(), np.inf, 0
@@ -138,19 +144,29 @@ class _OnGrams(_Booster):
     """Boosts on sums over pairs of bins; of squared errors one reading is enough."""
 
     def __init__(self, *given: Any):
-        super().__init__(*given)
+        *common, self.gram_of_all = given
+        super().__init__(*common)
         rows = self._sums((self.row_loss.weight > 0).astype(np.int64)).astype(np.int32)
-        self.rows = np.tile(rows, (len(self.row_loss.start), 1))
+        # Squared errors have one set of weights for all scores.
+        self.num_grams = 1 if self.row_loss.is_quadratic else len(self.row_loss.start)
+        self.rows = np.tile(rows, (self.num_grams, 1))
         self.gradient = None
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         super().renew(weights)
-        self.grams = [gram_sums(self.layout, self.codes, own, num_threads=self.num_threads) for own in weights]
+        if self.gram_of_all is not None and self.row_loss.is_held is not None:
+            held = np.flatnonzero(self.row_loss.is_held)
+            others = np.ascontiguousarray(self.codes[:, held]), self.row_loss.whole_held[held]
+            self.grams = [self.gram_of_all.minus(gram_sums(self.layout, *others, num_threads=self.num_threads))]
+            return
+        self.grams = [
+            gram_sums(self.layout, self.codes, own, num_threads=self.num_threads) for own in weights[: self.num_grams]
+        ]
 
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
         if self.gradient is None or not self.row_loss.is_quadratic:
             self.gradient = np.stack([self._sums(own) for own in gradient])
-        members = np.arange(len(self.gradient), dtype=np.int32)
+        members = np.minimum(np.arange(len(self.gradient)), self.num_grams - 1).astype(np.int32)
         steps, self.gradient = boost(
             self.layout, self.grams, self.gradient, self.rows, members, self.step_rules, num_passes=1,
             num_threads=self.num_threads,
@@ -174,14 +190,12 @@ class _OnRows(_Booster):
         return np.stack(made)
 
 
-def _booster_for(
-    layout: Layout, codes: UInt[np.ndarray, "feature row"], row_loss: RowLoss, rules: AdditiveRules
-) -> type[_Booster]:
-    """Returns the quicker of two ways to the same steps, which reads rows if sums over pairs are too large."""
+def boosts_on_grams(layout: Layout, row_loss: RowLoss, rules: AdditiveRules) -> bool:
+    """Returns whether sums over pairs of bins are the quicker of two ways to the same steps, and not too large."""
     if BYTES_OF_CELL * layout.num_places**2 > rules.gram_memory:
-        return _OnRows
+        return False
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
     num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)
     builds = 1 if row_loss.is_quadratic else USUAL_PASSES.bit_length()
     on_grams = builds * (GRAM_PAIR * rows * terms**2 / 2 + GRAM_CELL * places**2) + num_steps * GRAM_STEP * places
-    return _OnGrams if on_grams <= num_steps * ROW_STEP * rows else _OnRows
+    return bool(on_grams <= num_steps * ROW_STEP * rows)

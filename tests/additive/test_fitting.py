@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+from jaxtree.additive import fitting
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import SquaredErrors, rows_of_loss
 from jaxtree.additive.rules import AdditiveRules
@@ -199,8 +200,6 @@ def test_scores_far_from_their_targets_do_not_diverge():
 
 
 def test_an_interrupt_keeps_what_is_fitted(monkeypatch):
-    from jaxtree.additive import fitting
-
     original, calls = fitting.boost_terms, []
 
     def interrupted(*args, **kwargs):
@@ -253,3 +252,14 @@ def test_bags_of_long_tables_have_rows_of_their_own():
     assert not same_terms(
         whole, ExplainableBoostingClassifier(outer_bags=1, max_samples=399, max_rounds=100).fit(X, classes)
     )
+
+
+def test_bags_share_sums_over_pairs_of_bins_bit_by_bit(monkeypatch):
+    X, numbers, _ = table(2000)
+    weight, options = np.random.default_rng(9).integers(0, 4, 2000), {"max_bins": 8, "interactions": 0, **FEW}
+    original, grams = fitting._gram_of_all, []
+    monkeypatch.setattr(fitting, "_gram_of_all", lambda *given: grams.append(original(*given)) or grams[-1])
+    shared = ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight)
+    assert grams and all(gram is not None for gram in grams)
+    monkeypatch.setattr(fitting, "_gram_of_all", lambda *_: None)
+    assert same_terms(shared, ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight))

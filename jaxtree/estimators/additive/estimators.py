@@ -44,8 +44,9 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         heredity: Which pairs are compared: "weak" asks for one column that matters by itself, "strong" for two, None
             for none.
         max_interaction_bins: The most bins of a column in a pair, that of missing values included; "auto" is 64.
-        outer_bags: The number of bags; "auto" is 8, and 4 of tables from 200,000 rows on. One bag has no standard
-            errors.
+        outer_bags: The number of bags; "auto" is 8, and 4 of tables from 200,000 rows or five classes on. One bag
+            has no standard errors.
+        max_samples: The most rows of a bag, which are drawn at random from longer tables.
         validation_size: The part of the rows, or their number, that every bag holds out; 0 for none, and all rounds.
         learning_rate: The part of a step that is made; "auto" is 0.03.
         max_leaves: The most leaves of a step on one column, from 2 to 8; "auto" is 3, and 2 where that is better on the
@@ -63,7 +64,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         cat_smooth: Rows of mean second derivatives that are added to those of a category where categories are put in
             order.
         monotone_constraints: For every column 1, -1 or 0, or a dict from names: how the score may go as the column
-            rises. Pairs are not held to it; `interactions=0`, or `monotonize` after the fit.
+            rises. Bounded columns are in no pair.
         gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag and score; where they take
             more, rows are read instead.
         class_weight: Factors of classes in a dict, or "balanced".
