@@ -60,6 +60,7 @@ X, y = load_digits(return_X_y=True)
 forest = jaxtree.RandomForestClassifier(30, max_depth=7, random_state=0).fit(X[::2], y[::2])
 """
 BOOSTED = "model = jaxtree.GradientBoostingRegressor(60, max_depth=3, random_state=0).fit(X[::2], y[::2])\n"
+ADDITIVE = "model = jaxtree.ExplainableBoostingRegressor(interactions=3, random_state=0).fit(X, y)\n"
 FOREST = "forest = jaxtree.RandomForestClassifier(60, random_state=0).fit(X[::2], y[::2])\n"
 SEARCH = """\
 space = {"learning_rate": [0.01, 0.03, 0.1, 0.3], "max_depth": [2, 3, 4], "min_samples_leaf": [5, 20]}
@@ -153,6 +154,16 @@ ax = plot.plot_accuracy_by_leaves(trees, X[1::2], y[1::2])
 )
 
 EXPLANATIONS = (
+    Plot(
+        "terms",
+        "Curves of an additive model, with intervals and the density of rows",
+        DIABETES + ADDITIVE + 'ax = plot.plot_terms(model, ["bmi", "bp", "s5"])[0]\n',
+    ),
+    Plot(
+        "term_importances",
+        "What the terms of an additive model are worth, pairs among them",
+        DIABETES + ADDITIVE + "ax = plot.plot_term_importances(model)\n",
+    ),
     Plot(
         "shap_bar",
         "What columns are worth: mean absolute Shapley values",
