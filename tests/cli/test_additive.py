@@ -81,3 +81,9 @@ def test_settings_are_searched(run, patients):
     options = [*FEW, "--set", "max_leaves=2,3", "--cv", "2", "-o", "m"]
     done = run("search", patients, "-t", "ill", "-a", "additive", *options, "--ignore", "weight")
     assert "2 settings" in done.stdout and jaxtree.load("m").max_leaves in (2, 3)
+
+
+def test_a_page_shows_the_terms(run, patients, additive):
+    run("show", additive, "--html", "m.html")
+    page = Path("m.html").read_text()
+    assert all(name.split(" & ")[0] in page for name in jaxtree.load(additive).term_names_)
