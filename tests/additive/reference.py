@@ -34,7 +34,7 @@ def scores(layout, codes, table):
     return sum(table[own] for own in places)
 
 
-class Leaf:
+class LeafOfStep:
     """Some bins, in order, of a step."""
 
     def __init__(self, bins, gradient, hessian, rows, rules):
@@ -64,7 +64,7 @@ def best_cut(leaf, sums_of, rules, sign):
     """The best division of a leaf in two, as (gain, left, right); of equal gains the first."""
     best = (0.0, None, None)
     for cut in range(1, len(leaf.bins)):
-        left, right = (Leaf(bins, *sums_of, rules) for bins in (leaf.bins[:cut], leaf.bins[cut:]))
+        left, right = (LeafOfStep(bins, *sums_of, rules) for bins in (leaf.bins[:cut], leaf.bins[cut:]))
         if not (left.is_allowed and right.is_allowed):
             continue
         if sign and sign * (right.value(rules) - left.value(rules)) < 0:
@@ -77,7 +77,7 @@ def best_cut(leaf, sums_of, rules, sign):
 
 def divide(bins, sums_of, rules, max_leaves, sign=0):
     """Leaves of one axis, best first: of equal gains the leaf that is further left."""
-    leaves = [Leaf(bins, *sums_of, rules)]
+    leaves = [LeafOfStep(bins, *sums_of, rules)]
     while len(leaves) < max_leaves:
         cuts = [best_cut(leaf, sums_of, rules, sign) for leaf in leaves]
         at = int(np.argmax([cut[0] for cut in cuts]))
@@ -90,7 +90,7 @@ def divide(bins, sums_of, rules, max_leaves, sign=0):
 def propose_ordered(shape, sums_of, rules, sign):
     known, missing = np.arange(shape[0] - 1), np.array([shape[0] - 1])
     leaves = divide(known, sums_of, rules, 2 if sign else rules.max_leaves, sign) if len(known) else []
-    alone = Leaf(missing, *sums_of, rules)
+    alone = LeafOfStep(missing, *sums_of, rules)
     return leaves + [alone] * alone.is_allowed
 
 
@@ -110,9 +110,9 @@ def propose_pair(shape, sums_of, rules, sign):
         for cut in range(1, len(along)):
             leaves = []
             for part in (along[:cut], along[cut:]):
-                whole = Leaf(part.ravel(), *sums_of, rules)
+                whole = LeafOfStep(part.ravel(), *sums_of, rules)
                 halves = [
-                    [Leaf(half.ravel(), *sums_of, rules) for half in (part[:, :at], part[:, at:])]
+                    [LeafOfStep(half.ravel(), *sums_of, rules) for half in (part[:, :at], part[:, at:])]
                     for at in range(1, part.shape[1])
                 ]
                 # Of equal scores the undivided part, then the first cut.
