@@ -55,7 +55,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         max_rounds: The most rounds of every bag, of as many steps as there are terms.
         early_stopping_rounds: Rounds without a better loss of the rows held out after which a bag ends.
         early_stopping_tolerance: How much less a loss must be to be better, as a part of the loss.
-        min_samples_leaf: The least rows of a leaf.
+        min_samples_leaf: The least rows of a leaf; of pairs at least 10.
         min_hessian: The least sum of second derivatives of a leaf.
         reg_lambda: Added to the sum of second derivatives of a leaf.
         reg_alpha: Taken from the size of the sum of gradients of a leaf.
