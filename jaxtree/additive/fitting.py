@@ -145,14 +145,22 @@ class _Bags(NamedTuple):
         data: The rows.
         stop: Ends all boosting at the next readings once it is set.
         on_bag: Called with 1 whenever a bag has boosted some terms.
+        num_threads: Threads to use.
     """
 
     data: FitData
     stop: threading.Event
     on_bag: Callable[[int], object] | None
+    num_threads: int
 
 
-def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], object] | None = None) -> FittedBags:
+def fit_additive(
+    data: FitData,
+    config: AdditiveConfig,
+    on_bag: Callable[[int], object] | None = None,
+    *,
+    num_threads: int | None = None,
+) -> FittedBags:
     """Fits an additive model.
 
     Every bag boosts the terms of single features until the loss of its held rows is not less any more. The pairs are
@@ -163,12 +171,13 @@ def fit_additive(data: FitData, config: AdditiveConfig, on_bag: Callable[[int], 
         data: The rows.
         config: The parameters.
         on_bag: Called with 1 whenever a bag has boosted the terms of features, or of pairs.
+        num_threads: Threads to use; as many as there are cores if not given.
 
     Raises:
         KeyboardInterrupt: An interrupt came before any bag had made a step.
         TrainingError: Derivatives at the start are no numbers.
     """
-    bags = _Bags(data, threading.Event(), on_bag)
+    bags = _Bags(data, threading.Event(), on_bag, num_threads or num_cores())
     counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
     fitted = _boost_mains(mains, bags, config)
@@ -214,7 +223,7 @@ def _boost_all(
         earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
     """
     number = len(bags.data.bags)
-    threads, gram_of_all = min(num_cores(), number), _gram_of_all(layout, bags.data, rules)
+    threads, gram_of_all = min(bags.num_threads, number), _gram_of_all(layout, bags.data, rules)
 
     def boost_bag(place: int) -> BaggedTerms:
         bag, scores = _Bag.of(bags.data, bags.data.bags[place]), None
@@ -228,7 +237,7 @@ def _boost_all(
             scores=scores,
             gram_of_all=gram_of_all,
             should_end=bags.stop,
-            num_threads=num_cores() // threads,
+            num_threads=bags.num_threads // threads,
         )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.

@@ -1,12 +1,13 @@
 """Search over any estimator of jaxtree, by a fit for every setting and fold."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from jaxtree import forks
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.search.base import SettingsSearchCV
-from jaxtree.search.evaluation import Results, fit_alone
+from jaxtree.search.evaluation import Results, Search, fit_alone
 
 
 class PlainSearchCV(SettingsSearchCV):
@@ -37,11 +38,7 @@ class PlainSearchCV(SettingsSearchCV):
             total = len(candidates) * len(search.splits)
             try:
                 with progress_of(self.verbose, total, "fitting settings", "fits") as report:
-                    for number in range(len(candidates)):
-                        for fold in range(len(search.splits)):
-                            results[number][fold] = fit_alone(search, number, fold)
-                            if report is not None:
-                                report(1)
+                    self._score_all(search, results, report or (lambda number: None))
             except KeyboardInterrupt:
                 self._keep_scored(search, results, refit_metric)
                 raise
@@ -49,3 +46,16 @@ class PlainSearchCV(SettingsSearchCV):
             if self.refit:
                 self._refit(search)
         return self
+
+    def _score_all(self, search: Search, results: Results, on_scored: Callable[[int], object]) -> None:
+        """Fills in the results of every setting and fold.
+
+        Args:
+            search: The task.
+            results: A row for every setting, with None for every fold.
+            on_scored: Called with the number of further results.
+        """
+        for number, of_setting in enumerate(results):
+            for fold in range(len(of_setting)):
+                of_setting[fold] = fit_alone(search, number, fold)
+                on_scored(1)

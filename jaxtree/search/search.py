@@ -4,10 +4,12 @@ from typing import Any, Self
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.registry import KeptInFiles
+from jaxtree.search.additive_folds import AdditiveSearchCV
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.base import SettingsSearchCV
 from jaxtree.search.boost_search import BoostSearchCV
@@ -112,4 +114,5 @@ class SearchCV(SettingsSearchCV):
         if isinstance(estimator, BaseBoosting) and not self.return_train_score:
             del options["return_train_score"]
             return BoostSearchCV(estimator, self.param_grid, **options)
-        return PlainSearchCV(estimator, self.param_grid, **options)
+        kind = AdditiveSearchCV if isinstance(estimator, BaseAdditive) else PlainSearchCV
+        return kind(estimator, self.param_grid, **options)

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -32,6 +32,14 @@ from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.table.encoder import Encoder
+
+
+class AdditiveTask(NamedTuple):
+    """What a fit has read: rows in codes, and the loss."""
+
+    data: Dataset
+    loss: BaseLoss
 
 
 class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
@@ -75,29 +83,24 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             TrainingError: The derivatives of the loss at the start are no numbers.
         """
         forks.check_is_whole("fit")
-        self.check_parameters()
         with placed_fit(self, X):
-            data, loss = self._read(X, y, sample_weight, extras)
-            sample = data.sample
-            rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
-            start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-            given = FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(sample))
-            config = self.config(data.schema, data.outputs, sample.num_rows)
-            num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
-            with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
-                fitted = fit_additive(given, config, on_bag)
-            self.set_model(data, loss, fitted)
-        if fitted.was_interrupted:
-            text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
-            warnings.warn(text, InterruptedFitWarning, stacklevel=2)
+            self.fit_task(self.read_task(X, y, sample_weight, **extras))
         return self
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> tuple[Dataset, BaseLoss]:
-        """Reads the arguments of a fit; the group that is no part of the loss stays beside it."""
-        shape = shape_of(X)
-        options = TableOptions(
-            self.make_encoder(1 if shape is None else shape[1]), self._of_classes, getattr(self, "class_weight", None)
-        )
+    def read_task(
+        self, X: Any, y: Any, sample_weight: Any = None, *, same_as: Dataset | None = None, **extras: Any
+    ) -> AdditiveTask:
+        """Reads the arguments of a fit; the group that is no part of the loss stays beside it.
+
+        Args:
+            X: A table; this and what is not named here as in `fit`.
+            y: Its target.
+            sample_weight: The weight of every row.
+            same_as: The same rows, read with an encoder of the same parameters, whose codes are taken.
+            extras: What else the loss asks for.
+        """
+        self.check_parameters()
+        options = TableOptions(self._encoder_of(X), self._of_classes, getattr(self, "class_weight", None))
         given = read_sample(X, y, sample_weight, options, fields=extras)
         sample = given.without_weightless_rows()
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
@@ -107,10 +110,39 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         group = None if "group" in loss.needs else sample.fields.pop("group", None)
         sample = fit_fields(loss, sample)
         loss.check_fit(target_of(sample), sample.fields)
-        data = encode_sample(sample, options)
+        data = encode_sample(sample, options, same_as=same_as)
         if group is not None:
             data.sample.fields["group"] = group
-        return data, loss
+        return AdditiveTask(data, loss)
+
+    def fit_task(self, task: AdditiveTask, *, num_threads: int | None = None) -> None:
+        """Fits what was read.
+
+        Args:
+            task: What `read_task` has returned.
+            num_threads: Threads to use; as many as there are cores if not given.
+        """
+        data, loss = task
+        sample = data.sample
+        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
+        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
+        given = FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(sample))
+        config = self.config(data.schema, data.outputs, sample.num_rows)
+        num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
+        with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
+            fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
+        self.set_model(data, loss, fitted)
+        if fitted.was_interrupted:
+            text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
+            warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+
+    def kind_of_codes(self, X: Any) -> str:
+        """Returns what is equal for settings that read a table alike."""
+        return repr(sorted(vars(self._encoder_of(X)).items()))
+
+    def _encoder_of(self, X: Any) -> Encoder:
+        shape = shape_of(X)
+        return self.make_encoder(1 if shape is None else shape[1])
 
     def _rows_of_bags(self, sample: Sample) -> list[BagRows]:
         """Returns the rows of every bag, and which of them are held out."""
