@@ -3,6 +3,9 @@
 All sums are whole numbers, so that the order in which they are made is of no account.
 """
 
+import functools
+import operator
+
 import numpy as np
 
 from jaxtree.additive.layout import TermKind
@@ -52,6 +55,11 @@ class LeafOfStep:
     def step(self, rules):
         """The step as a whole number."""
         return int(np.clip(np.rint(self.value(rules)), -LARGEST, LARGEST))
+
+
+def added(numbers):
+    """A sum made one addition after another; `sum` of floats is more exact from Python 3.12 on."""
+    return functools.reduce(operator.add, numbers)
 
 
 def score_of(gradient, hessian, rules):
@@ -117,9 +125,9 @@ def propose_pair(shape, sums_of, rules, sign):
                 ]
                 # Of equal scores the undivided part, then the first cut.
                 options = [[whole]] + [two for two in halves if all(leaf.is_allowed for leaf in two)]
-                own = [sum(leaf.score for leaf in option) for option in options]
+                own = [added(leaf.score for leaf in option) for option in options]
                 leaves += options[int(np.argmax(own))]
-            gain = sum([leaf.score for leaf in leaves[1:]], leaves[0].score)
+            gain = added(leaf.score for leaf in leaves)
             if all(leaf.is_allowed for leaf in leaves) and gain > best:
                 best, chosen = gain, leaves
     return chosen
