@@ -71,9 +71,11 @@ def test_rows_that_are_read_make_the_same_model(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_the_model_is_the_same_without_the_kernel(kind, monkeypatch):
-    model = fitted(kind, interactions=1)
+    # Few bins: without the kernel every shape is compiled, and steps take long.
+    small = {"interactions": 1, "max_bins": 12, "max_interaction_bins": 6, "max_leaves": 3}
+    model = fitted(kind, **small)
     monkeypatch.setattr("jaxtree.additive.sums.has_handler", lambda handler: False)
-    other = fitted(kind, interactions=1)
+    other = fitted(kind, **small)
     assert same_terms(model, other)
 
 
