@@ -35,18 +35,9 @@ class Gram:
     matrix: Int32[AnyArray, "padded_place padded_place"]
     diagonal: Int64[np.ndarray, " place"]
 
-    def minus(self, other: "Gram", *, in_place: bool = False) -> "Gram":
-        """Returns the sums without those of some of the rows.
-
-        Args:
-            other: The sums of these rows.
-            in_place: Whether they are written over those of all rows, which are lost.
-        """
-        if not in_place or not isinstance(self.matrix, np.ndarray):
-            return Gram(self.matrix - other.matrix, self.diagonal - other.diagonal)
-        np.subtract(self.matrix, other.matrix, out=self.matrix)
-        np.subtract(self.diagonal, other.diagonal, out=self.diagonal)
-        return self
+    def minus(self, other: "Gram") -> "Gram":
+        """Returns the sums without those of some of the rows."""
+        return Gram(self.matrix - other.matrix, self.diagonal - other.diagonal)
 
 
 def uses_kernel(handler: str) -> bool:

@@ -1,6 +1,5 @@
 """The page in a browser: its numbers are jaxtree's own, and keyboard and pointer lead everywhere."""
 
-import shutil
 import time
 
 import jax
@@ -20,7 +19,6 @@ from jaxtree import (
 )
 from tests.page.pages import HOSTILE, table, told_by
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 KEY = jax.random.key(0)
 
 pytestmark = pytest.mark.slow
@@ -28,17 +26,6 @@ pytestmark = pytest.mark.slow
 
 X, Y = table()
 X_VAL, Y_VAL = table(seed=1)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

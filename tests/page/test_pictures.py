@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.page.pictures import CHOOSE, CHROMIUM, FAULTS, SIZES, STORED, WIDTHS, looked_at, pages
+from tests.page.pictures import CHOOSE, FAULTS, SIZES, STORED, WIDTHS, looked_at, pages
 
 pytestmark = pytest.mark.slow
 
@@ -18,17 +18,6 @@ PIXELS = 40
 def drawn():
     """The pages."""
     return pages()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("kind", WIDTHS)

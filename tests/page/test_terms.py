@@ -6,7 +6,7 @@ import pytest
 from jaxtree import to_html
 from tests.additive.explained import fitted, rows, table
 from tests.page.pages import elements_of, told_by
-from tests.page.pictures import CHROMIUM, FAULTS, WIDTHS, looked_at
+from tests.page.pictures import FAULTS, WIDTHS, looked_at
 
 KINDS = ("two", "numbers", "three", "one")
 
@@ -70,17 +70,6 @@ def test_edits_are_listed_and_models_without_rows_have_a_page():
     bare = to_html(fitted("one"))
     assert told_by(bare)["terms"]["rows"] == [] and "Changed by hand" not in bare
     assert {"section", "script"} <= set(elements_of(bare).names)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no chromium is installed")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def total(view):

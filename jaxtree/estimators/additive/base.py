@@ -29,8 +29,6 @@ from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
-from jaxtree.files.container import shortened
-from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.encoder import Encoder
 
@@ -193,14 +191,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
 
     def restore(self, state: AdditiveState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
-        self.check_parameters()
-        self.restore_table(state.table)
-        made: BaseLoss = self._make_loss(self.outputs())
-        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
-        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
-        self._loss = state.loss
-        if state.survival is not None:
-            self.survival_ = state.survival
+        self.restore_loss(state)
         self.bag_values_, self.num_rounds_ = state.bag_values, state.num_rounds
         self.edits_ = tuple(Edit(edit.words, edit.before.model(self.schema_)) for edit in state.edits)
         self.set_terms(state.terms.model(self.schema_))

@@ -65,8 +65,8 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
             order.
         monotone_constraints: For every column 1, -1 or 0, or a dict from names: how the score may go as the column
             rises. Bounded columns are in no pair.
-        gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag and score; where they take
-            more, rows are read instead.
+        gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag with all its scores; where
+            they take more, rows are read instead.
         class_weight: Factors of classes in a dict, or "balanced".
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is from 1,024 of tables of few columns to 32

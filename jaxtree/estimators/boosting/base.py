@@ -44,8 +44,6 @@ from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
-from jaxtree.files.container import shortened
-from jaxtree.files.records import require
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source
 from jaxtree.tree.nodes import target_means
@@ -412,14 +410,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
-        self.check_parameters()
-        self.restore_table(state.table)
-        made: BaseLoss = self._make_loss(self.outputs())
-        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
-        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
-        self._loss = state.loss
-        if state.survival is not None:
-            self.survival_ = state.survival
+        self.restore_loss(state)
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured, state.trees_per_round))
         self.folds_ = state.folds
 

@@ -28,6 +28,8 @@ from jaxtree.estimators.common.extras import RoutesExtras, check_fields
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.common.prediction import FittedTrees, PredictsClasses
+from jaxtree.files.container import shortened
+from jaxtree.files.records import require
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
@@ -57,6 +59,21 @@ class ScoredTrees(RoutesExtras, FittedTrees):
         """The loss of the fit."""
         check_is_fitted(self)
         return self._loss
+
+    def restore_loss(self, state: Any) -> None:
+        """Takes the table, the loss and what was learned of time from the state of a file.
+
+        Raises:
+            ModelFileError: The loss is not that of the parameters.
+        """
+        self.check_parameters()
+        self.restore_table(state.table)
+        made: BaseLoss = self._make_loss(self.outputs())
+        fits = (made.name, made.num_scores) == (state.loss.name, state.loss.num_scores)
+        require(fits, f"its loss is {shortened(state.loss)}, and its parameters and target are of {shortened(made)}")
+        self._loss = state.loss
+        if state.survival is not None:
+            self.survival_ = state.survival
 
     def set_trees(
         self, forest: Forest, start: Float64[np.ndarray, " score"], step: Float64[np.ndarray, "node score"]
