@@ -13,11 +13,25 @@ from jaxtyping import Bool, Float64, Int64, UInt
 from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
-from jaxtree.additive.quadratic import RowLoss, SquaredErrors, rows_of_loss, unit_of_weights, whole_weights
+from jaxtree.additive.quadratic import (
+    RowLoss,
+    SquaredErrors,
+    is_quadratic,
+    rows_of_loss,
+    unit_of_weights,
+    whole_weights,
+)
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
-from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, main_terms, pair_terms
+from jaxtree.additive.terms import (
+    Heredity,
+    candidate_pairs,
+    coarse_axes,
+    leading_values,
+    main_terms,
+    pair_terms,
+)
 from jaxtree.additive.training import BaggedTerms, boost_terms, boosts_on_grams
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.devices import carried, num_cores
@@ -254,12 +268,11 @@ def _boost_all(
 
 def _gram_of_all(layout: Layout, data: FitData, rules: AdditiveRules) -> Gram | None:
     """Returns the sums over pairs of bins of all rows, which bags of squared errors share; None where they do not."""
-    if len(data.bags) < 2 or any(own.rows is not None or own.is_held is None for own in data.bags):
+    are_parts = any(own.rows is not None or own.is_held is None for own in data.bags)
+    if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
         return None
-    whole = rows_of_loss(data.loss, data.rows, data.start, None)
-    if not isinstance(whole, SquaredErrors) or not boosts_on_grams(layout, whole, rules):
-        return None
-    return gram_sums(layout, data.codes, whole.whole)
+    whole = SquaredErrors(data.rows, data.start, None)
+    return gram_sums(layout, data.codes, whole.whole) if boosts_on_grams(layout, whole, rules) else None
 
 
 def _pair_layout(
@@ -270,24 +283,26 @@ def _pair_layout(
     values_of_scores: Float64[np.ndarray, "score place"],
 ) -> Layout:
     """Returns the terms of the pairs that are named, or that save most of the loss at the mean scores of all bags."""
-    sizes, values = [len(count) for count in counts], values_of_scores[0]
+    sizes = [len(count) for count in counts]
     rows = np.concatenate(
         [np.bincount(mains.bins[f, 0, : len(n)], n, mains.size[f]) for f, n in enumerate(counts)]
     ).astype(np.int64)  # fmt: skip
+    values = leading_values(mains, values_of_scores, rows)
     fine = functools.partial(coarse_axes, sizes, rows, mains, values)
     if not isinstance(config.pairs, int):
         return _fine_pairs(config.pairs, fine, config)
-    size = np.abs(values) * rows
+    size = np.abs(values_of_scores).sum(axis=0) * rows
     candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
     # A surface could bend a curve that has one way to go.
     candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
     # Rows of the first bag, which are all but of a very long table.
     whole = _Bag.of(data, data.bags[0]._replace(is_held=None))
     scores = whole.scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
-    weight = whole.loss.curvature(scores)
+    reading = whole.loss.read(scores, renews=True)
+    assert reading.weight is not None
     coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
     saved = savings_of_pairs(
-        candidates, coarse, whole.codes, whole.loss.read(scores).gradient, weight, config.pair_rules.min_samples_leaf
+        candidates, coarse, whole.codes, reading.gradient, reading.weight, config.pair_rules.min_samples_leaf
     )
     best = [int(pair) for pair in np.argsort(-saved, kind="stable")[: config.pairs] if saved[pair] > 0]
     return _fine_pairs([candidates[pair] for pair in best], fine, config)

@@ -43,10 +43,12 @@ class Reading(NamedTuple):
     Attributes:
         gradient: The gradients of the rows that a model learns from, 0 of others, in units of gradients.
         held_loss: The mean loss of the rows held out; NaN if there are none.
+        weight: The weights of rows, which are second derivatives, if they were asked for; else None.
     """
 
     gradient: Int64[np.ndarray, "score row"]
     held_loss: float
+    weight: Int32[np.ndarray, "score row"] | None
 
 
 class RowLoss(abc.ABC):
@@ -59,7 +61,7 @@ class RowLoss(abc.ABC):
 
     Attributes:
         score_unit: The unit of scores.
-        weight_unit: The unit of the weights of the last `curvature`.
+        weight_unit: The unit of the weights that were read last.
         whole_held: Of quadratic losses, the weights of the rows held out.
     """
 
@@ -78,12 +80,13 @@ class RowLoss(abc.ABC):
         self.held_weight = None if is_held is None else np.where(is_held, weight, 0.0)
 
     @abc.abstractmethod
-    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
-        """Returns gradients in the present units."""
+    def read(self, scores: Int64[np.ndarray, "score row"], *, renews: bool = False) -> Reading:
+        """Reads the rows.
 
-    @abc.abstractmethod
-    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
-        """Returns the weights of rows at some scores, and sets the units that gradients have from now on."""
+        Args:
+            scores: The scores of rows, without the start.
+            renews: Whether weights are read, too, which set the units that gradients have from now on.
+        """
 
 
 class SquaredErrors(RowLoss):
@@ -104,18 +107,15 @@ class SquaredErrors(RowLoss):
         self.whole = whole_weights(self.weight, self.weight_unit)
         self.whole_held = whole_weights(np.asarray(rows.weight, np.float64) - self.weight, self.weight_unit)
 
-    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
-        """Returns gradients: minus the weighted residuals."""
+    def read(self, scores: Int64[np.ndarray, "score row"], *, renews: bool = False) -> Reading:
+        """Reads the rows; gradients are minus the weighted residuals."""
         left = self.residual - scores
         loss = np.nan
         if self.held_weight is not None:
             held = left[:, self.is_held] * self.score_unit
             loss = float(np.sum(held**2 * self.held_weight[self.is_held]) / self.held_weight.sum() / 2)
-        return Reading(-self.whole.astype(np.int64) * left, loss)
-
-    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
-        """Returns the weights."""
-        return np.broadcast_to(self.whole, scores.shape)
+        weight = np.broadcast_to(self.whole, scores.shape) if renews else None
+        return Reading(-self.whole.astype(np.int64) * left, loss, weight)
 
 
 class NewtonRows(RowLoss):
@@ -157,15 +157,18 @@ class NewtonRows(RowLoss):
         mean = hessian.sum() / max(total * len(start), np.finfo(float).tiny)
         self.score_unit = power_of_two(heaviest / mean if mean > 0 else 1.0) * 2.0**-SCORE_BITS
 
-    def read(self, scores: Int64[np.ndarray, "score row"]) -> Reading:
-        """Returns gradients in the present units."""
-        gradient, _, held = self._derivatives(scores)
+    def read(self, scores: Int64[np.ndarray, "score row"], *, renews: bool = False) -> Reading:
+        """Reads the rows; see `RowLoss.read`."""
+        gradient, hessian, held = self._derivatives(scores)
+        weight = self._weights(gradient, hessian) if renews else None
         whole = np.rint(gradient / (self.score_unit * self.weight_unit))
-        return Reading(np.nan_to_num(whole).astype(np.int64), held if self.held_weight is not None else np.nan)
+        held = held if self.held_weight is not None else np.nan
+        return Reading(np.nan_to_num(whole).astype(np.int64), held, weight)
 
-    def curvature(self, scores: Int64[np.ndarray, "score row"]) -> Int32[np.ndarray, "score row"]:
-        """Returns the weights of rows at some scores, and sets the units."""
-        gradient, hessian, _ = self._derivatives(scores)
+    def _weights(
+        self, gradient: Float64[np.ndarray, "score row"], hessian: Float64[np.ndarray, "score row"]
+    ) -> Int32[np.ndarray, "score row"]:
+        """Returns whole weights, and sets their unit."""
         # Far from the least loss a Newton step of a row alone would go too far.
         hessian = np.maximum(hessian, np.abs(gradient) / (LONGEST_STEP * self.units[:, None]))
         hessian = np.nan_to_num(hessian, posinf=0.0)
@@ -184,8 +187,7 @@ class NewtonRows(RowLoss):
                 real, rows.target, rows.weight, self.padded_held, rows.extras, loss=self.loss
             )
         gradient, hessian = (np.asarray(own)[:, : self.num_rows] for own in (gradient, hessian))
-        levels = self.loss.renewal
-        if levels is not None:
+        if self.loss.renewal is not None:
             hessian = self._majorised(real[:, : self.num_rows])
         return gradient, hessian, float(held)
 
@@ -215,11 +217,16 @@ def _derivatives(
     return gradient, jnp.broadcast_to(hessian, gradient.shape), loss.mean(scores, target, held_weight, extras)
 
 
+def is_quadratic(loss: BaseLoss) -> bool:
+    """Returns whether a loss is that of squared errors, of which one reading of rows tells all gradients."""
+    return loss == squared(loss.num_scores)
+
+
 def rows_of_loss(
     loss: BaseLoss, rows: ScoredRows, start: Float64[np.ndarray, " score"], is_held: Bool[np.ndarray, " row"] | None
 ) -> RowLoss:
     """Returns the rows of a model as its boosting sees them."""
-    if loss == squared(loss.num_scores):
+    if is_quadratic(loss):
         return SquaredErrors(rows, start, is_held)
     return NewtonRows(loss, rows, start, is_held)
 

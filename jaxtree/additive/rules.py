@@ -52,8 +52,8 @@ class AdditiveRules:
         patience: Rounds without a better loss of the rows held out after which boosting ends.
         tolerance: How much less a loss must be to be better, as a part of the least so far,
             or of a tenth of the first one.
-        gram_memory: The most bytes of the sums over all pairs of bins, of a bag and score; rows are read instead where
-            these would be larger.
+        gram_memory: The most bytes of the sums over all pairs of bins, of a bag with all its scores; rows are read
+            instead where these would be larger.
     """
 
     learning_rate: float

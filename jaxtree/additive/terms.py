@@ -132,6 +132,17 @@ def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray
     return Layout(kind, np.array(pairs, np.int32).reshape(-1, 2), bins, num_bins, monotone)
 
 
+def leading_values(
+    mains: Layout, values: Float64[np.ndarray, "score place"], rows: Int64[np.ndarray, " place"]
+) -> Float64[np.ndarray, " place"]:
+    """Returns, of every term, the values for the score that it tells most of, by the sum of squares over rows.
+
+    So the bins of pairs do not depend on the order of classes.
+    """
+    squares = np.add.reduceat(values**2 * rows, mains.first[:-1], axis=1)
+    return values[np.repeat(squares.argmax(axis=0), mains.size), np.arange(mains.num_places)]
+
+
 def coarse_axes(
     codes_of: Sequence[int],
     rows: Int64[np.ndarray, " place"],

@@ -88,9 +88,11 @@ def boost_terms(
     losses: list[float] = []
     number = 0
     while True:
-        if number == 0 or (not row_loss.is_quadratic and number & (number - 1) == 0):
-            booster.renew(row_loss.curvature(scores))
-        reading = row_loss.read(scores)
+        # Weights change little after the first passes: they are read before passes 0, 1, 2, 4, 8 and so on.
+        renews = number == 0 or (not row_loss.is_quadratic and number & (number - 1) == 0)
+        reading = row_loss.read(scores, renews=renews)
+        if reading.weight is not None:
+            booster.renew(reading.weight)
         losses.append(reading.held_loss)
         is_number = np.isfinite(reading.held_loss) or row_loss.held_weight is None
         if number == 0 or (is_number and not reading.held_loss >= best_loss - rules.least_gain(losses[0], best_loss)):
@@ -192,7 +194,8 @@ class _OnRows(_Booster):
 
 def boosts_on_grams(layout: Layout, row_loss: RowLoss, rules: AdditiveRules) -> bool:
     """Returns whether sums over pairs of bins are the quicker of two ways to the same steps, and not too large."""
-    if BYTES_OF_CELL * layout.num_places**2 > rules.gram_memory:
+    num_grams = 1 if row_loss.is_quadratic else len(row_loss.start)
+    if BYTES_OF_CELL * num_grams * layout.num_places**2 > rules.gram_memory:
         return False
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
     num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)

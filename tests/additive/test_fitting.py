@@ -196,8 +196,8 @@ def test_scores_far_from_their_targets_do_not_diverge():
         logistic(), ScoredRows(np.zeros((0, 600), np.uint8), y.astype(float), np.ones(600), {}), np.zeros(1), None
     )
     sure = np.rint(np.where(X[:, 0] == 2, 30.0, -30.0) / rows.score_unit).astype(np.int64)[None]
-    weight = rows.curvature(sure) * rows.weight_unit
-    gradient = rows.read(sure).gradient * (rows.score_unit * rows.weight_unit)
+    reading = rows.read(sure, renews=True)
+    weight, gradient = reading.weight * rows.weight_unit, reading.gradient * (rows.score_unit * rows.weight_unit)
     assert np.abs(gradient / weight).max() <= 2.0 + 1e-6
 
 
@@ -265,3 +265,20 @@ def test_bags_share_sums_over_pairs_of_bins_bit_by_bit(monkeypatch):
     assert grams and all(gram is not None for gram in grams)
     monkeypatch.setattr(fitting, "_gram_of_all", lambda *_: None)
     assert same_terms(shared, ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight))
+
+
+def test_the_order_of_classes_is_of_no_account():
+    draw = np.random.default_rng(10)
+    X = pd.DataFrame({"word": draw.choice(list("abcdefghijkl"), 900), "number": draw.normal(size=900).round(1)})
+    late = (X["word"] > "f").to_numpy()
+    y = (draw.normal(size=900) + late * np.sign(X["number"])).to_numpy()
+    classes = np.digitize(y, [-0.7, 0.7])
+    # The last becomes the first, so that other curves come first.
+    turned = np.array([1, 2, 0])[classes]
+    one, other = (
+        ExplainableBoostingClassifier(outer_bags=1, validation_size=0, max_interaction_bins=5, max_rounds=60).fit(
+            X, own
+        )
+        for own in (classes, turned)
+    )
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X)[:, [1, 2, 0]], atol=1e-9)
