@@ -79,3 +79,7 @@ def import_extra(module: str, user: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(f'{user} needs {module}: pip install "jaxtree[{extra}]"') from error
+
+
+class SeparableClassesWarning(UserWarning):
+    """A model of log odds tells the classes of other rows apart nearly without error: these odds have no limit."""

@@ -129,6 +129,12 @@ class FittedBags(NamedTuple):
     held_losses: list[list[list[float]]]
     was_interrupted: bool
 
+    @property
+    def loss_left(self) -> float:
+        """The part of the loss of the rows held out that the terms leave, of all bags; NaN without such rows."""
+        first = sum(of_bag[0][0] for of_bag in self.held_losses)
+        return sum(min(of_bag[-1]) for of_bag in self.held_losses) / first if first > 0 else np.nan
+
 
 class _Bag(NamedTuple):
     """The codes of the rows of a bag, and their loss."""

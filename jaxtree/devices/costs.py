@@ -131,6 +131,16 @@ def boosting(num_rows: int, num_features: int, *, levels: float, rounds: int, sc
     return Work(Kind.BOOSTING, levels * rounds, numbers, _bytes(num_rows, num_features), sizes)
 
 
+def additive(num_rows: int, num_features: int, *, passes: int, bags: int) -> Work:
+    """Returns the work of additive models: ten steps of every term in a pass, one after another, and readings of rows.
+
+    Steps are small, so that they decide: an accelerator takes longer for them than the kernel.
+    """
+    numbers = 2.0 * num_rows * num_features * passes * bags
+    sizes = _sizes(num_rows, num_features)
+    return Work(Kind.BOOSTING, 10.0 * num_features * passes * bags, numbers, _bytes(num_rows, num_features), sizes)
+
+
 def walk(num_rows: int, num_features: int, *, levels: float, trees: int = 1) -> Work:
     """Returns the work of walking rows of float64 through trees."""
     numbers, num_bytes = float(num_rows) * levels * trees, 8 * _bytes(num_rows, num_features)

@@ -1,5 +1,7 @@
 """Fits of additive models: what is exact, what is pure, and what no way of computing may change."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.training import boost_terms
 from jaxtree.boosting import Loss, logistic, quantile, squared
 from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.errors import SeparableClassesWarning
 from tests.additive import problems, reference
 
 FEW = {"outer_bags": 2, "max_rounds": 200}
@@ -155,11 +158,15 @@ def test_a_constant_target_is_predicted():
     np.testing.assert_array_equal(ExplainableBoostingRegressor(**FEW).fit(X, np.full(300, 2.5)).predict(X), 2.5)
 
 
-def test_separable_classes_have_finite_curves():
+def test_separable_classes_have_finite_curves_and_are_told():
     X = np.linspace(-1, 1, 400)[:, None]
-    model = ExplainableBoostingClassifier(outer_bags=2).fit(X, X[:, 0] > 0)
+    with pytest.warns(SeparableClassesWarning, match="no limit"):
+        model = ExplainableBoostingClassifier(outer_bags=2).fit(X, X[:, 0] > 0)
     assert np.isfinite(model.additive_.values).all() and np.abs(model.decision_function(X)).max() < 50
     assert model.score(X, X[:, 0] > 0) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeparableClassesWarning)
+        fitted("classes")
 
 
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**30])

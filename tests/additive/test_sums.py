@@ -88,11 +88,9 @@ def test_sums_without_some_rows_are_a_difference(engine, monkeypatch):
     whole = sums.gram_sums(layout, codes, weight)
     part = sums.gram_sums(layout, codes, np.where(is_left_out, weight, 0).astype(np.int32))
     rest = sums.gram_sums(layout, codes, np.where(is_left_out, 0, weight).astype(np.int32))
-    differences = [whole.minus(part), whole.minus(part, in_place=True)]
-    # Those of a program are immutable.
-    for gram in [*differences, whole] if engine == "kernel" else differences:
-        np.testing.assert_array_equal(gram.matrix, rest.matrix)
-        np.testing.assert_array_equal(gram.diagonal, rest.diagonal)
+    difference = whole.minus(part)
+    np.testing.assert_array_equal(difference.matrix, rest.matrix)
+    np.testing.assert_array_equal(difference.diagonal, rest.diagonal)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

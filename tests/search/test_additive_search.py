@@ -52,7 +52,6 @@ def test_rows_of_a_fold_are_encoded_once_for_every_encoder(monkeypatch):
 
     encoded, original = [], Encoder.fit_transform
     monkeypatch.setattr(Encoder, "fit_transform", lambda own, X: encoded.append(1) or original(own, X))
-    monkeypatch.setattr("jaxtree.search.additive_folds.num_cores", lambda: 1)
     X, y = table()
     grid = {"learning_rate": [0.05, 0.1, 0.2], "max_bins": [8, 16]}
     SearchCV(ExplainableBoostingRegressor(outer_bags=1, max_rounds=20), grid, cv=2, refit=False).fit(X, y)

@@ -18,7 +18,7 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import split_groups, split_rows
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, SeparableClassesWarning
 from jaxtree.estimators.additive.edited import EditsTerms
 from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
@@ -31,6 +31,9 @@ from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.encoder import Encoder
+
+SEPARATED = 1e-3
+"""The part of the log loss that is left where classes count as separable."""
 
 
 class AdditiveTask(NamedTuple):
@@ -133,6 +136,12 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
             warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+        if self._of_classes and fitted.loss_left < SEPARATED:
+            text = (
+                f"the terms tell the classes apart: {fitted.loss_left:.0e} of the log loss of held-out rows is left. "
+                "Log odds then have no limit, and curves are as far apart as early stopping let them come"
+            )
+            warnings.warn(text, SeparableClassesWarning, stacklevel=3)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""

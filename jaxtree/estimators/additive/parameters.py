@@ -13,6 +13,7 @@ from jaxtyping import Int
 from jaxtree.additive.fitting import AdditiveConfig
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.terms import Heredity
+from jaxtree.additive.training import USUAL_PASSES
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
@@ -213,8 +214,8 @@ class AdditiveParameters(EncodingParameters):
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""
-        bags = self.num_bags(num_rows, 1)
-        return costs.boosting(num_rows, num_columns, levels=1, rounds=50 * bags)
+        rows = min(num_rows, self.max_samples)
+        return costs.additive(rows, num_columns, passes=USUAL_PASSES, bags=self.num_bags(num_rows, 1))
 
 
 def _pair(given: Any, schema: Schema) -> tuple[int, int]:
