@@ -13,9 +13,10 @@ from jaxtyping import Float64, Int32, Int64
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, RandomKey, node_links
 from jaxtree.soft.forest import SoftForest, init_forest
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import Inputs, Quantile, Standard
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.schema import Schema
 
 MOST_LEVELS = 16

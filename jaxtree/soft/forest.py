@@ -14,7 +14,8 @@ from jaxtree.blocks import blocks_of
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.model import SoftForm, SoftTree, apply, check_option, init, log_mixture
+from jaxtree.soft.form import SoftForm, check_option
+from jaxtree.soft.model import SoftTree, apply, init, log_mixture
 
 MIXTURES = ("mean", "learned")
 ROWS_A_BLOCK = 8192

@@ -1,15 +1,15 @@
 """Hard trees made of soft ones: axis gates as splits of a node table, and trees whose splits are planes."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Shaped
+from jaxtyping import Bool, Float, Float64, Int
 
+from jaxtree.soft.gates import AxisGate, feature_shares
 from jaxtree.soft.inputs import Inputs, Standard
-from jaxtree.soft.model import AxisGate, feature_shares
+from jaxtree.soft.walk import walk_rows
 from jaxtree.table.binning import Bins
 from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together, exact_decimal
 from jaxtree.table.schema import Schema
@@ -317,24 +317,6 @@ class ObliqueTree:
         terms = [_term(float(normal[column]), names[column], float(error / far[column]), digits) for column in chosen]
         terms += [f"+ {len(columns) - len(chosen)} more"] * (len(columns) > len(chosen))
         return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error, digits))
-
-
-def walk_rows(
-    branch: Callable[[Int[np.ndarray, " moving"], Int[np.ndarray, " moving"]], Shaped[np.ndarray, " moving"]],
-    first_child: Int[np.ndarray, " node"],
-    num_rows: int,
-) -> Int[np.ndarray, " row"]:
-    """Returns the node where the walk of every row ends.
-
-    Args:
-        branch: A function of rows and the node of each: whether they go right from there.
-        first_child: The first of two children of every node; 0 for those where rows end.
-        num_rows: The number of rows.
-    """
-    node, moving = np.zeros(num_rows, np.int64), np.arange(num_rows)
-    while (moving := moving[first_child[node[moving]] > 0]).size:
-        node[moving] = first_child[node[moving]] + branch(moving, node[moving])
-    return node
 
 
 def above_planes(

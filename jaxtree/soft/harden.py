@@ -13,6 +13,8 @@ from scipy.optimize import linprog
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import predict_in_blocks
+from jaxtree.soft.form import check_option
+from jaxtree.soft.gates import AxisGate, planes_of
 from jaxtree.soft.hard_trees import (
     AxisSplits,
     HardNodeSums,
@@ -21,10 +23,10 @@ from jaxtree.soft.hard_trees import (
     axis_splits,
     schema_of_splits,
     tree_of_splits,
-    walk_rows,
 )
 from jaxtree.soft.inputs import Inputs, SoftSample
-from jaxtree.soft.model import AxisGate, SoftTree, apply, check_option, planes_of
+from jaxtree.soft.model import SoftTree, apply
+from jaxtree.soft.walk import walk_rows
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import node_means
@@ -239,7 +241,7 @@ def _planes(
     soft: SoftTree, inputs: Inputs, temperature: float
 ) -> tuple[Float64[np.ndarray, "inner column"], Float64[np.ndarray, " inner"]]:
     """The normals and offsets of oblique gates."""
-    plane = planes_of(soft, temperature)
+    plane = planes_of(soft.gate, soft.form, temperature)
     scale = np.asarray(plane.scale, np.float64)
     normal, offset = np.asarray(plane.weight, np.float64) * scale[:, None], np.asarray(plane.bias, np.float64) * scale
     if plane.missing is not None:

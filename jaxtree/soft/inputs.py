@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Float64, Int, Real, Shaped
 from scipy.special import ndtr, ndtri
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.model import check_option
+from jaxtree.soft.form import check_option
 from jaxtree.table.schema import Schema
 
 INDICATORS = ("seen", "all")

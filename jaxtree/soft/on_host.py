@@ -14,7 +14,9 @@ from threadpoolctl import ThreadpoolController
 
 from jaxtree.blocks import for_blocks
 from jaxtree.soft.forest import SoftForest
-from jaxtree.soft.model import LEAST_PROBABILITY, AxisGate, GatePlanes, SoftTree, ends_in_place, inner_in_place
+from jaxtree.soft.gates import AxisGate, GatePlanes, HardGate
+from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place
+from jaxtree.soft.walk import hard_leaves
 
 NUMBERS_OF_BLOCK = 2**18
 """Probabilities of gates that are computed at a time: they stay in the caches of a core."""
@@ -78,6 +80,10 @@ def _tree_on_host(
     tree: SoftTree, temperature: float, *, of_classes: bool
 ) -> Callable[[Float64[np.ndarray, "row feature"]], Float64[np.ndarray, "row output"]]:
     """Returns the function of rows to a tree's outputs, of classes to their shares."""
+    if isinstance(tree.gate, HardGate):
+        of_leaves = np.asarray(tree.leaf.value, np.float64)
+        of_leaves = softmax(of_leaves, axis=1) if of_classes else of_leaves
+        return lambda x: of_leaves[hard_leaves(tree, x)]
     depth, inner = tree.form.depth, inner_in_place(tree.form.depth)
     planes = GatePlanes(*(None if part is None else part[inner] for part in _planes_on_host(tree, temperature)))
     value = np.asarray(tree.leaf.value, np.float64)[ends_in_place(tree.form)]

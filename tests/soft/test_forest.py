@@ -9,8 +9,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.soft import apply
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
 from jaxtree.soft.forest import Mixing, SoftForest, apply_forest, forest_log_mixture, init_forest, log_tree_weights
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import squared_error
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.training import train
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=4)

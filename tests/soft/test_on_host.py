@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jaxtree.soft.forest import apply_forest, forest_log_mixture, init_forest
-from jaxtree.soft.model import SoftForm, apply, init, log_mixture, with_dropout
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.model import apply, init, log_mixture, with_dropout
 from jaxtree.soft.on_host import NUMBERS_OF_BLOCK, outputs_on_host
 
 FORMS = [

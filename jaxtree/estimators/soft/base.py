@@ -32,9 +32,10 @@ from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
 from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant, make_rows
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
-from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
 from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder

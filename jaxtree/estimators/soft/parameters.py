@@ -12,9 +12,9 @@ from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Wor
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.form import GATES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
-from jaxtree.soft.model import GATES
 
 AUTO = "auto"
 """A number that follows from the rows of the table."""

@@ -21,9 +21,10 @@ from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
 from jaxtree.estimators.soft.targets import SoftClassifier, SoftRegressor
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.soft.training import Trained
 from jaxtree.table.encoder import Encoder
 
