@@ -198,6 +198,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             num_features=self.inputs_.num_features,
             num_outputs=self.n_classes_ if is_classifier(self) else self.n_outputs_,
             gate=self.gate,
+            choice=self.choice,
+            side=self.side,
+            oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
         models = self._first_models(form, key, self.inputs_.transform(sample.values))

@@ -11,10 +11,12 @@ from sklearn.base import is_classifier
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.sklearn_compat import Interval
+from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.form import GATES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
+from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
 """A number that follows from the rows of the table."""
@@ -40,6 +42,9 @@ class SoftParameters(AnnotatedParameters):
 
     depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
     gate: Annotated[str, Words(GATES)] = "oblique"
+    choice: Annotated[str, Words(set(CHOICES))] = "entmax15"
+    side: Annotated[str, Words(set(SIDES))] = "softsign"
+    oblivious: Annotated[bool, "boolean"] = False
     max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
     batch_size: Annotated[int, whole(1)] = 256
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None
