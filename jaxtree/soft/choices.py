@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxtree.arrays import AnyArray
+
 
 @jax.custom_jvp
-def sparsemax(logits: Float[Array, "*batch column"]) -> Float[Array, "*batch column"]:
+def sparsemax(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch column"]:
     r"""Returns the nearest point of the simplex, $\max(z - \tau, 0)$ (Martins and Astudillo, 2016).
 
     Example:
@@ -34,7 +36,7 @@ def _sparsemax_jvp(primals, tangents):
 
 
 @jax.custom_jvp
-def entmax15(logits: Float[Array, "*batch column"]) -> Float[Array, "*batch column"]:
+def entmax15(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch column"]:
     r"""Returns $\max(z / 2 - \tau, 0)^2$, with $\tau$ so that they sum to 1 (Peters, Niculae and Martins, 2019).
 
     Example:

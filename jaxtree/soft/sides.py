@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxtree.arrays import AnyArray
 
-def softsign(value: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+
+def softsign(value: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
     r"""Returns $(1 + z / (1 + |z|)) / 2$ (Marton et al., *GRANDE*, 2024).
 
     >>> softsign(jnp.array([-1.0, 0.0, 3.0])).tolist()
@@ -18,7 +20,7 @@ def softsign(value: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
 
 
 @jax.custom_jvp
-def entmoid(value: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+def entmoid(value: Float[AnyArray, "*batch"]) -> Float[Array, "*batch"]:
     r"""Returns the first share of `entmax15` of z and 0: exactly 0 or 1 where |z| is 2 or more.
 
     >>> entmoid(jnp.array([-2.0, 0.0, 3.0])).tolist()
