@@ -105,7 +105,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return None
 
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
-        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+        adds_up = isinstance(model, SoftForest) and model.adds_logits
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self) and not adds_up]
 
     def _stacked(self, model: Any) -> Any:
         """A fitted model, or its progress, with an axis of models in front, as training takes it."""

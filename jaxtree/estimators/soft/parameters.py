@@ -32,6 +32,7 @@ LEAST_EPOCHS = 10
 
 DEPTHS = whole(0, 16)
 POSITIVE = Interval(Real, 0, None, closed="neither")
+PART_ABOVE_0 = Interval(Real, 0, 1, closed="right")
 FROM_0_BELOW_1 = Interval(Real, 0, 1, closed="left")
 BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 
