@@ -1,0 +1,212 @@
+"""Trees that are there already as parameters: all thresholds and all values of leaves, trained by gradients.
+
+The columns of splits, categories and the sides of missing values stay as they are, and so does the shape of the trees:
+any, of any depth. The forward pass is that of hard trees; gradients pass as those of hard gates do. So what training
+returns is the same forest with other numbers.
+
+A *column* is what a split compares: a scaled number; or, of a split that compares no number with a finite threshold, 1
+for the values that go right and 0 for others. A missing value is NaN. Nodes stand level by level over all trees, the
+two children of a node side by side, in the order of their parents.
+"""
+
+import dataclasses
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Float32, Int, Real
+
+from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.gates import straight_through
+from jaxtree.soft.inputs import Inputs
+from jaxtree.soft.sides import SIDES
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.nodes import branch_of, children_of
+
+
+class TunedGates(NamedTuple):
+    """The thresholds of inner nodes, in units of the columns."""
+
+    threshold: Float[AnyArray, " inner"]
+
+
+class TunedLeaves(NamedTuple):
+    """What every leaf says."""
+
+    value: Float[AnyArray, "leaf score"]
+
+
+class Level(NamedTuple):
+    """The nodes of one depth.
+
+    Attributes:
+        num_inner: The number of inner nodes.
+        num_leaves: The number of leaves.
+        place: The places of the nodes among the inner ones and, behind them, the leaves.
+    """
+
+    num_inner: int
+    num_leaves: int
+    place: Int[np.ndarray, " _level"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Topology:
+    """How the nodes of a forest hang together: static, and equal to itself alone.
+
+    Attributes:
+        inner: The node of every threshold in the forest's table.
+        leaves: The node of every value.
+        column: The column that an inner node compares.
+        is_fixed: Whether its threshold stays.
+        missing_right: Whether missing values go right.
+        levels: The levels, from the roots on.
+        side: The slope by which thresholds are trained.
+    """
+
+    inner: Int[np.ndarray, " inner"]
+    leaves: Int[np.ndarray, " leaf"]
+    column: Int[np.ndarray, " inner"]
+    is_fixed: Bool[np.ndarray, " inner"]
+    missing_right: Bool[np.ndarray, " inner"]
+    levels: tuple[Level, ...]
+    side: str
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class TunedForest:
+    """The parameters of a forest that is trained further."""
+
+    gate: TunedGates
+    leaf: TunedLeaves
+    topology: Topology = dataclasses.field(metadata={"static": True})
+
+
+class Comparisons:
+    """The columns that the splits of a forest compare.
+
+    Args:
+        forest: The forest, of splits in two; a missing value goes to one of them.
+        inputs: The scales of numbers.
+
+    Raises:
+        InvalidInputError: A split has more than two branches, or missing values that take none.
+    """
+
+    def __init__(self, forest: Forest, inputs: Inputs):
+        tree = forest.nodes
+        inner = ~np.asarray(tree.is_leaf)
+        if (tree.num_children[inner] != 2).any() or (tree.missing_branch[inner] > 1).any():
+            raise InvalidInputError(
+                "trees must have splits in two, and send missing values to one of them: this model has others"
+            )
+        self._tree, self._inputs = tree, inputs
+        is_number = np.array([scale is not None for scale in inputs.scales])[tree.feature] & inner
+        self.has_limit = is_number & (tree.split_kind == SplitKind.THRESHOLD) & np.isfinite(tree.threshold)
+        self._features = np.unique(tree.feature[self.has_limit])
+        self.column = np.searchsorted(self._features, tree.feature)
+        others: dict[tuple, int] = {}
+        self._nodes: list[int] = []
+        for node in np.flatnonzero(inner & ~self.has_limit).tolist():
+            own = (*(part[node].tolist() for part in (tree.feature, tree.split_kind, tree.code, tree.threshold)),)
+            number = others.setdefault((own, tuple(tree.subset[node].tolist())), len(others))
+            if number == len(self._nodes):
+                self._nodes.append(node)
+            self.column[node] = len(self._features) + number
+
+    def limits(self) -> Float32[np.ndarray, " node"]:
+        """Returns the threshold of every node in units of its column."""
+        limits = np.full(self._tree.threshold.shape, 0.5, np.float32)
+        for feature in self._features.tolist():
+            own = self.has_limit & (self._tree.feature == feature)
+            limits[own] = self._inputs.scale_values(feature, self._tree.threshold[own])
+        return limits
+
+    def transform(self, values: Real[np.ndarray, "row value"]) -> Float32[np.ndarray, "row column"]:
+        """Returns the columns of rows of `Encoder.values`."""
+        columns = [self._inputs.scale_values(feature, values[:, feature]) for feature in self._features.tolist()]
+        tree = self._tree
+        for node in self._nodes:
+            value = values[:, tree.feature[node]]
+            is_missing = np.isnan(value)
+            code = np.where(is_missing, 0, value)
+            if tree.split_kind[node] == SplitKind.THRESHOLD:
+                right = code > tree.threshold[node]
+            else:
+                words = tree.subset[node]
+                read_word = words.__getitem__ if words.size else None
+                right = branch_of(tree.split_kind[[node]], tree.code[[node]], code.astype(np.int64), read_word)
+            columns.append(np.where(is_missing, np.nan, right))
+        return np.stack(columns, axis=1).astype(np.float32) if columns else np.zeros((len(values), 1), np.float32)
+
+
+def tuned_of(
+    forest: Forest, value: Float[np.ndarray, "node score"], comparisons: Comparisons, *, side: str = "softsign"
+) -> TunedForest:
+    """Returns the parameters of a forest.
+
+    Args:
+        forest: The forest.
+        value: What every node says.
+        comparisons: The columns that its splits compare.
+        side: The slope by which thresholds are trained, a name of `jaxtree.soft.sides.SIDES`.
+    """
+    tree, level = forest.nodes, forest.first_node[:-1]
+    inner, leaves, levels = [], [], []
+    while level.size:
+        is_leaf = np.asarray(tree.is_leaf)[level]
+        inner.append(level[~is_leaf])
+        leaves.append(level[is_leaf])
+        levels.append(Level(len(inner[-1]), len(leaves[-1]), np.argsort(np.argsort(is_leaf, kind="stable"))))
+        level = children_of(tree, inner[-1])
+    inner, leaves = np.concatenate(inner), np.concatenate(leaves)
+    topology = Topology(
+        inner,
+        leaves,
+        comparisons.column[inner],
+        ~comparisons.has_limit[inner],
+        tree.missing_branch[inner] == 1,
+        tuple(levels),
+        side,
+    )
+    threshold = jnp.asarray(comparisons.limits()[inner])
+    return TunedForest(TunedGates(threshold), TunedLeaves(jnp.asarray(value[leaves], jnp.float32)), topology)
+
+
+def leaf_sums(
+    model: TunedForest, x: Float[AnyArray, "row column"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row score"]:
+    """Returns the sums over the trees of what a row's leaves say.
+
+    Gradients reach the thresholds of all nodes on the way of a row: as far as the leaves differ where it would be sent.
+
+    Args:
+        model: The forest.
+        x: Rows of `Comparisons.transform`.
+        temperature: The width of the slope by which thresholds are trained.
+    """
+    topology, value = model.topology, model.leaf.value
+    compared = jnp.asarray(x, value.dtype).T[topology.column]
+    threshold = jnp.where(topology.is_fixed, lax.stop_gradient(model.gate.threshold), model.gate.threshold)
+    is_missing = jnp.isnan(compared)
+    distance = jnp.where(is_missing, 0.0, compared - threshold[:, None])
+    right = straight_through((distance > 0).astype(value.dtype), SIDES[topology.side](distance / temperature))
+    right = jnp.where(is_missing, jnp.asarray(topology.missing_right, value.dtype)[:, None], right)
+    inner_end, leaf_end, below = right.shape[0], value.shape[0], None
+    for num_inner, num_leaves, place in reversed(topology.levels):
+        own = value[leaf_end - num_leaves : leaf_end]
+        said = [jnp.broadcast_to(own[..., None], (*own.shape, x.shape[0]))]
+        if num_inner:
+            assert below is not None
+            children = below.reshape(num_inner, 2, *below.shape[1:])
+            side = right[inner_end - num_inner : inner_end, None]
+            said.insert(0, side * children[:, 1] + (1 - side) * children[:, 0])
+        below = lax.optimization_barrier(jnp.concatenate(said))[place]
+        inner_end, leaf_end = inner_end - num_inner, leaf_end - num_leaves
+    assert below is not None
+    return below.sum(axis=0).T
