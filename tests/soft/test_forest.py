@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtree.boosting import squared
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import apply
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
 from jaxtree.soft.forest import Mixing, SoftForest, apply_forest, forest_log_mixture, init_forest, log_tree_weights
-from jaxtree.soft.losses import squared_error
 from jaxtree.soft.model import SoftForm, log_mixture
 from jaxtree.soft.training import train
 
@@ -53,7 +53,7 @@ def test_a_learned_mixture_finds_where_each_tree_is_right():
     form = SoftForm(depth=0, num_features=1, num_outputs=1)
     x = np.random.default_rng(0).uniform(-1, 1, size=(400, 1)).astype(np.float32)
     rows = make_rows(x, np.where(x > 0, 3.0, -3.0))
-    config = TrainingConfig(loss=squared_error, predict=apply_forest, batch_size=64)
+    config = TrainingConfig(loss=squared(), predict=apply_forest, batch_size=64)
     numbers = Hyperparameters(LearningRates(other=0.2))
     last = {}
     for mixture in ("mean", "learned"):
