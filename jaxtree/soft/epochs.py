@@ -12,14 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.arrays import FloatLike, IntLike
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.losses import Loss, cross_entropy
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.soft.losses import Loss, cross_entropy, takes_batches, weighted_sum
 from jaxtree.soft.model import SoftTree, apply
+from jaxtree.soft.scores import ScoredTarget, padded_rows
 
 MOST_EPOCHS_A_CALL = 64
 NUMBERS_IN_CACHE = 2**18
@@ -88,7 +90,8 @@ class TrainingConfig(NamedTuple):
     """The static part of a training, which a program is compiled for.
 
     Attributes:
-        loss: The loss of every row, see `jaxtree.soft.losses`.
+        loss: The loss: one of `jaxtree.boosting`, whose scores the outputs are, or a function of outputs and targets to
+            the loss of every row, see `jaxtree.soft.losses`.
         monitor: The loss by which checkpoints are compared on validation rows; None is `loss`.
         predict: The model's outputs.
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
@@ -97,8 +100,8 @@ class TrainingConfig(NamedTuple):
         decay: The schedule of a factor of the learning rates.
     """
 
-    loss: Loss = cross_entropy
-    monitor: Loss | None = None
+    loss: BaseLoss | Loss = cross_entropy
+    monitor: BaseLoss | Loss | None = None
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
@@ -110,13 +113,13 @@ class TrainingRows(NamedTuple):
 
     Attributes:
         x: The inputs.
-        target: Whatever the loss takes: class codes, or numbers.
+        target: Whatever the loss takes: class codes, numbers, or a `jaxtree.soft.scores.ScoredTarget`.
         weight: The weight of every row.
         num_rows: How many there are; those after them are padding.
     """
 
     x: Float[Array, "row feature"]
-    target: Shaped[Array, "row *output"]
+    target: Any
     weight: Float[Array, " row"]
     num_rows: Int[Array, ""]
 
@@ -127,16 +130,14 @@ def make_rows(x: Any, target: Any, weight: Any = None) -> TrainingRows:
     >>> make_rows(np.ones((3, 2)), np.array([0, 1, 1])).x.shape
     (2048, 2)
     """
-    x, target = np.asarray(x, np.float32), np.asarray(target)
+    x, target = np.asarray(x, np.float32), target if isinstance(target, ScoredTarget) else np.asarray(target)
     weight = np.ones(len(x), np.float32) if weight is None else np.asarray(weight, np.float32)
     if not len(x) == len(target) == len(weight) or not len(x):
         raise InvalidInputError(
             f"rows, targets and weights must be as many, and one at least, got {len(x)}, {len(target)}, {len(weight)}"
         )
-    target = target.astype(np.int32 if target.dtype.kind in "iub" else np.float32)
-    padding = row_bucket(len(x)) - len(x)
-    padded = [np.pad(part, [(0, padding)] + [(0, 0)] * (part.ndim - 1)) for part in (x, target, weight)]
-    return TrainingRows(*map(jnp.asarray, padded), num_rows=jnp.int32(len(x)))
+    number = row_bucket(len(x))
+    return TrainingRows(*(padded_rows(part, number) for part in (x, target, weight)), num_rows=jnp.int32(len(x)))
 
 
 class Progress(NamedTuple):
@@ -296,7 +297,7 @@ def _epoch(
 def _step(
     progress: Progress,
     x: Float[Array, "row feature"],
-    target: Shaped[Array, "row *output"],
+    target: Any,
     share: Float[Array, " row"],
     hyperparameters: Hyperparameters,
     done: Float[Array, ""],
@@ -307,7 +308,7 @@ def _step(
     temperature = jnp.asarray(first * (last / first) ** done)
 
     def objective(model):
-        return jnp.sum(share * config.loss(config.predict(model, x, temperature=temperature), target))
+        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, share)
 
     loss, slope = jax.value_and_grad(objective)(progress.model)
     change, steps = config.optimizer.update(slope, progress.steps, progress.model)
@@ -332,11 +333,11 @@ def rates_of_parts(model: PyTree, rates: LearningRates) -> PyTree:
 
 
 def mean_loss(model: PyTree, rows: TrainingRows, temperature: FloatLike, config: TrainingConfig) -> Float[Array, ""]:
-    """The weighted mean loss of a model on rows, computed block by block."""
+    """The weighted mean loss of a model on rows, block by block unless they depend on one another."""
 
     def of_block(at):
-        x, target, weight = (jax.lax.dynamic_slice_in_dim(part, at, block) for part in rows[:3])
-        return jnp.sum(weight * config.loss(config.predict(model, x, temperature=temperature), target))
+        x, target, weight = (part[at + jnp.arange(block)] for part in rows[:3])
+        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, weight)
 
-    block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK)
+    block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK) if takes_batches(config.loss) else rows.x.shape[0]
     return jnp.sum(jax.lax.map(of_block, jnp.arange(0, rows.x.shape[0], block))) / rows.weight.sum()

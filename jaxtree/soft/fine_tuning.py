@@ -23,7 +23,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.soft.gates import straight_through
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.sides import SIDES
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import branch_of, children_of
 

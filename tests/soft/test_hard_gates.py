@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
+from jaxtree.boosting import squared
 from jaxtree.soft import SoftForm, SoftTree, TrainingConfig, apply, fit_inputs, harden, init, make_rows, train
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.gates import HardGate
 from jaxtree.soft.inputs import SoftSample
-from jaxtree.soft.losses import squared_error
 from jaxtree.soft.model import Leaf
 from jaxtree.soft.sides import SIDES
 from jaxtree.soft.walk import hard_leaves
@@ -77,7 +77,7 @@ def test_the_forward_pass_is_the_hardened_tree_after_every_epoch(scaling, oblivi
     y = (x[:, 0] > 0) + (x[:, 1] > x[:, 2]) + draw.normal(size=len(x))
     form = SoftForm(3, inputs.num_features, 1, gate="hard", missing=inputs.missing, oblivious=oblivious)
     state = init(form, key=jax.random.key(0), inputs=x)
-    rows, config = make_rows(x, y[:, None]), TrainingConfig(loss=squared_error, batch_size=32)
+    rows, config = make_rows(x, y[:, None]), TrainingConfig(loss=squared(), batch_size=32)
     sample = SoftSample(values, y[:, None], np.ones(len(x)))
     seen = set()
     for epoch in range(5):

@@ -48,7 +48,7 @@ def test_rows_may_stop_at_inner_nodes():
     np.testing.assert_allclose(found, apply(tree, x), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("mixture", ["mean", "learned"])
+@pytest.mark.parametrize("mixture", ["mean", "learned", "by_tree", "by_leaf"])
 def test_a_forest_has_the_outputs_of_jax(mixture):
     forest = init_forest(SoftForm(2, 4, 3), num_trees=5, mixture=mixture, key=jax.random.key(0))
     if mixture == "learned":

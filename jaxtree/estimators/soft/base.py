@@ -1,6 +1,7 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
 import abc
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import jax
@@ -11,8 +12,7 @@ from sklearn.base import is_classifier
 
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
-from jaxtree.dataset.arguments import read_arguments
-from jaxtree.dataset.splitting import split_rows
+from jaxtree.dataset.arguments import FitArguments, read_arguments
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
@@ -27,10 +27,11 @@ from jaxtree.estimators.soft.parameters import (
     epochs_of,
     hyperparameters_of,
 )
+from jaxtree.estimators.soft.rows import split_sample, training_rows
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant, make_rows
+from jaxtree.soft.epochs import Predict, Progress, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
@@ -71,26 +72,35 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     best_epoch_: int
 
     init: Any = None
+    _no_fields: ClassVar[Mapping[str, Any] | None] = None
+    """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
     _largest_auto_depth: ClassVar[int]
     """The most that `depth="auto"` is."""
 
     @abc.abstractmethod
-    def _read_target(
-        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
-    ) -> Real[np.ndarray, "row *output"]:
+    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
         """The target as training takes it; learns the classes, or the units, from it unless these are known."""
 
     @abc.abstractmethod
-    def _loss(self) -> Any:
-        """The loss that the parameters name."""
+    def _training_loss(self) -> Any:
+        """The function of outputs and targets that training makes small."""
+
+    @property
+    @abc.abstractmethod
+    def _num_outputs(self) -> int:
+        """The number of outputs of the model: classes, or scores."""
 
     @abc.abstractmethod
     def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
         """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
 
     @abc.abstractmethod
-    def _hard_target(self, target: Real[np.ndarray, "row *output"]) -> Real[np.ndarray, "row output"]:
+    def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
         """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
+
+    def _refits(self, refit: bool | None) -> bool:
+        """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
+        return bool(refit)
 
     @abc.abstractmethod
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
@@ -100,9 +110,13 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         """The models before training on rows x, with an axis of models."""
 
-    def _class_factors(self, target: Real[np.ndarray, "row *output"]) -> Float[np.ndarray, " row"] | None:
+    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
         """The factor by which the class of every row multiplies its weight; None is 1."""
         return None
+
+    def _rows_of_step(self, num_rows: int) -> int:
+        """The most rows of a step, of so many rows."""
+        return int(self.batch_size)
 
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
         adds_up = isinstance(model, SoftForest) and model.adds_logits
@@ -117,7 +131,17 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         best = int(np.argmin(score))
         return jax.tree.map(lambda part: part[best], trained)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        extras_val: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> Self:
         """Trains the model.
 
         An interrupt (Ctrl-C) keeps the best parameters so far, with a warning.
@@ -130,6 +154,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             X_val: Rows on which the model is compared after every epoch; if not given, a share `validation_fraction` of
                 X, or none.
             y_val: Their targets.
+            extras_val: Their extras, by name.
+            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
+                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`. Of a
+                source also names of columns.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
@@ -137,52 +165,60 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             TrainingError: The loss has become infinite or not a number.
         """
         forks.check_is_whole("fit")
-        check_parameters(self)
+        self.check_parameters()
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            sample = self._read_sample(X, y, sample_weight)
-            held = None if X_val is None else self._read_sample(X_val, y_val, None, is_known=True)
+            sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
+            if X_val is not None:
+                held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
             return self._fit_sample(sample, held)
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_parameters(self)
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
         depth = auto_depth(num_rows, 2, self._largest_auto_depth) if self.depth == AUTO else int(self.depth)
-        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(int(self.batch_size), num_rows)
-        steps = epochs_of(self, num_rows) * -(-num_rows // batch)
+        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(self._rows_of_step(num_rows), num_rows)
+        steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
     def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
         """Trains on rows that are read, by the loss of a teacher if one is given."""
         if validation is None and self.validation_fraction is not None:
-            classes = (self.n_classes_,) if is_classifier(self) and sample.target.ndim == 1 else ()
-            target = sample.target[None] if sample.target.ndim == 1 else sample.target.T
-            parts = split_rows(target, classes, self.validation_fraction, self.random_state)
-            sample, validation = map(sample.take, parts)
+            classes = (self.n_classes_,) if is_classifier(self) else ()
+            sample, validation = split_sample(sample, classes, self.validation_fraction, self.random_state)
         if self.monitor != "loss" and validation is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(sample)
         held = None
         if validation is not None:
-            held = Validation(_training_rows(validation, self.inputs_), self.n_iter_no_change, self.init is not None)
-        loss = self._loss() if taught_by is None else taught_by
-        return self._train(models, sample, loss, num_epochs=epochs_of(self, len(sample.values)), validation=held)
+            held = Validation(training_rows(validation, self.inputs_), self.n_iter_no_change, self.init is not None)
+        loss = self._training_loss() if taught_by is None else taught_by
+        num_rows = len(sample.values)
+        num_epochs = epochs_of(self, num_rows, self._rows_of_step(num_rows))
+        return self._train(models, sample, loss, num_epochs=num_epochs, validation=held)
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
+    ) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
         forks.check_is_whole("partial_fit")
-        check_parameters(self)
+        self.check_parameters()
         with placed_fit(self, X):
             earlier = []
             if not hasattr(self, "soft_model_"):
-                sample = self._read_sample(X, y, sample_weight, classes=classes)
+                sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
                 models = self._begin(sample)
             else:
-                sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
+                sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
+                earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            self._train(models, sample, self._loss(), num_epochs=1, goes_on=True)
+            self._train(models, sample, self._training_loss(), num_epochs=1, goes_on=True)
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])
         return self
@@ -197,7 +233,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         form = SoftForm(
             depth=self._depth_to_begin_with(len(sample.values), old),
             num_features=self.inputs_.num_features,
-            num_outputs=self.n_classes_ if is_classifier(self) else self.n_outputs_,
+            num_outputs=self._num_outputs,
             gate=self.gate,
             choice=self.choice,
             side=self.side,
@@ -243,13 +279,14 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         is_guided = self.init is not None or loss is distillation
         numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
+        config = config._replace(batch_size=self._rows_of_step(len(sample.values)))
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
         with progress_of(self.verbose, num_epochs, "training", "epochs") as report:
             trained = train_many(
                 models,
-                _training_rows(sample, self.inputs_),
+                training_rows(sample, self.inputs_),
                 keys=jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0]),
                 num_epochs=num_epochs,
                 config=config,
@@ -275,20 +312,22 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             self._key,
             self.history_,
             self.best_epoch_,
-            np.asarray(getattr(self, "_mean", []), np.float64),
-            np.asarray(getattr(self, "_deviation", []), np.float64),
+            *self._learned_of_loss(),
         )
+
+    def _learned_of_loss(self) -> tuple[Any, ...]:
+        """The last parts of `SoftState`: the scale of scores, the loss and what is known of time."""
+        return np.zeros(0), np.zeros(0), None, None
 
     def restore(self, state: SoftState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
-        check_parameters(self)
+        self.check_parameters()
         self.restore_table(state.table)
         self.inputs_ = state.inputs.inputs(self.schema_)
         is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
         require(is_mixed_so, "its trees are mixed in another way than by its parameters")
         self.soft_model_, self._key = state.model_of(self.inputs_), state.key
         self.history_, self.best_epoch_ = state.history, state.best_epoch
-        self._mean, self._deviation = state.mean, state.deviation
 
     @property
     def depth_(self) -> int:
@@ -311,7 +350,14 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return Encoder(categorical_features=self.categorical_features, max_categories=self.max_categories).fit(X)
 
     def _read_sample(
-        self, X: Any, y: Any, sample_weight: Any, *, is_known: bool = False, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        is_known: bool = False,
+        classes: Any = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> SoftSample:
         """Reads the arguments of a fit.
 
@@ -321,12 +367,13 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             sample_weight: The weights.
             is_known: Whether columns and classes are known; else they are learned.
             classes: All classes that there will be, if y may lack some.
+            fields: What else rows have, by name.
         """
-        given = read_arguments(X, y, sample_weight)
+        given = read_arguments(X, y, sample_weight, fields or self._no_fields)
         if not is_known:
             self.other_columns_ = given.beside
         keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
-        target = self._read_target(given.y, given.sample_weight, classes, is_known=keeps)
+        target = self._read_target(given, classes, is_known=keeps)
         if not keeps:
             self.encoder_ = self._encoder_to_fit(given.X)
         values = self.encoder_.values(given.X)
@@ -348,8 +395,3 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             if current_platform() == "cpu":
                 return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
             return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
-
-
-def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
-    """The rows as training takes them; weights are 1 in the mean."""
-    return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())

@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import optax
 from sklearn.base import is_classifier
 
+from jaxtree.buckets import row_bucket
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
@@ -64,9 +66,15 @@ class SoftParameters(AnnotatedParameters):
     verbose: Annotated[int, "verbose"] = 0
 
 
-def epochs_of(estimator: Any, num_rows: int) -> int:
-    """How often a fit of so many rows sees them."""
-    return auto_epochs(num_rows, int(estimator.batch_size)) if estimator.max_epochs == AUTO else estimator.max_epochs
+def epochs_of(estimator: Any, num_rows: int, rows_of_step: int) -> int:
+    """How often a fit of so many rows sees them, so many of them in a step at most."""
+    return auto_epochs(num_rows, rows_of_step) if estimator.max_epochs == AUTO else estimator.max_epochs
+
+
+def rows_of_step(estimator: Any, loss: Any, num_rows: int) -> int:
+    """The most rows of a step, of so many rows: all of them if the losses of rows depend on one another."""
+    joins_all = isinstance(loss, BaseLoss) and not loss.takes_batches
+    return row_bucket(num_rows) if joins_all else int(estimator.batch_size)
 
 
 def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False) -> Hyperparameters:

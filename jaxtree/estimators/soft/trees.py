@@ -17,8 +17,9 @@ from jaxtree.estimators.common.conventions import Words, whole
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
+from jaxtree.estimators.soft.numbers import SoftRegressor
 from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, PART_ABOVE_0, POSITIVE
-from jaxtree.estimators.soft.targets import SoftClassifier, SoftRegressor
+from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
 from jaxtree.soft.form import SoftForm
@@ -51,6 +52,7 @@ class OfOneTree(BaseSoft):
         *,
         refit: bool | None = None,
         drop_unreached_by: str = "box",
+        **extras: Any,
     ) -> Any:
         """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
 
@@ -62,21 +64,24 @@ class OfOneTree(BaseSoft):
             X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
             y: Their targets.
             sample_weight: Their weights.
-            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps the value of the soft
-                tree. Not given, leaves of numbers are refitted and those of classes are not, which have learned from
-                rows nearby, too.
+            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps what the leaf of the soft
+                tree predicts. Not given, leaves are refitted where the loss is least at means (of "squared_error",
+                "poisson", "gamma" and "tweedie"), and those of classes are not, which have learned from rows nearby,
+                too.
             drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
                 ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
                 less well.
+            extras: What else the loss asks for, as in `fit`.
 
         Raises:
-            InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; or other arguments
-                are not allowed.
+            InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; the loss has several
+                scores a target, such as one of a distribution; or other arguments are not allowed.
         """
         forks.check_is_whole("harden")
         check_is_fitted(self)
+        refit = self._refits(refit)
         if X is not None:
-            sample = self._read_sample(X, y, sample_weight, is_known=True)
+            sample = self._read_sample(X, y, sample_weight, is_known=True, fields=extras)
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
         of_classes, leaf = is_classifier(self), self.soft_model_.leaf
@@ -87,7 +92,7 @@ class OfOneTree(BaseSoft):
                 sample._replace(target=self._hard_target(sample.target)),
                 num_classes=(self.n_classes_,) if of_classes else (),
                 temperature=self.last_temperature,
-                refit=not of_classes if refit is None else refit,
+                refit=refit,
                 drop_unreached_by=drop_unreached_by,
             )
             return hard_estimator(self, hardened)
