@@ -16,13 +16,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Float32, Int, Real
+from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Real
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.gates import straight_through
+from jaxtree.soft.hard_trees import AxisSplits, code_of, schema_of_splits
 from jaxtree.soft.inputs import Inputs
+from jaxtree.soft.model import LEAST_PROBABILITY
 from jaxtree.soft.sides import SIDES
+from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import branch_of, children_of
@@ -65,6 +68,7 @@ class Topology:
         is_fixed: Whether its threshold stays.
         missing_right: Whether missing values go right.
         levels: The levels, from the roots on.
+        says: What a leaf says of every score: False stays 0.
         side: The slope by which thresholds are trained.
     """
 
@@ -74,6 +78,7 @@ class Topology:
     is_fixed: Bool[np.ndarray, " inner"]
     missing_right: Bool[np.ndarray, " inner"]
     levels: tuple[Level, ...]
+    says: Bool[np.ndarray, "leaf score"]
     side: str
 
 
@@ -146,7 +151,12 @@ class Comparisons:
 
 
 def tuned_of(
-    forest: Forest, value: Float[np.ndarray, "node score"], comparisons: Comparisons, *, side: str = "softsign"
+    forest: Forest,
+    value: Float[np.ndarray, "node score"],
+    comparisons: Comparisons,
+    *,
+    says: Bool[np.ndarray, "node score"] | None = None,
+    side: str = "softsign",
 ) -> TunedForest:
     """Returns the parameters of a forest.
 
@@ -154,6 +164,7 @@ def tuned_of(
         forest: The forest.
         value: What every node says.
         comparisons: The columns that its splits compare.
+        says: Of which scores a node says something; None is of all.
         side: The slope by which thresholds are trained, a name of `jaxtree.soft.sides.SIDES`.
     """
     tree, level = forest.nodes, forest.first_node[:-1]
@@ -172,10 +183,27 @@ def tuned_of(
         ~comparisons.has_limit[inner],
         tree.missing_branch[inner] == 1,
         tuple(levels),
+        np.ones(value[leaves].shape, bool) if says is None else says[leaves],
         side,
     )
     threshold = jnp.asarray(comparisons.limits()[inner])
     return TunedForest(TunedGates(threshold), TunedLeaves(jnp.asarray(value[leaves], jnp.float32)), topology)
+
+
+def shares_of_trees(
+    model: TunedForest, x: Float[AnyArray, "row column"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row class"]:
+    """Returns the logarithms of the mean shares of classes, whose logits the leaves have; see `leaf_sums`."""
+    shares = dataclasses.replace(model, leaf=TunedLeaves(jax.nn.softmax(model.leaf.value)))
+    num_trees = model.topology.levels[0].place.size
+    return jnp.log(leaf_sums(shares, x, temperature=temperature) / num_trees + LEAST_PROBABILITY)
+
+
+def means_of_trees(
+    model: TunedForest, x: Float[AnyArray, "row column"], *, temperature: FloatLike = 1.0
+) -> Float[Array, "row output"]:
+    """Returns the means over the trees of what a row's leaves say; see `leaf_sums`."""
+    return leaf_sums(model, x, temperature=temperature) / model.topology.levels[0].place.size
 
 
 def leaf_sums(
@@ -190,7 +218,8 @@ def leaf_sums(
         x: Rows of `Comparisons.transform`.
         temperature: The width of the slope by which thresholds are trained.
     """
-    topology, value = model.topology, model.leaf.value
+    topology = model.topology
+    value = model.leaf.value if topology.says.all() else jnp.where(topology.says, model.leaf.value, 0)
     compared = jnp.asarray(x, value.dtype).T[topology.column]
     threshold = jnp.where(topology.is_fixed, lax.stop_gradient(model.gate.threshold), model.gate.threshold)
     is_missing = jnp.isnan(compared)
@@ -210,3 +239,55 @@ def leaf_sums(
         inner_end, leaf_end = inner_end - num_inner, leaf_end - num_leaves
     assert below is not None
     return below.sum(axis=0).T
+
+
+def with_thresholds(
+    forest: Forest, before: TunedForest, after: TunedForest, inputs: Inputs, values: Real[np.ndarray, "row value"]
+) -> tuple[Forest, Schema]:
+    """Returns a forest with the thresholds of training, in units of the table, and the schema with bins between them.
+
+    Rows, weights and gains of nodes stay those of the growth.
+
+    Args:
+        forest: The forest.
+        before: Its parameters.
+        after: Those after training. Thresholds that are the same stay what they were, to the last digit.
+        inputs: The scales of numbers.
+        values: The rows that the bins describe.
+    """
+    tree, topology, schema = forest.nodes, before.topology, inputs.schema
+    threshold, kind = np.array(tree.threshold, np.float64), np.asarray(tree.split_kind)
+    limit = np.asarray(after.gate.threshold, np.float32)
+    moved = ~topology.is_fixed & (limit != np.asarray(before.gate.threshold))
+    for feature in np.unique(tree.feature[topology.inner[moved]]).tolist():
+        own = moved & (tree.feature[topology.inner] == feature)
+        at = inputs.limits_in_table(feature, limit[own])
+        if schema.columns[schema.features[feature].column].bins is None:
+            # Half way between the codes on both sides.
+            at = np.clip(np.floor(at), -1, schema.features[feature].num_values - 1) + 0.5
+        threshold[topology.inner[own]] = at
+    inner = np.sort(topology.inner)
+    splits = AxisSplits(tree.feature[inner], kind[inner], threshold[inner], tree.missing_branch[inner])
+    schema = schema_of_splits(schema, splits, values)
+    code, next_code, missing_code = (np.array(part) for part in (tree.code, tree.next_code, tree.missing_code))
+    by_threshold = inner[kind[inner] == SplitKind.THRESHOLD]
+    rows = zip(*(part[by_threshold].tolist() for part in (tree.feature, kind, threshold)), strict=True)
+    code[by_threshold] = [code_of(schema, *row) for row in rows]
+    next_code[by_threshold] = code[by_threshold] + 1
+    missing_code[inner] = schema.num_values[tree.feature[inner]]
+    changed = {"threshold": threshold, "code": code, "next_code": next_code, "missing_code": missing_code}
+    return dataclasses.replace(forest, nodes=dataclasses.replace(tree, **changed)), schema
+
+
+def sums_of_nodes(
+    forest: Forest, model: TunedForest, value: Float64[np.ndarray, "leaf column"]
+) -> Float64[np.ndarray, "node column"]:
+    """Returns the sums of every node: values of leaves times their weight, and above them the sums of the children."""
+    tree = forest.nodes
+    sums = np.zeros((len(tree.weight), value.shape[1]))
+    leaves = model.topology.leaves
+    sums[leaves] = value * np.asarray(tree.weight, np.float64)[leaves, None]
+    for level in range(int(tree.depth.max()), 0, -1):
+        own = np.flatnonzero(tree.depth == level)
+        np.add.at(sums, tree.parent[own], sums[own])
+    return sums

@@ -186,7 +186,7 @@ def tree_of_splits(
         table[~leaf] = values
         return table
 
-    code = np.array([_code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
+    code = np.array([code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
     return Tree(
         feature=at_splits(splits.feature, MARK),
         code=at_splits(code),
@@ -210,8 +210,8 @@ def tree_of_splits(
     )
 
 
-def _code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
-    """The code of a split: the category, or the last code that is not above the threshold."""
+def code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
+    """Returns the code of a split: the category, or the last code that is not above the threshold."""
     bins = schema.columns[schema.features[feature].column].bins
     if not np.isfinite(threshold):
         return schema.features[feature].num_values - 1

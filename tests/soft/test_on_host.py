@@ -55,7 +55,8 @@ def test_a_forest_has_the_outputs_of_jax(mixture):
         mixing = forest.mixing._replace(weight=np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5))
         forest = dataclasses.replace(forest, mixing=mixing)
     x = rows(20, forest.trees.form)
-    for in_jax, of_classes in ((apply_forest, False), (forest_log_mixture, True)):
+    shares = (lambda *rows: jax.nn.log_softmax(apply_forest(*rows))) if forest.adds_logits else forest_log_mixture
+    for in_jax, of_classes in ((apply_forest, False), (shares, True)):
         found = outputs_on_host(jax.tree.map(np.asarray, forest), x, 1.0, of_classes=of_classes)
         np.testing.assert_allclose(np.exp(found), np.exp(in_jax(forest, x)), rtol=1e-4, atol=1e-5)
 
