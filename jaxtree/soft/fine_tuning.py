@@ -22,13 +22,16 @@ from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.gates import straight_through
 from jaxtree.soft.hard_trees import AxisSplits, code_of, schema_of_splits
-from jaxtree.soft.inputs import Inputs
+from jaxtree.soft.inputs import LARGEST, Inputs, fit_inputs
 from jaxtree.soft.model import LEAST_PROBABILITY
 from jaxtree.soft.sides import SIDES
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import branch_of, children_of
+
+END = 1e-4
+"""The weight of an end of a scale, as a share of that of all rows."""
 
 
 class TunedGates(NamedTuple):
@@ -90,6 +93,30 @@ class TunedForest:
     gate: TunedGates
     leaf: TunedLeaves
     topology: Topology = dataclasses.field(metadata={"static": True})
+
+
+def fit_scales(
+    forest: Forest, schema: Schema, values: Real[np.ndarray, "row value"], weight: Float64[np.ndarray, " row"]
+) -> Inputs:
+    """Learns scales of numbers: quantiles, with an end on both sides that no number and no threshold is beyond.
+
+    Args:
+        forest: The forest.
+        schema: The schema of its features.
+        values: Rows of `Encoder.values`.
+        weight: Their weights.
+    """
+    ends = np.zeros((2, values.shape[1]))
+    tree = forest.nodes
+    for feature in np.flatnonzero(~schema.is_categorical).tolist():
+        own = np.asarray(tree.threshold)[~np.asarray(tree.is_leaf) & (tree.feature == feature)]
+        known = np.concatenate([values[~np.isnan(values[:, feature]), feature], own[np.isfinite(own)]])
+        if known.size:
+            low, high = known.min(), known.max()
+            beyond = high / 2 - low / 2 or 1.0
+            ends[:, feature] = max(low - beyond, -LARGEST), min(high + beyond, LARGEST)
+    weight = np.append(weight, 2 * [END * weight.sum()])
+    return fit_inputs(np.concatenate([values, ends]), schema, scaling="quantile", weight=weight)
 
 
 class Comparisons:

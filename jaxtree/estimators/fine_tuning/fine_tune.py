@@ -37,8 +37,8 @@ from jaxtree.estimators.soft.parameters import (
 from jaxtree.estimators.soft.rows import split_sample
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, TrainingRows, make_rows
-from jaxtree.soft.fine_tuning import Comparisons, tuned_of, with_thresholds
-from jaxtree.soft.inputs import SoftSample, fit_inputs
+from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
+from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.sides import SIDES
 from jaxtree.soft.training import Validation, train
 
@@ -179,7 +179,7 @@ def _check_can_be_tuned(estimator: Any) -> None:
 
 def _train(tuned: TunedModel, rows: SoftSample, held: SoftSample, options: FineTuning) -> Any:
     """Trains on rows, compares on those held out, and returns a copy of the estimator, or a better one."""
-    inputs = fit_inputs(rows.values, tuned.estimator.schema_, scaling="quantile", weight=rows.weight)
+    inputs = fit_scales(tuned.forest, tuned.estimator.schema_, rows.values, rows.weight)
     comparisons = Comparisons(tuned.forest, inputs)
     first = tuned_of(tuned.forest, tuned.value, comparisons, says=tuned.says, side=options.side)
     batch_size = rows_of_step(options, tuned.loss, len(rows.values))

@@ -13,7 +13,6 @@ from scipy.special import softmax
 from sklearn.base import is_classifier
 
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.training import Rounds
@@ -57,18 +56,17 @@ class TunedModel(abc.ABC):
     says: Bool[np.ndarray, "node output"] | None = None
 
     def rows(self, given: Sample) -> SoftSample:
-        """Returns rows as training takes them, those without weight left out; see `Dataset` for their errors."""
+        """Returns rows as training takes them, those without weight left out."""
         values = self.estimator.encoder_.values(given.X)
         rows = SoftSample(values, self._target(given), np.asarray(weight_of(given), np.float64))
-        if not rows.weight.any():
-            raise InvalidInputError("rows must have a positive weight, got none")
         return rows if rows.weight.all() else rows.take(rows.weight > 0)
 
     def loss_of(self, estimator: Any, rows: SoftSample) -> float:
         """Returns the mean loss of what an estimator predicts."""
         with jax.enable_x64(True):
-            output = jnp.asarray(self._outputs(estimator.model_.predict(rows.values)))
-            return float(weighted_sum(self.loss, output, rows.target, jnp.asarray(rows.weight)) / rows.weight.sum())
+            output = self._outputs(estimator.model_.predict(rows.values))
+            output, target, weight = jax.tree.map(jnp.asarray, (output, rows.target, rows.weight))
+            return float(weighted_sum(self.loss, output, target, weight) / weight.sum())
 
     def trained_model(self, trained: TunedForest, forest: Forest, schema: Schema) -> Any:
         """Returns a copy of the estimator with the leaves of training, on trees with its thresholds."""
