@@ -182,7 +182,7 @@ def test_what_cannot_be_tuned_is_named():
         fine_tune(tree, X, y, extras={"group": np.zeros(len(y))})
     with pytest.raises(InvalidInputError, match="a class that the model was not fitted on"):
         fine_tune(fitted("tree of classes"), X, np.full(len(y), 7))
-    with pytest.raises(InvalidInputError, match="positive weight"):
+    with pytest.raises(InvalidInputError, match="at least one non-zero"):
         fine_tune(tree, X, y, np.zeros(len(y)))
     with pytest.raises(InvalidInputError, match="width"):
         fine_tune(tree, X, y, options=FineTuning(width=0))
