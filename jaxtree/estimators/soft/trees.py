@@ -63,9 +63,9 @@ class OfOneTree(BaseSoft):
             X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
             y: Their targets.
             sample_weight: Their weights.
-            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps what the leaf of the soft
-                tree predicts. Not given, leaves are refitted where the loss is least at means (of "squared_error",
-                "poisson", "gamma" and "tweedie"), and those of classes are not, which have learned from rows nearby,
+            refit: Whether a leaf gets the shares of its rows, or their mean, or by an absolute error or quantiles their
+                quantile. If not, it keeps what the leaf of the soft tree predicts. Not given, leaves are refitted where
+                the loss is least at one of these, and those of classes are not, which have learned from rows nearby,
                 too.
             drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
                 ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
@@ -78,11 +78,11 @@ class OfOneTree(BaseSoft):
         """
         forks.check_is_whole("harden")
         check_is_fitted(self)
-        refit = self._refits(refit)
         if X is not None:
             sample = self._read_sample(X, y, sample_weight, is_known=True, fields=extras)
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
+        refit = self._refits(refit, sample.target)
         of_classes, leaf = is_classifier(self), self.soft_model_.leaf
         with placed_fit(self, sample.values):
             hardened = harden(
@@ -94,7 +94,7 @@ class OfOneTree(BaseSoft):
                 refit=refit,
                 drop_unreached_by=drop_unreached_by,
             )
-            return hard_estimator(self, hardened)
+            return hard_estimator(self, self._renewed(hardened, sample) if refit else hardened)
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
