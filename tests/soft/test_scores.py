@@ -11,9 +11,9 @@ from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import init
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows, mean_loss
-from jaxtree.soft.losses import takes_batches, weighted_sum, zero_one
+from jaxtree.soft.losses import zero_one
 from jaxtree.soft.model import SoftForm
-from jaxtree.soft.scores import ScoredTarget, ScoreScale
+from jaxtree.soft.scores import ScoredTarget, ScoreScale, takes_batches, weighted_sum
 from jaxtree.soft.training import train
 
 RNG = np.random.default_rng(0)
@@ -79,7 +79,7 @@ def test_a_loss_that_joins_rows_is_measured_on_all_of_them():
     loss, target, names = JOINED["cox"]
     rows = make_rows(OUTPUT, rows_of(target, names), np.full(ROWS, 3.0))
     config = TrainingConfig(loss=loss, predict=lambda model, x, temperature: x * model)
-    found = mean_loss(jnp.asarray(1.0), rows, 1.0, config)
+    found = jax.jit(lambda model: mean_loss(model, rows, 1.0, config))(1.0)
     expected = loss.mean(0.5 + 2 * OUTPUT.T, target, np.ones(ROWS), {"event": EXTRAS["event"]})
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
