@@ -180,8 +180,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
             32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
-        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores are
-            the logarithms of probabilities, and targets the places of classes in `classes_`.
+        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
+            are the logarithms of probabilities, and targets the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
