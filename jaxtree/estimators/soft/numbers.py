@@ -203,12 +203,14 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> ScoredTarget:
         numbers = encode_numbers(given.y)
+        num_rows = numbers.values.shape[1]
         if is_known and len(numbers.values) != self.n_outputs_:
             raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {len(numbers.values)}")
+        if not numbers.values.size:
+            raise InvalidInputError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
         outputs = Outputs.of(numbers)
         of_one = self._make_loss()
         loss = self._loss if is_known else of_outputs(of_one, outputs.number)
-        num_rows = numbers.values.shape[1]
         weight = check_sample_weight(given.sample_weight, num_rows)
         fields = read_fields(given.fields, num_rows)
         sample = fit_fields(loss, Sample(None, numbers.values, outputs, weight, fields, ()))
