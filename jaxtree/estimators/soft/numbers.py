@@ -123,7 +123,9 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     @available_if(_predicts_distributions)
     def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
         """Returns the distribution of every row, where the loss is one; see `raw_scores`."""
-        return PredictedDistribution(self.loss_, self.raw_scores(X, offset=offset))
+        scores = self.raw_scores(X, offset=offset)
+        assert isinstance(self.loss_, Distribution)
+        return PredictedDistribution(self.loss_, scores)
 
     @available_if(_predicts_distributions)
     def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
