@@ -19,9 +19,9 @@ from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.losses import Loss, cross_entropy, takes_batches, weighted_sum
+from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import SoftTree, apply
-from jaxtree.soft.scores import ScoredTarget, padded_rows
+from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 64
 NUMBERS_IN_CACHE = 2**18

@@ -6,10 +6,10 @@ of these, an *indicator* (1 where the value is missing, and its columns are 0).
 """
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real, Shaped
+from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
 from scipy.special import ndtri
 
 from jaxtree.errors import InvalidInputError
@@ -30,12 +30,13 @@ class SoftSample(NamedTuple):
 
     Attributes:
         values: Numbers and codes of categories, NaN where one is missing: `Encoder.values`.
-        target: Class codes, of one output or a column an output; a row of class shares; or numbers.
+        target: Class codes, of one output or a column an output; a row of class shares; numbers; or a
+            `jaxtree.soft.scores.ScoredTarget`.
         weight: The weight of every row.
     """
 
     values: Real[np.ndarray, "row value"]
-    target: Shaped[np.ndarray, "row *output"]
+    target: Any
     weight: Float[np.ndarray, " row"]
 
     def take(self, rows: Int[np.ndarray, " taken"] | Bool[np.ndarray, " row"]) -> "SoftSample":

@@ -16,8 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.scores import OfScores, ScoredTarget
+from jaxtree.soft.scores import ScoredTarget
 
 Loss: TypeAlias = Callable[[Float[Array, "row output"], Any], Float[Array, " row"]]
 
@@ -70,18 +69,3 @@ def distillation(output: Float[Array, "row class"], target: Float[Array, "row cl
     It is least where $p = t$; a row of ones and zeros makes it `cross_entropy`.
     """
     return -jnp.sum(target * jax.nn.log_softmax(output), axis=1)
-
-
-def weighted_sum(
-    loss: Any, output: Float[Array, "row output"], target: Any, weight: Float[Array, " row"]
-) -> Float[Array, ""]:
-    """Returns the sum of a loss over rows, each times its weight; see `jaxtree.soft.epochs.TrainingConfig`."""
-    loss = OfScores(loss) if isinstance(loss, BaseLoss) else loss
-    if isinstance(loss, OfScores):
-        return loss.weighted_sum(output, target, weight)
-    return jnp.sum(weight * loss(output, target))
-
-
-def takes_batches(loss: Any) -> bool:
-    """Whether a step may see a part of the rows: of a loss that joins rows it may not, unless that says so."""
-    return not isinstance(loss, BaseLoss | OfScores) or loss.takes_batches

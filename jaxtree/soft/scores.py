@@ -106,6 +106,21 @@ def _scored(output: Float[Array, "row output"], target: Any) -> tuple[Float[Arra
     return (target.start + target.unit * output).T, target.target, target.extras
 
 
+def weighted_sum(
+    loss: Any, output: Float[Array, "row output"], target: Any, weight: Float[Array, " row"]
+) -> Float[Array, ""]:
+    """Returns the sum of a loss over rows, each times its weight; see `jaxtree.soft.epochs.TrainingConfig`."""
+    loss = OfScores(loss) if isinstance(loss, BaseLoss) else loss
+    if isinstance(loss, OfScores):
+        return loss.weighted_sum(output, target, weight)
+    return jnp.sum(weight * loss(output, target))
+
+
+def takes_batches(loss: Any) -> bool:
+    """Whether a step may see a part of the rows: of a loss that joins rows it may not, unless that says so."""
+    return not isinstance(loss, BaseLoss | OfScores) or loss.takes_batches
+
+
 class ScoreScale(NamedTuple):
     """How the outputs of a model become scores, `start + unit * output`: in float64, on the host.
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Int
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,6 +19,7 @@ from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.estimators.boosting.loss_names import LOSSES, check_name
 from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
 from jaxtree.estimators.boosting.responses import (
+    fixed_means,
     fixed_numbers,
     fixed_ranks,
     numbers_of,
@@ -44,7 +45,10 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
+from jaxtree.losses.start import weighted_quantile
+from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.renewal import renewed
 from jaxtree.soft.scores import ScoredTarget, ScoreScale
 from jaxtree.table.target import encode_numbers
 from jaxtree.table.weights import check_sample_weight
@@ -119,7 +123,9 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     @available_if(_predicts_distributions)
     def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
         """Returns the distribution of every row, where the loss is one; see `raw_scores`."""
-        return PredictedDistribution(self.loss_, self.raw_scores(X, offset=offset))
+        scores = self.raw_scores(X, offset=offset)
+        assert isinstance(self.loss_, Distribution)
+        return PredictedDistribution(self.loss_, scores)
 
     @available_if(_predicts_distributions)
     def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
@@ -134,7 +140,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns: "R²", "concordance", "NDCG", or as "minus mean normal()"."""
+        """What `score` returns: "R²", "concordance", "NDCG", "mean log likelihood"; else the loss in words."""
         return self._fixed(np.zeros((1, self.loss_.num_scores))).score_name_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
@@ -170,7 +176,10 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         """Predictions from scores, as an estimator that scores itself."""
         if isinstance(self.loss_, Ranking):
             return fixed_ranks(self.loss_, self._outputs, scores, offset, k=getattr(self.loss_, "k", None))
-        return fixed_numbers(self.loss_, self._outputs, scores, offset)
+        of_loss = fixed_numbers
+        if isinstance(self.loss_, Distribution) and not is_of_times(self.loss_):
+            of_loss = fixed_means
+        return of_loss(self.loss_, self._outputs, scores, offset)
 
     @property
     def _outputs(self) -> Outputs:
@@ -196,12 +205,14 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> ScoredTarget:
         numbers = encode_numbers(given.y)
+        num_rows = numbers.values.shape[1]
         if is_known and len(numbers.values) != self.n_outputs_:
             raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {len(numbers.values)}")
+        if not numbers.values.size:
+            raise InvalidInputError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
         outputs = Outputs.of(numbers)
         of_one = self._make_loss()
         loss = self._loss if is_known else of_outputs(of_one, outputs.number)
-        num_rows = numbers.values.shape[1]
         weight = check_sample_weight(given.sample_weight, num_rows)
         fields = read_fields(given.fields, num_rows)
         sample = fit_fields(loss, Sample(None, numbers.values, outputs, weight, fields, ()))
@@ -223,17 +234,37 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             self.survival_ = learn_times(self._loss, of_loss, self._scale.scores(self._outputs_of(sample.values)))
         return self
 
-    def _refits(self, refit: bool | None) -> bool:
+    def _refits(self, refit: bool | None, target: ScoredTarget) -> bool:
         loss, num_predictions = self._loss, self._hard_value(np.zeros((1, self._num_outputs))).shape[1]
         if (loss.num_scores, num_predictions) != (self.n_outputs_, self.n_outputs_):
             raise InvalidInputError(
                 f"harden() is for losses of one score and one prediction a target: {loss} has {loss.num_scores} scores "
                 f"and {num_predictions} predictions for {self.n_outputs_}"
             )
-        is_of_means = loss.name in LEAST_AT_THE_MEAN
-        if refit and not is_of_means:
-            raise InvalidInputError(f"refit gives leaves the means of their rows, at which {loss} is not least")
-        return is_of_means if refit is None else refit
+        has_best = (loss.name in LEAST_AT_THE_MEAN or self._level is not None) and "offset" not in target.extras
+        if refit and not has_best:
+            raise InvalidInputError(
+                f"refit must be False: for leaves with means or quantiles there is none of {loss}, or there are offsets"
+            )
+        return has_best if refit is None else refit
+
+    def _renewed(self, hardened: Hardened, sample: SoftSample) -> Hardened:
+        level = self._level
+        if level is None:
+            return hardened
+        target, weight = self._hard_target(sample.target), sample.weight
+        compared = self.predict_values(sample.values)
+
+        def best(rows: Int[np.ndarray, " taken"]) -> Float64[np.ndarray, " output"]:
+            return np.array([weighted_quantile(column, weight[rows], level) for column in target[rows].T])
+
+        return renewed(hardened, sample.values, weight, compared, best)
+
+    @property
+    def _level(self) -> float | None:
+        """The level of the quantile that the loss of one target is least at; None if it is another loss."""
+        level = self._loss_of_one.renewal
+        return level if isinstance(level, float) else None
 
     def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float64[np.ndarray, "end prediction"]:
         return numbers_of(self._loss, self._scale.scores(value))

@@ -64,9 +64,9 @@ class OfOneTree(BaseSoft):
             X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
             y: Their targets.
             sample_weight: Their weights.
-            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps what the leaf of the soft
-                tree predicts. Not given, leaves are refitted where the loss is least at means (of "squared_error",
-                "poisson", "gamma" and "tweedie"), and those of classes are not, which have learned from rows nearby,
+            refit: Whether a leaf gets the shares of its rows, or their mean, or by an absolute error or quantiles their
+                quantile. If not, it keeps what the leaf of the soft tree predicts. Not given, leaves are refitted where
+                the loss is least at one of these, and those of classes are not, which have learned from rows nearby,
                 too.
             drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
                 ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
@@ -79,11 +79,11 @@ class OfOneTree(BaseSoft):
         """
         forks.check_is_whole("harden")
         check_is_fitted(self)
-        refit = self._refits(refit)
         if X is not None:
             sample = self._read_sample(X, y, sample_weight, is_known=True, fields=extras)
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
+        refit = self._refits(refit, sample.target)
         of_classes, leaf = is_classifier(self), self.soft_model_.leaf
         with placed_fit(self, sample.values):
             hardened = harden(
@@ -95,7 +95,7 @@ class OfOneTree(BaseSoft):
                 refit=refit,
                 drop_unreached_by=drop_unreached_by,
             )
-            return hard_estimator(self, hardened)
+            return hard_estimator(self, self._renewed(hardened, sample) if refit else hardened)
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
@@ -182,8 +182,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
             32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
-        loss: "log_loss", or a function of log probabilities (rows, classes) and class codes that returns a loss for
-            each row, in JAX.
+        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
+            are the logarithms of probabilities, and targets the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
@@ -237,21 +237,29 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 class SoftTreeRegressor(OfOneTree, SoftRegressor):
     """A soft decision tree of numbers: rows go to all leaves, to each with a probability; trained by gradients.
 
-    `harden` makes an ordinary tree of it, which decides at every gate.
+    `harden` makes an ordinary tree of it, which decides at every gate. Of distributions `predict_dist` and
+    `predict_quantile` tell more than `predict`, of survival times `predict_survival_function` and `predict_median`;
+    `score` is then the mean log likelihood or the concordance index, and of orders within groups the NDCG.
 
     Args:
         depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here; "auto" counts 32 rows a
             leaf.
-        loss: "squared_error", "absolute_error", "quantile", "poisson" (counts or rates; the model has the logarithm of
-            the mean), or a function of outputs and targets (rows, outputs) that returns a loss for each row, in JAX.
-            Targets of the named ones are scaled for training.
-        quantile: The level for `loss="quantile"`.
+        loss: A loss of boosted trees by name: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson",
+            "gamma", "tweedie", "cox" or "accelerated_failure_time" of survival times, "ndcg", "map" or "pairwise" of
+            orders within groups; or a distribution, "normal", "lognormal", "laplace", "logistic", "student_t",
+            "weibull", "negative_binomial" or "beta". Or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
+            `jaxtree.boosting.Loss` of one's own. Training begins at its best constant, and where scores are in the
+            target's unit, outputs are in deviations of the target. "cox" and orders are trained on all rows in a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
         init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
+        loss_: The loss of the fit.
+        start_: The scores of a model whose outputs are 0.
+        unit_: What an output of 1 adds to each.
+        event_times_: Of survival times the different times of events in the fit.
         depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
@@ -263,6 +271,13 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         >>> y = np.abs(X[:, 0])
         >>> tree = SoftTreeRegressor(depth=2, max_epochs=200, random_state=0).fit(X, y)
         >>> tree.score(X, y) > 0.9
+        True
+
+    A distribution whose scale grows with the column:
+        >>> noisy = X[:, 0] + (1.1 + X[:, 0]) * np.random.default_rng(0).normal(size=200)
+        >>> tree = SoftTreeRegressor(depth=2, loss="normal", max_epochs=200, random_state=0).fit(X, noisy)
+        >>> scale = tree.predict_dist([[-0.9], [0.9]]).parameters["scale"]
+        >>> bool(scale[0] < 0.7 < 1.2 < scale[1])
         True
     """
 
