@@ -14,6 +14,7 @@ from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
+from jaxtree.soft.epochs import TrainingConfig
 from jaxtree.soft.runs import Trained, train_runs
 
 MOST_FITS = 64
@@ -111,7 +112,7 @@ class _Readings:
 
 def _train(fits: Iterable[_Fit]) -> dict[tuple[int, int], tuple[list[Trained], float]]:
     """Trains fits that have begun, all of one program together; returns what each has come to, and its seconds."""
-    programs: dict[Hashable, list[_Fit]] = {}
+    programs: dict[TrainingConfig, list[_Fit]] = {}
     for fit in fits:
         programs.setdefault(fit.task.config, []).append(fit)
     found = {}

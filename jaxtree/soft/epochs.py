@@ -77,7 +77,7 @@ class Hyperparameters(NamedTuple):
         monitor_temperature: That at which checkpoints are compared; None is the last one. Close to 0 the tree that
             decides at every gate is compared.
         noise: The standard deviation of nearly normal noise that is added to the inputs of every step: a penalty on
-            curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None leaves it out.
+            curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None is no noise.
         averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
             average of about the last hundred steps (Polyak and Juditsky, 1992).
     """
@@ -153,7 +153,7 @@ class Progress(NamedTuple):
         average: Their running average.
         steps: The state of the optimiser.
         number: How many steps have been made.
-        best: The average with the least loss so far, on validation rows or, without any, in training.
+        best: The average with the least loss so far: on validation rows or, without any, in the next epoch of training.
         best_loss: That loss.
         best_epoch: The epoch after which it stood.
     """
@@ -249,10 +249,15 @@ def run_epochs(
             parts = [jnp.isfinite(loss), *(jnp.isfinite(part).all() for part in jax.tree.leaves(new.model))]
             is_finite = jnp.stack(parts).all()
             new = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), new, made.progress)
-            found = loss if validation is None else _monitor(new.average, validation, hyperparameters, config)
-            at = epoch - limits.first
+            if validation is None:
+                # The loss of an epoch is of the models before its steps.
+                found, candidate, after = loss, made.progress.average, epoch
+            else:
+                found = _monitor(new.average, validation, hyperparameters, config)
+                candidate, after = new.average, epoch + 1
+            at, is_better = epoch - limits.first, is_finite & (found < made.progress.best_loss)
             return epoch + 1, Epochs(
-                _keep_best(new, jnp.where(is_finite, found, jnp.inf), epoch, limits.patience),
+                _keep_best(new, candidate, found, after, is_better=is_better),
                 at + 1,
                 is_finite,
                 made.loss.at[at].set(loss),
@@ -307,14 +312,14 @@ def _monitor(
     return mean_loss(model, validation, temperature, config._replace(loss=loss))
 
 
-def _keep_best(progress: Progress, loss: Float[Array, ""], epoch: IntLike, patience: IntLike) -> Progress:
-    """Takes the average as the best so far, if it is and if the patience had not ended before."""
-    is_better = (loss < progress.best_loss) & (epoch - progress.best_epoch <= patience)
-    best = jax.tree.map(lambda new, old: jnp.where(is_better, new, old), progress.average, progress.best)
+def _keep_best(
+    progress: Progress, candidate: PyTree, loss: Float[Array, ""], after: IntLike, *, is_better: Bool[Array, ""]
+) -> Progress:
+    """Takes a candidate, which stood after so many epochs, as the best so far if it is."""
     return progress._replace(
-        best=best,
+        best=jax.tree.map(lambda new, old: jnp.where(is_better, new, old), candidate, progress.best),
         best_loss=jnp.where(is_better, loss, progress.best_loss),
-        best_epoch=jnp.where(is_better, epoch + 1, progress.best_epoch).astype(jnp.int32),
+        best_epoch=jnp.where(is_better, after, progress.best_epoch).astype(jnp.int32),
     )
 
 
@@ -348,7 +353,7 @@ def _epoch(
         chosen = order[jnp.minimum(at, rows.num_rows - 1)]
         x = rows.x[chosen]
         if hyperparameters.noise is not None:
-            x += hyperparameters.noise * noise(seeds[1], number, x.shape)
+            x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, config)

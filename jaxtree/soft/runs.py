@@ -239,7 +239,7 @@ class _Session:
 def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
     """Divides runs into those that are trained side by side: of one form, and on the same rows."""
     platform = current_platform()
-    groups: dict[Hashable, list[int]] = {}
+    groups: dict[tuple[Hashable, Hashable], list[int]] = {}
     for number, run in enumerate(runs):
         held = run.validation
         same = (id(run.rows), None if held is None else (id(held.rows), held.keeps_start))
@@ -255,7 +255,7 @@ def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
     return blocks
 
 
-def _form_of(run: Run) -> Hashable:
+def _form_of(run: Run) -> tuple[Hashable, ...]:
     """What the program of a run is compiled for."""
     parts = run.model, run.rows, run.hyperparameters, None if run.validation is None else run.validation.rows
     leaves, structure = jax.tree.flatten(parts)

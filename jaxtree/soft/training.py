@@ -50,7 +50,7 @@ def train(
         report: Called after every epoch with 1 and its losses in words.
 
     Raises:
-        TrainingError: The loss has been infinite or not a number from the first epoch on.
+        TrainingError: The loss has been infinite or not a number from the first epochs on.
     """
     trained = train_to_the_end(
         [Run(model, rows, key, num_epochs, hyperparameters, validation)], config=config, report=report
@@ -100,22 +100,14 @@ def train_many(
     """
     floats = jax.dtypes.canonicalize_dtype(float)
     numbers = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), hyperparameters)
-    given = {
-        "rows": [rows] * len(keys) if isinstance(rows, TrainingRows) else rows,
-        "num_epochs": [num_epochs] * len(keys) if np.ndim(num_epochs) == 0 else num_epochs,
-        "validation": [validation] * len(keys)
-        if validation is None or isinstance(validation, Validation)
-        else validation,
-    }
-    for name, own in given.items():
-        if len(own) != len(keys):
-            raise InvalidInputError(f"{name} must be one, or one for each of {len(keys)} models, got {len(own)}")
+    rows_of = _of_each("rows", rows, len(keys), is_one=isinstance(rows, TrainingRows))
+    epochs_of = _of_each("num_epochs", num_epochs, len(keys), is_one=np.ndim(num_epochs) == 0)
+    is_one = validation is None or isinstance(validation, Validation)
+    held_of = _of_each("validation", validation, len(keys), is_one=is_one)
     models = jax.tree.map(np.asarray, models)
     runs = [
-        Run(_taken(models, number), *own, _taken(numbers, number), held)
-        for number, (*own, held) in enumerate(
-            zip(given["rows"], keys, given["num_epochs"], given["validation"], strict=True)
-        )
+        Run(_taken(models, i), rows_of[i], key, int(epochs_of[i]), _taken(numbers, i), held_of[i])
+        for i, key in enumerate(keys)
     ]
     trained = train_to_the_end(runs, config=config, report=report)
     check_trained(trained)
@@ -145,9 +137,11 @@ def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all:
     for number, (one, lost) in enumerate(zip(trained, is_lost, strict=True)):
         own = f"of {name} {number} " if len(trained) > 1 else ""
         found = f"the loss {own}is not finite in epoch {one.diverged_in}"
+        if one.diverged_in == 0:
+            found = f"the validation loss {own}is never finite"
         if lost and raises:
             raise TrainingError(f"{found}: {REMEDIES}")
-        if one.diverged_in > 0:
+        if lost or one.diverged_in > 0:
             kept = "nothing of it is kept" if lost else f"its parameters after epoch {one.best_epoch} are kept"
             warnings.warn(f"{found}: it has ended, and {kept}; {REMEDIES}", DivergedFitWarning, stacklevel=3)
 
@@ -156,14 +150,15 @@ def final_loss(trained: Trained) -> float:
     """Returns the loss by which trainings are compared: that of the parameters kept; infinite if nothing is."""
     if not is_usable(trained) or not trained.loss.size:
         return np.inf
-    if trained.validation_loss is not None:
-        return float(trained.validation_loss.min())
-    return float(trained.loss[trained.best_epoch - 1])
+    takes_best = trained.validation_loss is not None or trained.diverged_in > 0
+    return float(trained.progress.best_loss if takes_best else trained.loss[-1])
 
 
 def is_usable(trained: Trained) -> bool:
-    """Returns whether a training has reached anything finite."""
-    return bool(trained.diverged_in == 0) or bool(np.isfinite(trained.progress.best_loss))
+    """Returns whether a training has reached anything finite; one that was interrupted at its start stays there."""
+    if trained.validation_loss is not None:
+        return not trained.validation_loss.size or bool(np.isfinite(trained.progress.best_loss))
+    return bool(trained.diverged_in == 0 or trained.best_epoch > 0)
 
 
 def stacked(trained: Sequence[Trained]) -> Trained:
@@ -181,6 +176,14 @@ def stacked(trained: Sequence[Trained]) -> Trained:
         for one in trained
     ]
     return jax.tree.map(lambda *parts: np.stack(parts), *long)
+
+
+def _of_each(name: str, given: Any, num_models: int, *, is_one: bool) -> Sequence[Any]:
+    """What every model is given, if there is one for all or one for each."""
+    own = [given] * num_models if is_one else given
+    if len(own) != num_models:
+        raise InvalidInputError(f"{name} must be one, or one for each of {num_models} models, got {len(own)}")
+    return own
 
 
 def _taken(parts: PyTree, number: int) -> PyTree:

@@ -153,9 +153,13 @@ class OfOneForest(BaseSoft):
             return super()._choose(trained)
         # An interrupt leaves trees that have not begun.
         together = stacked([one for one in trained if one.loss.size] or trained)
-        losses = jax.tree.map(lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss))
-        model, best_epoch = SoftForest(together.model, None), np.median(together.best_epoch)
-        return Trained(model, *losses, best_epoch, together.diverged_in.max(), together.progress)
+        loss, validation_loss = jax.tree.map(
+            lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
+        )
+        return Trained(
+            SoftForest(together.model, None), loss, validation_loss, np.median(together.best_epoch),
+            together.diverged_in.max(), together.progress,
+        )  # fmt: skip
 
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
