@@ -1,7 +1,7 @@
 """Models of numbers: what these soft estimators predict by their loss, and how they read their targets."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -32,7 +32,7 @@ from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import RoutesExtras, check_fields, fit_fields
 from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
-from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.base import BaseSoft, SoftTask
 from jaxtree.estimators.soft.parameters import POSITIVE, rows_of_step
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
@@ -49,6 +49,7 @@ from jaxtree.losses.start import weighted_quantile
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.renewal import renewed
+from jaxtree.soft.runs import Trained
 from jaxtree.soft.scores import ScoredTarget, ScoreScale
 from jaxtree.table.target import encode_numbers
 from jaxtree.table.weights import check_sample_weight
@@ -226,10 +227,11 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known[counts], extras)
         return self._scale.rows(loss, target, sample.fields)
 
-    def _train(self, models: Any, sample: SoftSample, loss: Any, **options: Any) -> Self:
-        super()._train(models, sample, loss, **options)
+    def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
+        """Takes what the models of a fit have become, and learns what survival times need; see `BaseSoft`."""
+        super().finish_fit(task, trained)
         if is_of_times(self._loss):
-            rows = sample.target
+            sample, rows = task.sample, task.sample.target
             of_loss = Sample(None, rows.target[None], self._outputs, sample.weight, rows.extras, ())
             self.survival_ = learn_times(self._loss, of_loss, self._scale.scores(self._outputs_of(sample.values)))
         return self

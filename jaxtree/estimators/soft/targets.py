@@ -101,7 +101,8 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError("a teacher must have one output, got one with several")
         target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
         with placed_fit(self, X):
-            return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
+            rows = self._rows_of(self._read_sample(X, target, sample_weight), None)
+            return self._fit_rows(rows, taught_by=losses.distillation)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
