@@ -189,7 +189,7 @@ def measure(name, num_seeds, seed):
         start, cpu_start = time.perf_counter(), time.process_time()
         trees, steps = jax.block_until_ready(program(keys))
         figures[call] = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - cpu_start}
-    figures["steps"] = np.round(steps, 2).tolist()
+    figures["steps"] = np.round(np.asarray(steps, np.float64), 2).tolist()
     if way.form.gate == "hard":
         tables = [as_table(jax.tree.map(lambda part: part[number], trees)) for number in range(num_seeds)]  # noqa: B023
         figures["leaves"] = [int(np.sum(table.is_leaf)) for table, _ in tables]
