@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.differentiable.policy import (
     ACTIONS,
+    AXIS,
     FORM,
     LIMITS,
     NAMES,
@@ -20,13 +21,16 @@ from benchmarks.differentiable.policy import (
     first_tree,
     in_words,
     learn,
+    made_hard,
     move,
     run_episodes,
     train,
 )
 from jaxtree import soft
 from jaxtree.soft.gates import HardGate
+from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.model import Leaf
+from jaxtree.table import Encoder
 
 
 def tree_of(columns, thresholds, moves):
@@ -81,6 +85,17 @@ def test_a_table_does_what_the_tree_does_and_has_no_gate_in_vain(balancing):
         f"|   {NAMES[3]} <= -0.450: push {ACTIONS[0]}",
         f"|   {NAMES[3]} > -0.450: push {ACTIONS[1]}",
     ]
+
+
+def test_axis_gates_are_made_hard_as_by_harden():
+    tree = soft.init(AXIS, key=jax.random.key(0), inputs=jax.random.normal(jax.random.key(1), (50, 4)))
+    values = np.random.default_rng(0).normal(size=(200, 4))
+    encoder = Encoder().fit(values)
+    rows = SoftSample(values, np.zeros((200, 1), int), np.ones(200))
+    inputs = soft.fit_inputs(values, encoder.schema_, scaling="none")
+    hardened = soft.harden(tree, inputs, rows, num_classes=(2,), refit=False).tree
+    hard = made_hard(tree, 1.0)
+    np.testing.assert_allclose(soft.apply(hard, values), hardened.value[hardened.apply(values), 0], atol=1e-6)
 
 
 def test_training_makes_policies_better():

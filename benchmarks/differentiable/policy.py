@@ -31,6 +31,7 @@ import optax
 import pandas as pd
 
 from jaxtree import soft
+from jaxtree.soft.gates import HardGate, feature_shares
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.table import Encoder
 
@@ -51,16 +52,14 @@ class Way(NamedTuple):
     Attributes:
         form: The form of its trees.
         last_temperature: Of the gates at the end of training; it falls from 1.
-        temperature_of_episodes: Of the gates in episodes.
     """
 
     form: soft.SoftForm
     last_temperature: float = 1.0
-    temperature_of_episodes: float = 1.0
 
 
 AXIS = soft.SoftForm(depth=3, num_features=4, num_outputs=2, gate="axis")
-WAYS = {"hard": Way(FORM), "axis": Way(AXIS, 1.0, 1e-6), "axis, cooled": Way(AXIS, 0.03, 1e-6)}
+WAYS = {"hard": Way(FORM), "axis": Way(AXIS), "axis, cooled": Way(AXIS, 0.03)}
 
 
 def move(state, force):
@@ -91,12 +90,12 @@ def cost(tree, states, temperature=1.0):
 
 
 @functools.partial(jax.jit, static_argnames="number")
-def run_episodes(tree, key, number, temperature=1.0):
+def run_episodes(tree, key, number):
     """The steps of each episode, and its states, of which those after its end do not count."""
 
     def step(carry, _):
         states, lives = carry
-        after = jax.vmap(move)(states, act(tree, states, temperature))
+        after = jax.vmap(move)(states, act(tree, states))
         return (after, lives & jnp.all(jnp.abs(after) <= LIMITS, axis=1)), (states, lives)
 
     states = jax.random.uniform(key, (number, 4), minval=-0.05, maxval=0.05)
@@ -132,13 +131,24 @@ def train(key, way, num_steps=NUM_STEPS):
     return jax.lax.scan(step, (tree, optimiser.init(tree)), steps)[0][0]
 
 
+def made_hard(tree, temperature):
+    """A tree whose axis gates each look at their column of greatest share, as `soft.harden` makes them hard."""
+    if tree.form.gate == "hard":
+        return tree
+    share = feature_shares(tree.gate.selection, temperature)
+    chosen = jax.nn.one_hot(jnp.argmax(share, axis=1), share.shape[1])
+    # A threshold for every column, of which the chosen one counts.
+    threshold = jnp.repeat((tree.gate.threshold / jnp.max(share, axis=1))[:, None], share.shape[1], axis=1)
+    return soft.SoftTree(HardGate(chosen, threshold, None), tree.leaf, FORM)
+
+
 def learn(key, way, num_starts=NUM_STARTS, num_steps=NUM_STEPS):
     """The best of several trees, and its mean steps in fresh episodes."""
     train_key, choice_key, test_key = jax.random.split(key, 3)
     trees = jax.vmap(lambda key: train(key, way, num_steps))(jax.random.split(train_key, num_starts))
 
     def mean_steps(tree, key):
-        return jnp.mean(run_episodes(tree, key, NUM_EPISODES, way.temperature_of_episodes)[0])
+        return jnp.mean(run_episodes(made_hard(tree, way.last_temperature), key, NUM_EPISODES)[0])
 
     best = jnp.argmax(jax.vmap(mean_steps, in_axes=(0, None))(trees, choice_key))
     tree = jax.tree.map(lambda part: part[best], trees)
