@@ -9,7 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 from sklearn.base import clone
 
 from jaxtree.estimators.common.conventions import check_parameters
-from jaxtree.estimators.soft.base import BaseSoft, SoftRows, SoftTask
+from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured

@@ -6,6 +6,7 @@ fills with copies.
 """
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -22,21 +23,27 @@ from jaxtree.devices import carried, current_platform, num_cores
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.epochs import (
     MOST_EPOCHS_A_CALL,
+    Ends,
     Epochs,
     Hyperparameters,
-    Limits,
     Progress,
     TrainingConfig,
     TrainingRows,
-    models_side_by_side,
     monitor_start,
     run_epochs,
 )
+from jaxtree.soft.model import SoftTree
 
 NAMES_OF_LOSSES = ("loss", "validation loss")
 
 SECONDS_A_CALL = 1.0
 """About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
+
+MOST_SIDE_BY_SIDE = 64
+NUMBERS_SIDE_BY_SIDE = 2**20
+"""Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
+ROWS_SIDE_BY_SIDE = 2**24
+"""Whose order an accelerator draws for all models of a step."""
 
 Report = Callable[[int, str], Any]
 """Is called after every epoch with 1 and its losses in words."""
@@ -184,7 +191,7 @@ class _Session:
             while goes_on.any() and not self.is_interrupted:
                 began = time.perf_counter()
                 stop = np.where(goes_on, np.minimum(done + at_once, num_epochs), done)
-                limits = Limits(done, stop, num_epochs, patience)
+                limits = Ends(done, stop, num_epochs, patience)
                 with self._compiling_once(block.form):
                     made: Epochs = jax.block_until_ready(
                         run_epochs(
@@ -253,6 +260,26 @@ def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
             own = numbers[at : at + width]
             blocks.append(_Block(own, [runs[number] for number in own], width, form))
     return blocks
+
+
+def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform: str) -> int:
+    """How many models take a step side by side, whatever the number of them: so none changes a bit of another.
+
+    On a CPU it is one, as other models have threads of their own. Other devices, which wait for the host in the steps
+    of small trees, take a fixed number of models, made up by copies.
+
+    Args:
+        model: A model, without an axis of models.
+        num_rows: The rows of the table, with padding.
+        batch_size: The rows of a step.
+        platform: The platform.
+    """
+    if platform == "cpu":
+        return 1
+    trees = getattr(model, "trees", model)
+    num_ends = math.prod(trees.leaf.value.shape[:-1]) if isinstance(trees, SoftTree) else 1
+    most = min(NUMBERS_SIDE_BY_SIDE // (batch_size * num_ends), ROWS_SIDE_BY_SIDE // num_rows, MOST_SIDE_BY_SIDE)
+    return 1 << max(most, 1).bit_length() - 1
 
 
 def _form_of(run: Run) -> tuple[Hashable, ...]:

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -28,10 +28,11 @@ from jaxtree.estimators.soft.parameters import (
     epochs_of,
     hyperparameters_of,
 )
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, training_rows
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, TrainingConfig, TrainingRows, constant, make_rows
+from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
@@ -47,36 +48,6 @@ from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
-
-
-class SoftRows(NamedTuple):
-    """What a fit reads of its table, and searches read once for many settings.
-
-    Attributes:
-        sample: The rows to train on.
-        held: Those on which epochs are compared; None for none.
-        rows: The rows to train on, as training takes them.
-        held_rows: Those of `held`.
-    """
-
-    sample: SoftSample
-    held: SoftSample | None
-    rows: TrainingRows
-    held_rows: TrainingRows | None
-
-
-class SoftTask(NamedTuple):
-    """A fit that has begun: what is trained.
-
-    Attributes:
-        sample: The rows.
-        runs: The training of every model.
-        config: What is compiled for them.
-    """
-
-    sample: SoftSample
-    runs: list[Run]
-    config: TrainingConfig
 
 
 class BaseSoft(SoftParameters, EstimatorOnTables):
@@ -167,7 +138,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
-            TrainingError: The loss has become infinite or not a number.
+            TrainingError: The loss has been infinite or not a number from the first epochs on. Later the best parameters
+                until then are kept, with a `DivergedFitWarning`.
         """
         forks.check_is_whole("fit")
         check_parameters(self)
@@ -183,15 +155,15 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return self._rows_of(sample, held)
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
-        """The rows of a fit: a share is held out if it is to be; scales are learned from the others."""
+        """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         if held is None and self.validation_fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) and sample.target.ndim == 1 else ()
             target = sample.target[None] if sample.target.ndim == 1 else sample.target.T
             sample, held = map(sample.take, split_rows(target, classes, self.validation_fraction, self.random_state))
         if not (self.warm_start and hasattr(self, "soft_model_")):
             self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
-        held_rows = None if held is None else _training_rows(held, self.inputs_)
-        return SoftRows(sample, held, _training_rows(sample, self.inputs_), held_rows)
+        held_rows = None if held is None else training_rows(held, self.inputs_)
+        return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
@@ -225,11 +197,11 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes)
                 self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
-                rows = _training_rows(sample, self.inputs_)
+                rows = training_rows(sample, self.inputs_)
                 models = self._begin(sample, rows)
             else:
                 sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
-                rows = _training_rows(sample, self.inputs_)
+                rows = training_rows(sample, self.inputs_)
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
@@ -405,8 +377,3 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             if current_platform() == "cpu":
                 return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
             return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
-
-
-def _training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
-    """The rows as training takes them; weights are 1 in the mean."""
-    return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
