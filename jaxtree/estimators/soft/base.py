@@ -138,8 +138,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
-            TrainingError: The loss has been infinite or not a number from the first epochs on. Later the best parameters
-                until then are kept, with a `DivergedFitWarning`.
+            TrainingError: The loss has been infinite or not a number from the first epochs on. If it becomes so later,
+                the best parameters until then are kept, with a `DivergedFitWarning`.
         """
         forks.check_is_whole("fit")
         check_parameters(self)
