@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.compilation import compiled
 from jaxtree.devices import carried, current_platform, num_cores
@@ -175,7 +175,7 @@ class _Session:
         runs = block.runs + [block.runs[-1]] * (block.width - len(block.runs))
         first, held = runs[0], runs[0].validation
         numbers = _stacked([_numbers_of(run) for run in runs])
-        keys = jnp.stack([run.key for run in runs])
+        keys = _keys_together([run.key for run in runs])
         progress = _start(runs, config=self._config)
         if held is not None and held.keeps_start:
             progress = monitor_start(progress, held.rows, numbers, config=self._config)
@@ -294,13 +294,24 @@ def _numbers_of(run: Run) -> Hyperparameters:
     return jax.tree.map(lambda number: np.asarray(number, floats), run.hyperparameters)
 
 
+def keys_apart(keys: Key[Array, " model"]) -> list[PRNGKeyArray]:
+    """Returns the keys of models one by one, without a program for it."""
+    impl = jax.random.key_impl(keys)
+    return [jax.random.wrap_key_data(own, impl=impl) for own in np.asarray(jax.random.key_data(keys))]
+
+
+def _keys_together(keys: Sequence[PRNGKeyArray]) -> Key[Array, " model"]:
+    data = np.stack([np.asarray(jax.random.key_data(key)) for key in keys])
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(keys[0]))
+
+
 def _stacked(parts: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *own: np.stack(own), *parts)
 
 
 def _start(runs: Sequence[Run], *, config: TrainingConfig) -> Progress:
     """The state of models before their first step, or before their first further one."""
-    models = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.model for run in runs))
+    models = _stacked([run.model for run in runs])
     return _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
 
 
@@ -317,7 +328,7 @@ def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
 
 def _go_on(progress: Progress) -> Progress:
     """The state before the first further step: there is no best so far."""
-    never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
+    never, zero = np.full_like(progress.best_loss, np.inf), np.zeros_like(progress.best_epoch)
     return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
 
 

@@ -38,7 +38,7 @@ from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.runs import Run, Trained, Validation
+from jaxtree.soft.runs import Run, Trained, Validation, keys_apart
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
@@ -271,7 +271,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         keys = jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0])
         runs = [
             Run(jax.tree.map(lambda part, i=i: part[i], models), rows, key, num_epochs, numbers, validation)
-            for i, key in enumerate(keys)
+            for i, key in enumerate(keys_apart(keys))
         ]
         return SoftTask(sample, runs, config)
 
