@@ -5,21 +5,28 @@ The state of the optimiser is not kept: after loading, `partial_fit` goes on fro
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
+from jaxtree.files.boosting import require_times_of_loss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, RandomKey, node_links
-from jaxtree.soft.forest import SoftForest, init_forest
+from jaxtree.losses.curves import EventTimes
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights, init_forest
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import Inputs, Quantile, Standard
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.schema import Schema
 
 MOST_LEVELS = 16
 """The most levels of a soft tree."""
+NAMES_OF_MIXING = {type(None): "mean", Mixing: "learned", TreeWeights: "by_tree", LeafWeights: "by_leaf"}
+"""How trees are mixed, by the type of what has their weights."""
 MOST_TREES = 2**20
 MOST_PARAMETER = 1e15
 """The most trees, and the greatest parameter, of a soft model: no sum over its columns and trees leaves 32 bits."""
@@ -64,8 +71,10 @@ class SoftState:
         key: The key of further training.
         history: The losses of all epochs, by their names.
         best_epoch: The epoch that was kept.
-        mean: The offset of every output of a model of numbers; no numbers for classes.
-        deviation: The factor of every output.
+        start: The scores of a model whose outputs are 0; no numbers for classes.
+        unit: What an output of 1 adds to each.
+        loss: The loss of one target, a `BaseLoss`; None for classes.
+        survival: What a fit of survival times has learned of time.
     """
 
     table: FittedTable
@@ -74,14 +83,16 @@ class SoftState:
     key: RandomKey
     history: dict[str, list[float]]
     best_epoch: int
-    mean: Float64[np.ndarray, " output"]
-    deviation: Float64[np.ndarray, " output"]
+    start: Float64[np.ndarray, " score"]
+    unit: Float64[np.ndarray, " score"]
+    loss: Any
+    survival: EventTimes | None
 
     def model_of(self, inputs: Inputs) -> SoftTree | SoftForest:
         """Returns the model; raises ModelFileError unless it is one of such inputs, and of the table's outputs."""
         model, form = self.model, form_of(self.model)
         require(form.depth <= MOST_LEVELS, f"its model has a depth of more than {MOST_LEVELS}")
-        num_outputs = sum(self.table.num_classes) or len(self.mean)
+        num_outputs = sum(self.table.num_classes) or len(self.start)
         fits = form.num_outputs == num_outputs
         require(fits, f"its model has {form.num_outputs} outputs, and its estimator {num_outputs}")
         fits = (form.num_features, form.missing) == (inputs.num_features, inputs.missing)
@@ -156,7 +167,7 @@ def mixture_of(model: SoftTree | SoftForest) -> str | None:
     """How the trees of a forest are mixed; None of a single tree."""
     if not isinstance(model, SoftForest):
         return None
-    return "mean" if model.mixing is None else "learned"
+    return NAMES_OF_MIXING[type(model.mixing)]
 
 
 @functools.lru_cache(maxsize=16)
@@ -171,9 +182,14 @@ def _shapes(form: SoftForm, num_trees: int | None, mixture: str) -> SoftTree | S
 def _(state: SoftState) -> None:
     outputs = state.table.outputs
     require(len(outputs) <= 1, "it has several outputs, and its estimator has one")
-    require(outputs or len(state.mean) == state.table.num_outputs, "mean is not one number an output")
-    require_finite(state, "mean", "deviation")
-    require((state.deviation > 0).all(), "deviation is not one positive number an output")
+    require_finite(state, "start", "unit")
+    fits = len(state.start) == len(state.unit) and (state.unit > 0).all()
+    require(fits, "unit is not one positive number a score")
+    if not outputs:
+        require(isinstance(state.loss, BaseLoss), "its loss is none")
+        fits = len(state.start) in (state.loss.num_scores, state.table.num_outputs)
+        require(fits, "its loss has another number of scores")
+        require_times_of_loss(state.survival, state.loss)
     names = set(state.history)
     require({"loss"} <= names <= {"loss", "validation_loss"}, "the history of its training is none")
     require(0 <= state.best_epoch < 2**31, "the epoch that was kept is none")

@@ -122,6 +122,7 @@ def location_scale(standard: StandardForm, *, has_crps: bool = True, **attribute
         hessian="fisher",
         link=first_score,
         has_location=True,
+        moves_with_target=True,
         units_at=location_scale_units,
         distribution_function=given(_cdf, standard=standard),
         inverse=given(_quantile, standard=standard),

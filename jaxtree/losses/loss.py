@@ -57,7 +57,10 @@ class BaseLoss(abc.ABC):
         needs: Names of extras that every row must have.
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
             number a row moves; if not, it moves all scores.
+        moves_with_target: Whether locations move as targets do: for `a y + b` they are `a s + b` with a positive, and
+            scales `a` times those of y; so a model may learn from targets of mean 0 and deviation 1.
         joins_rows: Whether the loss of a row depends on other rows.
+        takes_batches: Whether derivatives follow from any part of the rows, and not from all of a group, or of all.
     """
 
     name: str
@@ -67,7 +70,13 @@ class BaseLoss(abc.ABC):
     domain: Domain
     needs: tuple[str, ...]
     has_location: bool = False
+    moves_with_target: bool = False
     joins_rows: ClassVar[bool] = False
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether derivatives follow from any part of the rows."""
+        return not self.joins_rows
 
     @property
     def num_ordered(self) -> int:
@@ -183,6 +192,7 @@ class Loss(BaseLoss):
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
             number a row moves; if not, it moves all scores.
+        moves_with_target: Whether locations move as targets do, see `BaseLoss`.
         units_at: The function from the start to the units of scores, see `BaseLoss.units`; by default all are 1.
         name: Its name in messages; by default the function's.
         parameters: What it was made with, names and values: for messages and files.
@@ -214,6 +224,7 @@ class Loss(BaseLoss):
     needs: tuple[str, ...] = ()
     renewal: float | tuple[float, ...] | None = None
     has_location: bool = False
+    moves_with_target: bool = False
     units_at: Callable[..., Float[np.ndarray, " score"]] | None = None
     name: str = ""
     parameters: tuple[tuple[str, Any], ...] = ()

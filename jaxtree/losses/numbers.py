@@ -42,7 +42,16 @@ def squared(num_outputs: int = 1) -> Loss:
     """
     require(num_outputs >= 1, "squared needs an output or more", num_outputs)
     many = () if num_outputs == 1 else (("num_outputs", num_outputs),)
-    return Loss(_squared, num_outputs, "one", is_convex=True, constant=weighted_mean, name="squared", parameters=many)
+    return Loss(
+        _squared,
+        num_outputs,
+        "one",
+        is_convex=True,
+        constant=weighted_mean,
+        moves_with_target=True,
+        name="squared",
+        parameters=many,
+    )
 
 
 def _absolute(scores: Row, target: Target, extras: Any) -> Row:
@@ -59,7 +68,7 @@ def absolute() -> Loss:
         >>> absolute().start(np.array([1.0, 2.0, 9.0]), np.ones(3), {}).tolist()
         [2.0]
     """
-    return Loss(_absolute, hessian="one", is_convex=True, renewal=0.5, name="absolute")
+    return Loss(_absolute, hessian="one", is_convex=True, renewal=0.5, moves_with_target=True, name="absolute")
 
 
 def require_level(level: FloatLike, name: str) -> None:
@@ -91,7 +100,13 @@ def quantile(level: FloatLike) -> Loss:
     require_level(level, "quantile")
     function = given(_quantile, level=float(level))
     return Loss(
-        function, hessian="one", is_convex=True, renewal=float(level), name="quantile", parameters=function.keywords
+        function,
+        hessian="one",
+        is_convex=True,
+        renewal=float(level),
+        moves_with_target=True,
+        name="quantile",
+        parameters=function.keywords,
     )
 
 
@@ -120,7 +135,13 @@ def expectile(level: FloatLike) -> Loss:
     require_level(level, "expectile")
     function = given(_expectile, level=float(level))
     return Loss(
-        function, is_convex=True, constant=weighted_mean, is_guess=True, name="expectile", parameters=function.keywords
+        function,
+        is_convex=True,
+        constant=weighted_mean,
+        is_guess=True,
+        moves_with_target=True,
+        name="expectile",
+        parameters=function.keywords,
     )
 
 
@@ -243,6 +264,7 @@ def quantiles(levels: Sequence[FloatLike]) -> Loss:
         is_convex=True,
         link=_in_order,
         renewal=numbers,
+        moves_with_target=True,
         name="quantiles",
         parameters=function.keywords,
     )

@@ -41,7 +41,9 @@ class RobustLoss(BaseLoss):
     renewal: ClassVar[None] = None
     domain: ClassVar[Domain] = NUMBERS
     needs: ClassVar[tuple[str, ...]] = ()
+    moves_with_target: ClassVar[bool] = True
     joins_rows: ClassVar[bool] = True
+    takes_batches: ClassVar[bool] = True
     link: ClassVar[Callable[..., Any]] = staticmethod(identity)
 
     def __repr__(self) -> str:

@@ -12,15 +12,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.draws import noise, shuffled
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
+from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
@@ -89,7 +91,8 @@ class TrainingConfig(NamedTuple):
     """The static part of a training, which a program is compiled for.
 
     Attributes:
-        loss: The loss of every row, see `jaxtree.soft.losses`.
+        loss: The loss: one of `jaxtree.boosting`, whose scores the outputs are, or a function of outputs and targets to
+            the loss of every row, see `jaxtree.soft.losses`.
         monitor: The loss by which checkpoints are compared on validation rows; None is `loss`.
         predict: The model's outputs.
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
@@ -98,8 +101,8 @@ class TrainingConfig(NamedTuple):
         decay: The schedule of a factor of the learning rates.
     """
 
-    loss: Loss = cross_entropy
-    monitor: Loss | None = None
+    loss: BaseLoss | Loss = cross_entropy
+    monitor: BaseLoss | Loss | None = None
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
@@ -111,13 +114,13 @@ class TrainingRows(NamedTuple):
 
     Attributes:
         x: The inputs.
-        target: Whatever the loss takes: class codes, or numbers.
+        target: Whatever the loss takes: class codes, numbers, or a `jaxtree.soft.scores.ScoredTarget`.
         weight: The weight of every row.
         num_rows: How many there are; those after them are padding.
     """
 
     x: Float[Array, "row feature"]
-    target: Shaped[Array, "row *output"]
+    target: Any
     weight: Float[Array, " row"]
     num_rows: Int[Array, ""]
 
@@ -128,16 +131,14 @@ def make_rows(x: Any, target: Any, weight: Any = None) -> TrainingRows:
     >>> make_rows(np.ones((3, 2)), np.array([0, 1, 1])).x.shape
     (256, 2)
     """
-    x, target = np.asarray(x, np.float32), np.asarray(target)
+    x, target = np.asarray(x, np.float32), target if isinstance(target, ScoredTarget) else np.asarray(target)
     weight = np.ones(len(x), np.float32) if weight is None else np.asarray(weight, np.float32)
     if not len(x) == len(target) == len(weight) or not len(x):
         raise InvalidInputError(
             f"rows, targets and weights must be as many, and one at least, got {len(x)}, {len(target)}, {len(weight)}"
         )
-    target = target.astype(np.int32 if target.dtype.kind in "iub" else np.float32)
-    padding = min(row_bucket(len(x)), max(1 << (len(x) - 1).bit_length(), LEAST_ROWS)) - len(x)
-    padded = [np.pad(part, [(0, padding)] + [(0, 0)] * (part.ndim - 1)) for part in (x, target, weight)]
-    return TrainingRows(*map(jnp.asarray, padded), num_rows=jnp.int32(len(x)))
+    number = min(row_bucket(len(x)), max(1 << (len(x) - 1).bit_length(), LEAST_ROWS))
+    return TrainingRows(*(padded_rows(part, number) for part in (x, target, weight)), num_rows=jnp.int32(len(x)))
 
 
 class Progress(NamedTuple):
@@ -341,7 +342,7 @@ def _epoch(
 def _step(
     progress: Progress,
     x: Float[Array, "row feature"],
-    target: Shaped[Array, "row *output"],
+    target: Any,
     share: Float[Array, " row"],
     hyperparameters: Hyperparameters,
     done: Float[Array, ""],
@@ -352,7 +353,7 @@ def _step(
     temperature = jnp.asarray(first * (last / first) ** done)
 
     def objective(model):
-        return jnp.sum(share * config.loss(config.predict(model, x, temperature=temperature), target))
+        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, share)
 
     loss, slope = jax.value_and_grad(objective)(progress.model)
     change, steps = config.optimizer.update(slope, progress.steps, progress.model)
@@ -360,7 +361,8 @@ def _step(
     rates = rates_of_parts(progress.model, hyperparameters.rates)
     model = jax.tree.map(lambda old, rate, new: old + factor * rate * new, progress.model, rates, change)
     kept = jnp.minimum(hyperparameters.averaging, (1 + progress.number) / (10 + progress.number))
-    average = jax.tree.map(lambda old, new: kept * old + (1 - kept) * new, progress.average, model)
+    # So what stays as it is stays so to the last digit.
+    average = jax.tree.map(lambda old, new: new + kept * (old - new), progress.average, model)
     return progress._replace(model=model, average=average, steps=steps, number=progress.number + 1), loss
 
 
@@ -377,11 +379,11 @@ def rates_of_parts(model: PyTree, rates: LearningRates) -> PyTree:
 
 
 def mean_loss(model: PyTree, rows: TrainingRows, temperature: FloatLike, config: TrainingConfig) -> Float[Array, ""]:
-    """The weighted mean loss of a model on rows, computed block by block."""
+    """The weighted mean loss of a model on rows, block by block unless they depend on one another."""
 
     def of_block(at):
-        x, target, weight = (jax.lax.dynamic_slice_in_dim(part, at, block) for part in rows[:3])
-        return jnp.sum(weight * config.loss(config.predict(model, x, temperature=temperature), target))
+        x, target, weight = (part[at + jnp.arange(block)] for part in rows[:3])
+        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, weight)
 
-    block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK)
+    block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK) if takes_batches(config.loss) else rows.x.shape[0]
     return jnp.sum(jax.lax.map(of_block, jnp.arange(0, rows.x.shape[0], block))) / rows.weight.sum()

@@ -1,8 +1,10 @@
 """Losses, which training makes small: how far the output of every row is from its target.
 
 A loss is a function `(output, target) -> loss of every row`. An *output* is what `apply` returns: the logits of classes
-(or their log probabilities), or numbers. A target is a class code a row, or a row of numbers as wide as the output.
-Any such function will do; those that take a parameter are made once a value, so that programs are shared.
+(or their log probabilities), or numbers. A target is whatever the loss takes, such as a class code a row. Any such
+function will do; those that take a parameter are made once a value, so that programs are shared. Here are those of
+classes; those of numbers, counts, distributions, times and orders are the losses of `jaxtree.boosting`, whose scores
+outputs are.
 """
 
 import functools
@@ -11,9 +13,10 @@ from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Float, Int
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.soft.scores import ScoredTarget
 
 Loss: TypeAlias = Callable[[Float[Array, "row output"], Any], Float[Array, " row"]]
 
@@ -47,7 +50,7 @@ def smoothed_cross_entropy(smoothing: float) -> Loss:
     return loss
 
 
-def zero_one(output: Float[Array, "row class"], target: Shaped[Array, "row *class"]) -> Float[Array, " row"]:
+def zero_one(output: Float[Array, "row class"], target: Any) -> Float[Array, " row"]:
     r"""1 where the most probable class is not the row's, or not a teacher's, else 0.
 
     It has no gradient: checkpoints are compared by it.
@@ -55,6 +58,7 @@ def zero_one(output: Float[Array, "row class"], target: Shaped[Array, "row *clas
     >>> zero_one(jnp.log(jnp.array([[0.25, 0.75], [0.25, 0.75]])), jnp.array([1, 0])).tolist()
     [0.0, 1.0]
     """
+    target = target.target if isinstance(target, ScoredTarget) else target
     label = target if target.ndim == 1 else target.argmax(axis=1)
     return (output.argmax(axis=1) != label).astype(output.dtype)
 
@@ -65,35 +69,3 @@ def distillation(output: Float[Array, "row class"], target: Float[Array, "row cl
     It is least where $p = t$; a row of ones and zeros makes it `cross_entropy`.
     """
     return -jnp.sum(target * jax.nn.log_softmax(output), axis=1)
-
-
-def squared_error(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
-    r"""The mean over outputs of $(f - y)^2 / 2$; the least expected loss has the mean."""
-    return jnp.mean((output - target) ** 2, axis=1) / 2
-
-
-def poisson(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
-    r"""The mean over outputs of $e^f - y f$: a Poisson likelihood, the output being the log of the mean."""
-    return jnp.mean(jnp.exp(output) - target * output, axis=1)
-
-
-@functools.cache
-def quantile(level: float) -> Loss:
-    r"""Makes the pinball loss, whose least expected value has the quantile of a level (Koenker and Bassett, 1978).
-
-    It is the mean over outputs of $\max(\tau (y - f), (\tau - 1)(y - f))$.
-
-    Raises:
-        InvalidInputError: The level is not between 0 and 1.
-
-    >>> quantile(0.75)(jnp.array([[0.0], [0.0]]), jnp.array([[1.0], [-1.0]])).tolist()
-    [0.75, 0.25]
-    """
-    if not 0 < level < 1:
-        raise InvalidInputError(f"the level of a quantile must lie between 0 and 1, got {level}")
-
-    def loss(output: Float[Array, "row output"], target: Float[Array, "row output"]) -> Float[Array, " row"]:
-        above = target - output
-        return jnp.mean(jnp.maximum(level * above, (level - 1) * above), axis=1)
-
-    return loss

@@ -301,7 +301,7 @@ def keys_apart(keys: Key[Array, " model"]) -> list[PRNGKeyArray]:
 
 
 def _keys_together(keys: Sequence[PRNGKeyArray]) -> Key[Array, " model"]:
-    data = np.stack([np.asarray(jax.random.key_data(key)) for key in keys])
+    data: Any = np.stack([np.asarray(jax.random.key_data(key)) for key in keys])
     return jax.random.wrap_key_data(data, impl=jax.random.key_impl(keys[0]))
 
 

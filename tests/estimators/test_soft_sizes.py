@@ -29,7 +29,7 @@ KINDS = (SoftTreeClassifier, SoftTreeRegressor, SoftForestClassifier, SoftForest
 def test_every_default_makes_steps_enough(num_rows):
     for kind in KINDS:
         estimator = kind()
-        epochs = epochs_of(estimator, num_rows)
+        epochs = epochs_of(estimator, num_rows, 256)
         assert epochs >= LEAST_EPOCHS
         assert epochs * -(-num_rows // estimator.batch_size) >= NUM_STEPS
         assert hyperparameters_of(estimator, num_rows).noise == pytest.approx(num_rows**-0.2)
@@ -54,7 +54,7 @@ def test_more_classes_get_more_leaves_up_to_a_bound():
 def test_what_is_given_counts():
     given = SoftTreeClassifier(depth=5, max_epochs=7, noise=0.5)
     assert given._depth_to_begin_with(10_000, None) == 5
-    assert epochs_of(given, 10_000) == 7
+    assert epochs_of(given, 10_000, 256) == 7
     assert hyperparameters_of(given, 10_000).noise == 0.5
     assert hyperparameters_of(SoftTreeClassifier(noise=None), 10_000).noise is None
 

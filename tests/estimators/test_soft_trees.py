@@ -2,7 +2,6 @@
 
 import pickle
 
-import jax.numpy as jnp
 import numpy as np
 import optax
 import pandas as pd
@@ -23,6 +22,7 @@ from jaxtree import (
     SoftTreeRegressor,
     load,
 )
+from jaxtree.boosting import Loss, quantile
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 pytestmark = pytest.mark.slow
@@ -104,15 +104,15 @@ def test_numbers_are_learned_in_their_own_units(loss):
 
 
 def test_quantiles_lie_above_a_share_of_the_rows():
-    tree = a_regressor(loss="quantile", quantile=0.9, depth=1).fit(X, NUMBER)
+    tree = a_regressor(loss=quantile(0.9), depth=1).fit(X, NUMBER)
     assert np.mean(tree.predict(X) >= NUMBER) == pytest.approx(0.9, abs=0.04)
 
 
 def test_a_user_s_loss_and_optimizer_are_used():
-    def far_from_five(output, target):
-        return jnp.sum((output - 5) ** 2, axis=1)
+    def far_from_five(scores, target, extras):
+        return (scores - 5) ** 2
 
-    tree = a_regressor(loss=far_from_five, optimizer=optax.sgd(1.0), leaf_rate=0.5, depth=1).fit(X, NUMBER)
+    tree = a_regressor(loss=Loss(far_from_five), optimizer=optax.sgd(1.0), leaf_rate=0.5, depth=1).fit(X, NUMBER)
     np.testing.assert_allclose(tree.predict(X), 5, atol=0.1)
 
 

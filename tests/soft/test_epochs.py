@@ -8,6 +8,7 @@ import numpy as np
 import optax
 import pytest
 
+from jaxtree.boosting import squared
 from jaxtree.compilation import PROGRAMS
 from jaxtree.errors import DivergedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft import epochs as epochs_module
@@ -15,8 +16,8 @@ from jaxtree.soft import init
 from jaxtree.soft import runs as runs_module
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
 from jaxtree.soft.forest import SoftForest
-from jaxtree.soft.losses import squared_error
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.runs import Validation, models_side_by_side
 from jaxtree.soft.training import train, train_many
 
@@ -112,7 +113,7 @@ def test_a_model_that_diverges_ends_alone_with_its_best():
     def growing(progress):
         return jnp.where(progress < 0.5, 1.0, 1e6)
 
-    config = TrainingConfig(loss=squared_error, optimizer=optax.sgd(1.0), batch_size=64, decay=growing)
+    config = TrainingConfig(loss=squared(), optimizer=optax.sgd(1.0), batch_size=64, decay=growing)
 
     models = jax.vmap(lambda key: init(SoftForm(1, 3, 1), key=key))(KEYS)
     numbers = Hyperparameters(LearningRates(gate=0.0, leaf=rates))

@@ -9,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 
+from jaxtree.boosting import quantile, squared
 from jaxtree.compilation import PROGRAMS
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft import apply, init, with_dropout
@@ -24,8 +25,9 @@ from jaxtree.soft.epochs import (
     mean_loss,
     rates_of_parts,
 )
-from jaxtree.soft.losses import cross_entropy, quantile, squared_error, zero_one
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.losses import cross_entropy, zero_one
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.runs import Validation
 from jaxtree.soft.training import train, train_many
 
@@ -318,7 +320,7 @@ def test_any_pytree_with_a_function_trains():
     def predict(model, x, *, temperature):
         return x @ model["slope"] + apply(model["tree"], x, temperature=temperature)
 
-    config = TrainingConfig(loss=squared_error, predict=predict, batch_size=64)
+    config = TrainingConfig(loss=squared(), predict=predict, batch_size=64)
     rows = make_rows(x, x[:, :1])
     trained = train(
         model, rows, key=KEY, num_epochs=50, config=config, hyperparameters=Hyperparameters(LearningRates(other=0.1))

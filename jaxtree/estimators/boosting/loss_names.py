@@ -107,9 +107,10 @@ def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any])
     ways = [way for way, names in _SYNONYMS.items() if plain in (*names, way.strip("'"))]
     fitting = [way for way in ways if way.strip("'") in known]
     ways = fitting or [way for way in ways if not way.startswith("'") and owner not in way]
-    ways = [
-        way.replace("a GradientBoostingC", "an ExplainableBoostingC") if "Explain" in owner else way for way in ways
-    ]
+    for family in ("ExplainableBoosting", "SoftTree", "SoftForest"):
+        if owner.startswith(family):
+            article = "an" if family.startswith("E") else "a"
+            ways = [way.replace("a GradientBoostingC", f"{article} {family}C") for way in ways]
     hint = f"; that is {ways[0]} here" if ways else ""
     raise InvalidInputError(
         f"The {parameter!r} parameter of {owner} must be a str among {{{', '.join(map(repr, sorted(known)))}}} or a "

@@ -1,25 +1,23 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
-import abc
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Real
+from jaxtyping import Float, Real
 from sklearn.base import is_classifier
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import read_arguments
-from jaxtree.dataset.splitting import split_rows
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
@@ -28,29 +26,30 @@ from jaxtree.estimators.soft.parameters import (
     epochs_of,
     hyperparameters_of,
 )
-from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, training_rows
+from jaxtree.estimators.soft.rows import split_sample, training_rows
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant
+from jaxtree.soft.epochs import Predict, Progress, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
-from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.runs import Run, Trained, Validation, keys_apart
+from jaxtree.soft.runs import Trained, Validation
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.weights import check_sample_weight
-from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
 
 
-class BaseSoft(SoftParameters, EstimatorOnTables):
+class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
     """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
@@ -72,46 +71,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     history_: dict[str, list[float]]
     best_epoch_: int
 
-    init: Any = None
-    _largest_auto_depth: ClassVar[int]
-    """The most that `depth="auto"` is."""
-    _name_of_models: ClassVar[str]
-    """What the models that are trained are, for messages."""
-    _needs_all: ClassVar[bool]
-    """Whether a model that has reached nothing finite makes all the others useless."""
-
-    @abc.abstractmethod
-    def _read_target(
-        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
-    ) -> Real[np.ndarray, "row *output"]:
-        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
-
-    @abc.abstractmethod
-    def _loss(self) -> Any:
-        """The loss that the parameters name."""
-
-    @abc.abstractmethod
-    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
-        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
-
-    @abc.abstractmethod
-    def _hard_target(self, target: Real[np.ndarray, "row *output"]) -> Real[np.ndarray, "row output"]:
-        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
-
-    @abc.abstractmethod
-    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
-        """The values of a hard tree's nodes as a model has them."""
-
-    @abc.abstractmethod
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        """The models before training on rows x, with an axis of models."""
-
-    def _class_factors(self, target: Real[np.ndarray, "row *output"]) -> Float[np.ndarray, " row"] | None:
-        """The factor by which the class of every row multiplies its weight; None is 1."""
-        return None
-
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
-        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+        adds_up = isinstance(model, SoftForest) and model.adds_logits
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self) and not adds_up]
 
     def _stacked(self, model: Any) -> Any:
         """A fitted model, or its progress, with an axis of models in front, as training takes it."""
@@ -121,7 +83,17 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """One training of several: that of the least loss, on validation rows if there are any."""
         return min(trained, key=final_loss)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        extras_val: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> Self:
         """Trains the model.
 
         An interrupt (Ctrl-C) keeps the best parameters so far, with a warning.
@@ -134,6 +106,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             X_val: Rows on which the model is compared after every epoch; if not given, a share `validation_fraction` of
                 X, or none.
             y_val: Their targets.
+            extras_val: Their extras, by name.
+            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
+                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`. Of a
+                source also names of columns.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
@@ -142,34 +118,48 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
                 the best parameters until then are kept, with a `DivergedFitWarning`.
         """
         forks.check_is_whole("fit")
-        check_parameters(self)
+        self.check_parameters()
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            return self._fit_rows(self.read_rows(X, y, sample_weight, X_val, y_val))
+            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras_val, **extras)
+            return self._fit_rows(rows)
 
-    def read_rows(self, X: Any, y: Any, sample_weight: Any = None, X_val: Any = None, y_val: Any = None) -> SoftRows:
+    def read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        extras_val: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> SoftRows:
         """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
-        sample = self._read_sample(X, y, sample_weight)
-        held = None if X_val is None else self._read_sample(X_val, y_val, None, is_known=True)
+        sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
+        if X_val is not None:
+            held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
         return self._rows_of(sample, held)
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         if held is None and self.validation_fraction is not None:
-            classes = (self.n_classes_,) if is_classifier(self) and sample.target.ndim == 1 else ()
-            target = sample.target[None] if sample.target.ndim == 1 else sample.target.T
-            sample, held = map(sample.take, split_rows(target, classes, self.validation_fraction, self.random_state))
+            classes = (self.n_classes_,) if is_classifier(self) else ()
+            sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
         if not (self.warm_start and hasattr(self, "soft_model_")):
             self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
         held_rows = None if held is None else training_rows(held, self.inputs_)
         return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
 
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        check_parameters(self)
+
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
         depth = auto_depth(num_rows, 2, self._largest_auto_depth) if self.depth == AUTO else int(self.depth)
-        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(int(self.batch_size), num_rows)
-        steps = epochs_of(self, num_rows) * -(-num_rows // batch)
+        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(self._rows_of_step(num_rows), num_rows)
+        steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
     def _fit_rows(self, rows: SoftRows, *, taught_by: Any = None) -> Self:
@@ -181,49 +171,54 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """Returns what is trained on rows that are read, by the loss of a teacher if one is given."""
         if self.monitor != "loss" and rows.held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
-        models = self._begin(rows.sample, rows.rows)
-        held = None
-        if rows.held_rows is not None:
-            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
-        loss = self._loss() if taught_by is None else taught_by
-        return self._task(models, rows.sample, rows.rows, loss, epochs_of(self, len(rows.sample.values)), held)
+        models = self._begin(rows)
+        loss = self._training_loss() if taught_by is None else taught_by
+        num_rows = len(rows.sample.values)
+        return self._task(models, rows, loss, epochs_of(self, num_rows, self._rows_of_step(num_rows)))
 
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
+    ) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
         forks.check_is_whole("partial_fit")
-        check_parameters(self)
+        self.check_parameters()
         with placed_fit(self, X):
             earlier = []
             if not hasattr(self, "soft_model_"):
-                sample = self._read_sample(X, y, sample_weight, classes=classes)
+                sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
                 self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
-                rows = training_rows(sample, self.inputs_)
-                models = self._begin(sample, rows)
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                models = self._begin(rows)
             else:
-                sample, earlier = self._read_sample(X, y, sample_weight, is_known=True), self.history_["loss"]
-                rows = training_rows(sample, self.inputs_)
+                sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            task = self._task(models, sample, rows, self._loss(), 1, goes_on=True)
+            task = self._task(models, rows, self._training_loss(), 1, goes_on=True)
             self.finish_fit(task, self._train(task))
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])
         return self
 
-    def _begin(self, sample: SoftSample, rows: TrainingRows) -> Any:
+    def _begin(self, rows: SoftRows) -> Any:
         """The models to begin with, once the inputs are learned."""
+        num_rows = len(rows.sample.values)
         key, own = jax.random.split(key_of(self.random_state))
         self._key = RandomKey.of(own)
         old = getattr(self, "soft_model_", None) if self.warm_start else None
         form = SoftForm(
-            depth=self._depth_to_begin_with(len(sample.values), old),
+            depth=self._depth_to_begin_with(num_rows, old),
             num_features=self.inputs_.num_features,
-            num_outputs=self.n_classes_ if is_classifier(self) else self.n_outputs_,
+            num_outputs=self._num_outputs,
             gate=self.gate,
+            choice=self.choice,
+            side=self.side,
+            oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
-        models = self._first_models(form, key, np.asarray(rows.x)[: len(sample.values)])
+        models = self._first_models(form, key, np.asarray(rows.rows.x)[:num_rows])
         if old is None:
             return models
         kept = self._stacked(old)
@@ -239,41 +234,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             return self.depth_
         return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
 
-    def _task(
-        self,
-        models: Any,
-        sample: SoftSample,
-        rows: TrainingRows,
-        loss: Any,
-        num_epochs: int,
-        validation: Validation | None = None,
-        *,
-        goes_on: bool = False,
-    ) -> SoftTask:
-        """What is trained.
-
-        Args:
-            models: The models, or their progress, with an axis of models.
-            sample: The rows.
-            rows: The same as training takes them.
-            loss: The loss; another than that of the parameters is a teacher's.
-            num_epochs: How often the rows are seen.
-            validation: The rows on which checkpoints are compared.
-            goes_on: Whether temperature and rates are those of the last step all the time.
-        """
+    def _task(self, models: Any, rows: SoftRows, loss: Any, num_epochs: int, *, goes_on: bool = False) -> SoftTask:
+        """What is trained; it goes on where temperature and rates are those of the last step all the time."""
+        num_rows = len(rows.sample.values)
         is_guided = self.init is not None or loss is distillation
-        numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
+        numbers = hyperparameters_of(self, num_rows, is_guided=is_guided)
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
+        config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
-        models = jax.tree.map(np.asarray, models)
-        keys = jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0])
-        runs = [
-            Run(jax.tree.map(lambda part, i=i: part[i], models), rows, key, num_epochs, numbers, validation)
-            for i, key in enumerate(keys_apart(keys))
-        ]
-        return SoftTask(sample, runs, config)
+        held = None
+        if rows.held_rows is not None:
+            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
+        return SoftTask(rows.sample, runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held), config)
 
     def _train(self, task: SoftTask) -> list[Trained]:
         total = sum(run.num_epochs for run in task.runs)
@@ -304,20 +278,22 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             self._key,
             self.history_,
             self.best_epoch_,
-            np.asarray(getattr(self, "_mean", []), np.float64),
-            np.asarray(getattr(self, "_deviation", []), np.float64),
+            *self._learned_of_loss(),
         )
+
+    def _learned_of_loss(self) -> tuple[Any, ...]:
+        """The last parts of `SoftState`: the scale of scores, the loss and what is known of time."""
+        return np.zeros(0), np.zeros(0), None, None
 
     def restore(self, state: SoftState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
-        check_parameters(self)
+        self.check_parameters()
         self.restore_table(state.table)
         self.inputs_ = state.inputs.inputs(self.schema_)
         is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
         require(is_mixed_so, "its trees are mixed in another way than by its parameters")
         self.soft_model_, self._key = state.model_of(self.inputs_), state.key
         self.history_, self.best_epoch_ = state.history, state.best_epoch
-        self._mean, self._deviation = state.mean, state.deviation
 
     @property
     def depth_(self) -> int:
@@ -340,7 +316,14 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return Encoder(categorical_features=self.categorical_features, max_categories=self.max_categories).fit(X)
 
     def _read_sample(
-        self, X: Any, y: Any, sample_weight: Any, *, is_known: bool = False, classes: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        *,
+        is_known: bool = False,
+        classes: Any = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> SoftSample:
         """Reads the arguments of a fit.
 
@@ -350,12 +333,13 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             sample_weight: The weights.
             is_known: Whether columns and classes are known; else they are learned.
             classes: All classes that there will be, if y may lack some.
+            fields: What else rows have, by name.
         """
-        given = read_arguments(X, y, sample_weight)
+        given = read_arguments(X, y, sample_weight, fields or self._no_fields)
         if not is_known:
             self.other_columns_ = given.beside
         keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
-        target = self._read_target(given.y, given.sample_weight, classes, is_known=keeps)
+        target = self._read_target(given, classes, is_known=keeps)
         if not keeps:
             self.encoder_ = self._encoder_to_fit(given.X)
         values = self.encoder_.values(given.X)

@@ -8,13 +8,17 @@ from typing import Annotated, Any
 import optax
 from sklearn.base import is_classifier
 
+from jaxtree.buckets import row_bucket
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
+from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.form import GATES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
-from jaxtree.soft.model import GATES
+from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
 """A number that follows from the rows of the table."""
@@ -30,6 +34,7 @@ LEAST_EPOCHS = 10
 
 DEPTHS = whole(0, 16)
 POSITIVE = Interval(Real, 0, None, closed="neither")
+PART_ABOVE_0 = Interval(Real, 0, 1, closed="right")
 FROM_0_BELOW_1 = Interval(Real, 0, 1, closed="left")
 BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 
@@ -40,6 +45,9 @@ class SoftParameters(AnnotatedParameters):
 
     depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
     gate: Annotated[str, Words(GATES)] = "oblique"
+    choice: Annotated[str, Words(set(CHOICES))] = "entmax15"
+    side: Annotated[str, Words(set(SIDES))] = "softsign"
+    oblivious: Annotated[bool, "boolean"] = False
     max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
     batch_size: Annotated[int, whole(1)] = 256
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None
@@ -58,9 +66,15 @@ class SoftParameters(AnnotatedParameters):
     verbose: Annotated[int, "verbose"] = 0
 
 
-def epochs_of(estimator: Any, num_rows: int) -> int:
-    """How often a fit of so many rows sees them."""
-    return auto_epochs(num_rows, int(estimator.batch_size)) if estimator.max_epochs == AUTO else estimator.max_epochs
+def epochs_of(estimator: Any, num_rows: int, rows_of_step: int) -> int:
+    """How often a fit of so many rows sees them, so many of them in a step at most."""
+    return auto_epochs(num_rows, rows_of_step) if estimator.max_epochs == AUTO else estimator.max_epochs
+
+
+def rows_of_step(estimator: Any, loss: Any, num_rows: int) -> int:
+    """The most rows of a step, of so many rows: all of them if the losses of rows depend on one another."""
+    joins_all = isinstance(loss, BaseLoss) and not loss.takes_batches
+    return row_bucket(num_rows) if joins_all else int(estimator.batch_size)
 
 
 def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False) -> Hyperparameters:

@@ -1,6 +1,7 @@
-"""Models of classes and of numbers: what both kinds of soft estimators predict, and how they read their targets."""
+"""Models of classes: what these soft estimators predict, and how they read their targets."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, NamedTuple, Self
 
 import jax
@@ -9,23 +10,23 @@ from jaxtyping import Float, Int, Real, Shaped
 from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
-from jaxtree.dataset.magnitude import check_counts
+from jaxtree.dataset.arguments import FitArguments
+from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import note_identifiers
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
-from jaxtree.estimators.common.parts import PredictsNumbers, ScoresSources, part_by_part
+from jaxtree.estimators.common.extras import check_fields
+from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
+from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, POSITIVE, rows_of_step
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
-from jaxtree.table.target import encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights
+from jaxtree.soft.scores import ScoredTarget
+from jaxtree.table.target import encode_classes
+from jaxtree.table.weights import class_weights
 from jaxtree.tree import Tree
-from jaxtree.tree.nodes import target_means
-
-LEAST_RATE = 1e-3
-"""The least mean that a leaf of a Poisson tree begins with, as a share of the mean of all."""
 
 
 class ClassShares(NamedTuple):
@@ -56,7 +57,7 @@ class OfClasses(ScoresSources, ClassifierMixin):
 class SoftClassifier(OfClasses, BaseSoft):
     """Soft models of classes, of one output."""
 
-    loss: Annotated[Any, Words({"log_loss"}), callable] = "log_loss"
+    loss: Annotated[Any, Words({"log_loss"}), BaseLoss] = "log_loss"
     label_smoothing: Annotated[float, FROM_0_BELOW_1] = 0.1
     gate_rate: Annotated[float, POSITIVE] = 0.03
     leaf_rate: Annotated[float, POSITIVE] = 0.2
@@ -118,9 +119,12 @@ class SoftClassifier(OfClasses, BaseSoft):
         tags.target_tags.multi_output = False
         return tags
 
-    def _read_target(
-        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
-    ) -> Real[np.ndarray, "row *class"]:
+    @property
+    def _num_outputs(self) -> int:
+        return self.n_classes_
+
+    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
+        y = given.y
         if isinstance(y, ClassShares):
             self.classes_, self.n_classes_ = y.classes, len(y.classes)
             return y.shares
@@ -136,98 +140,51 @@ class SoftClassifier(OfClasses, BaseSoft):
         if unknown:
             raise InvalidInputError(f"y has the classes {unknown}; known are {self.classes_.tolist()}")
         codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
-        return codes[target.codes[0]]
+        return self._for_loss(codes[target.codes[0]], given.fields)
 
-    def _class_factors(self, target: Real[np.ndarray, "row *class"]) -> Float[np.ndarray, " row"] | None:
+    def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Mapping[str, Any]) -> Any:
+        """The codes of classes with the extras of a loss of one's own."""
+        if not isinstance(self.loss, BaseLoss):
+            if fields:
+                raise InvalidInputError(f"{type(self).__name__} with loss='log_loss' takes no {next(iter(fields))!r}")
+            return codes
+        if self.loss.num_scores != self.n_classes_:
+            raise InvalidInputError(
+                f"loss {self.loss} must have a score for each of {self.n_classes_} classes, got {self.loss.num_scores}"
+            )
+        extras = read_fields(fields, len(codes))
+        check_fields(self.loss, extras)
+        self.loss.check(codes, extras)
+        return ScoredTarget(codes, extras, np.zeros(self.n_classes_), np.ones(self.n_classes_))
+
+    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
         if self.class_weight is None:
             return None
-        if target.ndim == 2:
+        codes = _codes_of(target)
+        if codes.ndim == 2:
             raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
-        return class_weights(self.class_weight, encode_classes(self.classes_[target]))
+        return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
 
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:
         return jax.nn.softmax(value)
 
-    def _hard_target(self, target: Real[np.ndarray, "row *class"]) -> Int[np.ndarray, "row 1"]:
-        return target.argmax(axis=1)[:, None] if target.ndim == 2 else target[:, None]
+    def _hard_target(self, target: Any) -> Int[np.ndarray, "row 1"]:
+        codes = _codes_of(target)
+        return codes.argmax(axis=1)[:, None] if codes.ndim == 2 else codes[:, None]
 
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         return log_shares(tree)
 
-    def _loss(self) -> Any:
-        if self.loss != "log_loss":
+    def _training_loss(self) -> Any:
+        if isinstance(self.loss, BaseLoss):
             return self.loss
         smoothing = float(self.label_smoothing)
         return losses.smoothed_cross_entropy(smoothing) if smoothing else losses.cross_entropy
 
+    def _rows_of_step(self, num_rows: int) -> int:
+        return rows_of_step(self, self.loss, num_rows)
 
-@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class SoftRegressor(PredictsNumbers, BaseSoft):
-    """Soft models of numbers, of one output or several; they train on targets less a mean, over a deviation."""
 
-    loss: Annotated[Any, Words({"squared_error", "absolute_error", "quantile", "poisson"}), callable] = "squared_error"
-    quantile: Annotated[float, BETWEEN_0_AND_1] = 0.5
-    gate_rate: Annotated[float, POSITIVE] = 0.02
-    leaf_rate: Annotated[float, POSITIVE] = 0.05
-
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Goes over some rows once, at the last temperature.
-
-        Columns, categories and scales are learned from the rows of the first call, or of an earlier `fit`.
-
-        Args:
-            X: A table.
-            y: The number of every row; several columns for several outputs.
-            sample_weight: The weight of every row.
-        """
-        return self._partial_fit(X, y, sample_weight)
-
-    def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
-        """Returns what `predict` does, of rows that `encoder_.values` has encoded, with a column for every output."""
-        return self._hard_value(self._outputs_of(values))
-
-    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[np.ndarray, "end output"]:
-        value = np.asarray(value, np.float64)
-        return np.exp(value) * self._deviation if self.loss == "poisson" else value * self._deviation + self._mean
-
-    def _hard_target(self, target: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
-        return target * self._deviation + self._mean
-
-    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
-        if self.loss == "poisson":
-            return np.log(np.maximum(target_means(tree) / self._deviation, LEAST_RATE))
-        return self._scaled(target_means(tree))
-
-    def _read_target(
-        self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
-    ) -> Float[np.ndarray, "row output"]:
-        target = encode_numbers(y)
-        values = target.values.T
-        if is_known and values.shape[1] != self.n_outputs_:
-            raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {values.shape[1]}")
-        if self.loss == "poisson":
-            check_counts(target.values, values.sum(axis=0).min())
-        if is_known:
-            return self._scaled(values)
-        self.n_outputs_, self.is_vector_ = len(target.values), target.is_vector
-        weight = check_sample_weight(sample_weight, len(values))
-        self._mean, self._deviation = np.zeros(self.n_outputs_), np.ones(self.n_outputs_)
-        if self.loss == "poisson":
-            self._deviation = np.average(values, axis=0, weights=weight)
-        elif isinstance(self.loss, str):
-            self._mean = np.average(values, axis=0, weights=weight)
-            deviation = np.sqrt(np.average(np.square(values - self._mean), axis=0, weights=weight))
-            self._deviation = np.where(deviation > 1e-12 * np.abs(self._mean), deviation, 1.0)
-        return self._scaled(values)
-
-    def _scaled(self, values: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
-        return (values - self._mean) / self._deviation
-
-    def _loss(self) -> Any:
-        named = {
-            "squared_error": losses.squared_error,
-            "absolute_error": losses.quantile(0.5),
-            "quantile": losses.quantile(float(self.quantile)),
-            "poisson": losses.poisson,
-        }
-        return named[self.loss] if isinstance(self.loss, str) else self.loss
+def _codes_of(target: Any) -> Real[np.ndarray, "row *class"]:
+    """The codes of classes, or a teacher's shares, of a target of training."""
+    return target.target if isinstance(target, ScoredTarget) else target

@@ -1,10 +1,14 @@
 """Parts of a fit of a soft model, which searches make at other times: rows that are read, and trainings that begin."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from jaxtree.soft.epochs import TrainingConfig, TrainingRows, make_rows
-from jaxtree.soft.inputs import Inputs, SoftSample
-from jaxtree.soft.runs import Run
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.runs import Run, Validation, keys_apart
 
 
 class SoftRows(NamedTuple):
@@ -37,6 +41,18 @@ class SoftTask(NamedTuple):
     config: TrainingConfig
 
 
-def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
-    """Returns the rows as training takes them; weights are 1 in the mean."""
-    return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
+def runs_of(
+    models: Any,
+    rows: TrainingRows,
+    key: PRNGKeyArray,
+    num_epochs: int,
+    numbers: Hyperparameters,
+    validation: Validation | None,
+) -> list[Run]:
+    """Returns the training of every model of a fit; models, or their progress, have an axis of models in front."""
+    models = jax.tree.map(np.asarray, models)
+    keys = keys_apart(jax.random.split(key, jax.tree.leaves(models)[0].shape[0]))
+    return [
+        Run(jax.tree.map(lambda part, i=i: part[i], models), rows, own, num_epochs, numbers, validation)
+        for i, own in enumerate(keys)
+    ]

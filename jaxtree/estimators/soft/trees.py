@@ -18,13 +18,15 @@ from jaxtree.estimators.common.conventions import Words, whole
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
-from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
-from jaxtree.estimators.soft.targets import SoftClassifier, SoftRegressor
+from jaxtree.estimators.soft.numbers import SoftRegressor
+from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, PART_ABOVE_0, POSITIVE
+from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
+from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.soft.runs import Trained
 from jaxtree.soft.training import stacked
 from jaxtree.table.encoder import Encoder
@@ -54,6 +56,7 @@ class OfOneTree(BaseSoft):
         *,
         refit: bool | None = None,
         drop_unreached_by: str = "box",
+        **extras: Any,
     ) -> Any:
         """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
 
@@ -65,23 +68,26 @@ class OfOneTree(BaseSoft):
             X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
             y: Their targets.
             sample_weight: Their weights.
-            refit: Whether a leaf gets the shares, or the mean, of its rows. If not, it keeps the value of the soft
-                tree. Not given, leaves of numbers are refitted and those of classes are not, which have learned from
-                rows nearby, too.
+            refit: Whether a leaf gets the shares of its rows, or their mean, or by an absolute error or quantiles their
+                quantile. If not, it keeps what the leaf of the soft tree predicts. Not given, leaves are refitted where
+                the loss is least at one of these, and those of classes are not, which have learned from rows nearby,
+                too.
             drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
                 ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
                 less well.
+            extras: What else the loss asks for, as in `fit`.
 
         Raises:
-            InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; or other arguments
-                are not allowed.
+            InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; the loss has several
+                scores a target, such as one of a distribution; or other arguments are not allowed.
         """
         forks.check_is_whole("harden")
         check_is_fitted(self)
         if X is not None:
-            sample = self._read_sample(X, y, sample_weight, is_known=True)
+            sample = self._read_sample(X, y, sample_weight, is_known=True, fields=extras)
         elif (sample := getattr(self, "_rows", None)) is None:
             raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X and y")
+        refit = self._refits(refit, sample.target)
         of_classes, leaf = is_classifier(self), self.soft_model_.leaf
         with placed_fit(self, sample.values):
             hardened = harden(
@@ -90,10 +96,10 @@ class OfOneTree(BaseSoft):
                 sample._replace(target=self._hard_target(sample.target)),
                 num_classes=(self.n_classes_,) if of_classes else (),
                 temperature=self.last_temperature,
-                refit=not of_classes if refit is None else refit,
+                refit=refit,
                 drop_unreached_by=drop_unreached_by,
             )
-            return hard_estimator(self, hardened)
+            return hard_estimator(self, self._renewed(hardened, sample) if refit else hardened)
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
@@ -132,16 +138,17 @@ class OfOneForest(BaseSoft):
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
     mixture: Annotated[str, Words(MIXTURES)] = "mean"
+    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
 
     _largest_auto_depth = 8
     _name_of_models = "tree"
     _needs_all = True
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        if self.mixture == "mean":
-            return _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
-        (key,) = jax.random.split(key, 1)
-        return self._stacked(init_forest(form, num_trees=self.n_estimators, mixture=self.mixture, key=key))
+        trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        if self.colsample_bytree < 1:
+            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
+        return trees if self.mixture == "mean" else self._stacked(mix(trees, self.mixture))
 
     def _stacked(self, model: Any) -> Any:
         if self.mixture != "mean":
@@ -164,7 +171,7 @@ class OfOneForest(BaseSoft):
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate == "axis" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate != "oblique" else None
     return _first_trees(keys, rows, form=form)
 
 
@@ -187,8 +194,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
             32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
         gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
-        loss: "log_loss", or a function of log probabilities (rows, classes) and class codes that returns a loss for
-            each row, in JAX.
+        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
+            are the logarithms of probabilities, and targets the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
@@ -242,21 +249,29 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 class SoftTreeRegressor(OfOneTree, SoftRegressor):
     """A soft decision tree of numbers: rows go to all leaves, to each with a probability; trained by gradients.
 
-    `harden` makes an ordinary tree of it, which decides at every gate.
+    `harden` makes an ordinary tree of it, which decides at every gate. Of distributions `predict_dist` and
+    `predict_quantile` tell more than `predict`, of survival times `predict_survival_function` and `predict_median`;
+    `score` is then the mean log likelihood or the concordance index, and of orders within groups the NDCG.
 
     Args:
         depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here; "auto" counts 32 rows a
             leaf.
-        loss: "squared_error", "absolute_error", "quantile", "poisson" (counts or rates; the model has the logarithm of
-            the mean), or a function of outputs and targets (rows, outputs) that returns a loss for each row, in JAX.
-            Targets of the named ones are scaled for training.
-        quantile: The level for `loss="quantile"`.
+        loss: A loss of boosted trees by name: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson",
+            "gamma", "tweedie", "cox" or "accelerated_failure_time" of survival times, "ndcg", "map" or "pairwise" of
+            orders within groups; or a distribution, "normal", "lognormal", "laplace", "logistic", "student_t",
+            "weibull", "negative_binomial" or "beta". Or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
+            `jaxtree.boosting.Loss` of one's own. Training begins at its best constant, and where scores are in the
+            target's unit, outputs are in deviations of the target. "cox" and orders are trained on all rows in a step.
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
         init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
+        loss_: The loss of the fit.
+        start_: The scores of a model whose outputs are 0.
+        unit_: What an output of 1 adds to each.
+        event_times_: Of survival times the different times of events in the fit.
         depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
@@ -268,6 +283,13 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
         >>> y = np.abs(X[:, 0])
         >>> tree = SoftTreeRegressor(depth=2, max_epochs=200, random_state=0).fit(X, y)
         >>> tree.score(X, y) > 0.9
+        True
+
+    A distribution whose scale grows with the column:
+        >>> noisy = X[:, 0] + (1.1 + X[:, 0]) * np.random.default_rng(0).normal(size=200)
+        >>> tree = SoftTreeRegressor(depth=2, loss="normal", max_epochs=200, random_state=0).fit(X, noisy)
+        >>> scale = tree.predict_dist([[-0.9], [0.9]]).parameters["scale"]
+        >>> bool(scale[0] < 0.7 < 1.2 < scale[1])
         True
     """
 

@@ -1,0 +1,206 @@
+"""Losses of scores, which boosting has, as training takes them: the scores are a start and what a model puts out."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Float64, Int, Real, Shaped
+
+from jaxtree.arrays import AnyArray
+from jaxtree.losses.domain import NUMBERS
+from jaxtree.losses.loss import BaseLoss, Extras, Loss, identity
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True, eq=False)
+class ScoredTarget:
+    """The target of rows with all else that turns the outputs of a model into losses.
+
+    Attributes:
+        target: What the loss compares scores with.
+        extras: What else it asks for, by name.
+        start: The scores of a model whose outputs are 0.
+        unit: How much an output of 1 adds to them.
+
+    Example:
+        >>> rows = ScoredTarget(np.array([1.0, 2.0]), {"offset": np.array([0.5, 0.6])}, np.zeros(1), np.ones(1))
+        >>> len(rows), rows[np.array([1])].extras["offset"].tolist()
+        (2, [0.6])
+    """
+
+    target: Shaped[AnyArray, "row *output"]
+    extras: dict[str, Any]
+    start: Float[AnyArray, " score"]
+    unit: Float[AnyArray, " score"]
+
+    def __len__(self) -> int:
+        """Returns the number of rows."""
+        return len(self.target)
+
+    def __getitem__(self, rows: Int[AnyArray, " taken"] | Bool[np.ndarray, " row"]) -> "ScoredTarget":
+        """Returns some of the rows."""
+        extras = {name: values[rows] for name, values in self.extras.items()}
+        return dataclasses.replace(self, target=self.target[rows], extras=extras)
+
+
+def padded_rows(values: Any, number: int) -> Any:
+    """Returns rows in 32 bits, followed by zeros up to a number of them.
+
+    >>> padded_rows(np.array([1.0, 2.0]), 3).tolist()
+    [1.0, 2.0, 0.0]
+    """
+    if isinstance(values, ScoredTarget):
+        extras = {name: padded_rows(own, number) for name, own in values.extras.items()}
+        shared = (jnp.asarray(part, float) for part in (values.start, values.unit))
+        return ScoredTarget(padded_rows(values.target, number), extras, *shared)
+    values = values.astype(np.int32 if values.dtype.kind in "iub" else np.float32)
+    return jnp.asarray(np.pad(values, [(0, number - len(values))] + [(0, 0)] * (values.ndim - 1)))
+
+
+@dataclasses.dataclass(frozen=True)
+class OfScores:
+    """A loss of scores as training takes it, a function of outputs and a `ScoredTarget`, or of scores and a target.
+
+    Attributes:
+        loss: The loss, such as `jaxtree.boosting.poisson()`.
+
+    Example:
+        >>> from jaxtree.boosting import squared
+        >>> rows = ScoredTarget(jnp.array([1.0, 5.0]), {}, jnp.ones(1), 2 * jnp.ones(1))
+        >>> OfScores(squared())(jnp.array([[0.0], [1.0]]), rows).tolist()
+        [0.0, 2.0]
+    """
+
+    loss: BaseLoss
+
+    @property
+    def takes_batches(self) -> bool:
+        """Whether a step may see a part of the rows."""
+        return self.loss.takes_batches
+
+    def __call__(self, output: Float[Array, "row output"], target: Any) -> Float[Array, " row"]:
+        """Returns the loss of every row, of rows that depend on one another with weight 1."""
+        return self.loss.values(*_scored(output, target))
+
+    def weighted_sum(
+        self, output: Float[Array, "row output"], target: Any, weight: Float[Array, " row"]
+    ) -> Float[Array, ""]:
+        """Returns the sum over rows, each times its weight; its gradient is that which the loss says it has."""
+        if not self.loss.joins_rows:
+            # Rows that only fill a batch may have losses that are no numbers; so would their gradients be.
+            return jnp.sum(weight * jnp.where(weight > 0, self(output, target), 0))
+        scores, target, extras = _scored(output, target)
+        at, total = jax.lax.stop_gradient(scores), jnp.sum(weight)
+        # Cox's loss depends on the size of weights: here they are 1 in the mean.
+        mean = total / jnp.sum(weight > 0)
+        rows = (at, target, weight / mean, extras)
+        return total * self.loss.mean(*rows) + mean * jnp.sum(self.loss.derivatives(*rows).gradient * (scores - at))
+
+
+def _scored(output: Float[Array, "row output"], target: Any) -> tuple[Float[Array, "score row"], Any, dict[str, Any]]:
+    """Scores, targets and extras."""
+    if not isinstance(target, ScoredTarget):
+        return output.T, target, {}
+    return (target.start + target.unit * output).T, target.target, target.extras
+
+
+def weighted_sum(
+    loss: Any, output: Float[Array, "row output"], target: Any, weight: Float[Array, " row"]
+) -> Float[Array, ""]:
+    """Returns the sum of a loss over rows, each times its weight; see `jaxtree.soft.epochs.TrainingConfig`."""
+    loss = OfScores(loss) if isinstance(loss, BaseLoss) else loss
+    if isinstance(loss, OfScores):
+        return loss.weighted_sum(output, target, weight)
+    return jnp.sum(weight * loss(output, target))
+
+
+def takes_batches(loss: Any) -> bool:
+    """Whether a step may see a part of the rows: of a loss that joins rows it may not, unless that says so."""
+    return not isinstance(loss, BaseLoss | OfScores) or loss.takes_batches
+
+
+class ScoreScale(NamedTuple):
+    """How the outputs of a model become scores, `start + unit * output`: in float64, on the host.
+
+    Attributes:
+        start: The scores that are best for all rows together.
+        unit: What an output of 1 adds to each.
+    """
+
+    start: Float64[np.ndarray, " score"]
+    unit: Float64[np.ndarray, " score"]
+
+    @classmethod
+    def of(
+        cls,
+        loss: BaseLoss,
+        target: Real[np.ndarray, "row *output"],
+        weight: Real[np.ndarray, " row"],
+        extras: Extras,
+    ) -> "ScoreScale":
+        """Returns the scale of the scores of a loss: locations move by deviations of the target, all else by 1."""
+        start = np.asarray(loss.start(target, weight, extras), np.float64)
+        return cls(start, _units(loss, target, weight))
+
+    def scores(self, output: Float[AnyArray, "row output"]) -> Float64[np.ndarray, "row score"]:
+        """Returns the scores of outputs."""
+        return self.start + self.unit * np.asarray(output, np.float64)
+
+    def outputs(self, scores: Float[np.ndarray, "row score"]) -> Float64[np.ndarray, "row output"]:
+        """Returns the outputs of scores."""
+        return (scores - self.start) / self.unit
+
+    def rows(self, loss: BaseLoss, target: Real[np.ndarray, "row *output"], extras: Extras) -> ScoredTarget:
+        """Returns rows as training takes them, in numbers that 32 bits tell apart.
+
+        Where locations move as targets do, both are counted from the start, in units of the outputs.
+        """
+        if not loss.moves_with_target:
+            return ScoredTarget(target, dict(extras), self.start, self.unit)
+        origin, factor = self._frame(loss, target)
+        start, unit = self.start.copy(), self.unit.copy()
+        where = slice(1) if loss.has_location else slice(None)
+        start[where], unit[where] = (start[where] - origin) / factor, unit[where] / factor
+        if loss.has_location:
+            start[1:] -= np.log(factor)
+        others = dict(extras)
+        if "offset" in others:
+            offset = np.asarray(others["offset"], np.float64)
+            others["offset"] = offset / (unit_of_offset(self.unit, loss) if offset.ndim > 1 else factor)
+        return ScoredTarget((target - origin) / factor, others, start, unit)
+
+    def targets(self, loss: BaseLoss, rows: ScoredTarget) -> Real[np.ndarray, "row *output"]:
+        """Returns the targets of such rows in their own unit."""
+        if not loss.moves_with_target:
+            return rows.target
+        origin, factor = self._frame(loss, rows.target)
+        return rows.target * factor + origin
+
+    def _frame(self, loss: BaseLoss, target: Real[np.ndarray, "row *output"]) -> tuple[Any, Any]:
+        """What targets are counted from, and in what unit: of several outputs one each."""
+        if target.ndim == 2:
+            return self.start, self.unit
+        return self.start[0] if loss.has_location else self.start.mean(), self.unit[0]
+
+
+def unit_of_offset(unit: Float64[np.ndarray, " score"], loss: BaseLoss) -> Float64[np.ndarray, " score"]:
+    """The units of offsets with a column for every score."""
+    return np.where(np.arange(unit.size) < (1 if loss.has_location else unit.size), unit, 1.0)
+
+
+def _units(
+    loss: BaseLoss, target: Real[np.ndarray, "row *output"], weight: Real[np.ndarray, " row"]
+) -> Float64[np.ndarray, " score"]:
+    """Deviations of the target for scores that are in its unit, 1 for others."""
+    units, is_plain = np.ones(loss.num_scores), isinstance(loss, Loss) and loss.link is identity
+    num_outputs = target.shape[1] if target.ndim == 2 else 1
+    is_location = loss.has_location or (is_plain and loss.num_scores == num_outputs)
+    if not (loss.moves_with_target or (is_location and loss.domain == NUMBERS)):
+        return units
+    values = np.asarray(target, np.float64).reshape(len(target), -1)
+    mean = np.average(values, axis=0, weights=weight)
+    deviation = np.sqrt(np.average(np.square(values - mean), axis=0, weights=weight))
+    units[slice(1) if loss.has_location else slice(None)] = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
+    return units
