@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from sklearn.base import clone
 
-from jaxtree.estimators.common.conventions import check_parameters
-from jaxtree.estimators.soft.base import BaseSoft, SoftRows, SoftTask
+from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
 from jaxtree.search.settings import configured
@@ -24,7 +24,7 @@ OF_TRAINING = frozenset(
     {
         *("averaging", "batch_size", "depth", "first_temperature", "gate", "gate_rate", "label_smoothing"),
         *("last_temperature", "leaf_rate", "max_epochs", "mixture", "monitor", "n_estimators", "n_iter_no_change"),
-        *("n_restarts", "noise", "optimizer", "verbose"),
+        *("n_restarts", "noise", "optimizer", "verbose", "choice", "side", "oblivious", "colsample_bytree"),
     }
 )
 """Parameters by which rows are not read."""
@@ -94,7 +94,7 @@ class _Readings:
         search = self._search
         blank: Any = clone(search.estimator)
         own = blank.set_params(**search.candidates[setting])
-        check_parameters(own)
+        own.check_parameters()
         kind = tuple(
             (name, value if isinstance(value, str | int | float | None) else id(value))
             for name, value in own.get_params(deep=False).items()

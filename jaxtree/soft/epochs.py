@@ -21,17 +21,12 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.draws import noise, shuffled
 from jaxtree.soft.losses import Loss, cross_entropy
-from jaxtree.soft.model import SoftTree, apply
+from jaxtree.soft.model import apply
 from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
 """To which fewer rows are padded: what a step and a look at validation rows cost follows from the padding."""
-MOST_SIDE_BY_SIDE = 64
-NUMBERS_SIDE_BY_SIDE = 2**20
-"""Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
-ROWS_SIDE_BY_SIDE = 2**24
-"""Whose order an accelerator draws for all models of a step."""
 ROWS_A_BLOCK = 8192
 """Rows whose loss is computed at once: a power of two."""
 
@@ -174,7 +169,7 @@ def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) 
     return f"training of {num_models} soft models on {num_rows:,} rows x {num_features:,} columns"
 
 
-class Limits(NamedTuple):
+class Ends(NamedTuple):
     """When a model's training ends.
 
     Attributes:
@@ -216,7 +211,7 @@ def run_epochs(
     validation: TrainingRows | None,
     hyperparameters: Hyperparameters,
     keys: Key[Array, " model"],
-    limits: Limits,
+    limits: Ends,
     *,
     config: TrainingConfig,
 ) -> Epochs:
@@ -281,26 +276,6 @@ def monitor_start(
     """Makes the models to begin with the first candidates for the best."""
     found = jax.lax.map(lambda one: _monitor(one[0].average, validation, one[1], config), (progress, hyperparameters))
     return progress._replace(best_loss=found)
-
-
-def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform: str) -> int:
-    """How many models take a step side by side, whatever the number of them: so none changes a bit of another.
-
-    On a CPU it is one, as other models have threads of their own. Other devices, which wait for the host in the steps
-    of small trees, take a fixed number of models, made up by copies.
-
-    Args:
-        model: A model, without an axis of models.
-        num_rows: The rows of the table, with padding.
-        batch_size: The rows of a step.
-        platform: The platform.
-    """
-    if platform == "cpu":
-        return 1
-    trees = getattr(model, "trees", model)
-    num_ends = math.prod(trees.leaf.value.shape[:-1]) if isinstance(trees, SoftTree) else 1
-    most = min(NUMBERS_SIDE_BY_SIDE // (batch_size * num_ends), ROWS_SIDE_BY_SIDE // num_rows, MOST_SIDE_BY_SIDE)
-    return 1 << max(most, 1).bit_length() - 1
 
 
 def _monitor(

@@ -6,6 +6,7 @@ fills with copies.
 """
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -15,28 +16,34 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.compilation import compiled
 from jaxtree.devices import carried, current_platform, num_cores
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.epochs import (
     MOST_EPOCHS_A_CALL,
+    Ends,
     Epochs,
     Hyperparameters,
-    Limits,
     Progress,
     TrainingConfig,
     TrainingRows,
-    models_side_by_side,
     monitor_start,
     run_epochs,
 )
+from jaxtree.soft.model import SoftTree
 
 NAMES_OF_LOSSES = ("loss", "validation loss")
 
 SECONDS_A_CALL = 1.0
 """About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
+
+MOST_SIDE_BY_SIDE = 64
+NUMBERS_SIDE_BY_SIDE = 2**20
+"""Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
+ROWS_SIDE_BY_SIDE = 2**24
+"""Whose order an accelerator draws for all models of a step."""
 
 Report = Callable[[int, str], Any]
 """Is called after every epoch with 1 and its losses in words."""
@@ -168,7 +175,7 @@ class _Session:
         runs = block.runs + [block.runs[-1]] * (block.width - len(block.runs))
         first, held = runs[0], runs[0].validation
         numbers = _stacked([_numbers_of(run) for run in runs])
-        keys = jnp.stack([run.key for run in runs])
+        keys = _keys_together([run.key for run in runs])
         progress = _start(runs, config=self._config)
         if held is not None and held.keeps_start:
             progress = monitor_start(progress, held.rows, numbers, config=self._config)
@@ -184,7 +191,7 @@ class _Session:
             while goes_on.any() and not self.is_interrupted:
                 began = time.perf_counter()
                 stop = np.where(goes_on, np.minimum(done + at_once, num_epochs), done)
-                limits = Limits(done, stop, num_epochs, patience)
+                limits = Ends(done, stop, num_epochs, patience)
                 with self._compiling_once(block.form):
                     made: Epochs = jax.block_until_ready(
                         run_epochs(
@@ -255,6 +262,26 @@ def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
     return blocks
 
 
+def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform: str) -> int:
+    """How many models take a step side by side, whatever the number of them: so none changes a bit of another.
+
+    On a CPU it is one, as other models have threads of their own. Other devices, which wait for the host in the steps
+    of small trees, take a fixed number of models, made up by copies.
+
+    Args:
+        model: A model, without an axis of models.
+        num_rows: The rows of the table, with padding.
+        batch_size: The rows of a step.
+        platform: The platform.
+    """
+    if platform == "cpu":
+        return 1
+    trees = getattr(model, "trees", model)
+    num_ends = math.prod(trees.leaf.value.shape[:-1]) if isinstance(trees, SoftTree) else 1
+    most = min(NUMBERS_SIDE_BY_SIDE // (batch_size * num_ends), ROWS_SIDE_BY_SIDE // num_rows, MOST_SIDE_BY_SIDE)
+    return 1 << max(most, 1).bit_length() - 1
+
+
 def _form_of(run: Run) -> tuple[Hashable, ...]:
     """What the program of a run is compiled for."""
     parts = run.model, run.rows, run.hyperparameters, None if run.validation is None else run.validation.rows
@@ -267,13 +294,24 @@ def _numbers_of(run: Run) -> Hyperparameters:
     return jax.tree.map(lambda number: np.asarray(number, floats), run.hyperparameters)
 
 
+def keys_apart(keys: Key[Array, " model"]) -> list[PRNGKeyArray]:
+    """Returns the keys of models one by one, without a program for it."""
+    impl = jax.random.key_impl(keys)
+    return [jax.random.wrap_key_data(own, impl=impl) for own in np.asarray(jax.random.key_data(keys))]
+
+
+def _keys_together(keys: Sequence[PRNGKeyArray]) -> Key[Array, " model"]:
+    data: Any = np.stack([np.asarray(jax.random.key_data(key)) for key in keys])
+    return jax.random.wrap_key_data(data, impl=jax.random.key_impl(keys[0]))
+
+
 def _stacked(parts: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *own: np.stack(own), *parts)
 
 
 def _start(runs: Sequence[Run], *, config: TrainingConfig) -> Progress:
     """The state of models before their first step, or before their first further one."""
-    models = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.model for run in runs))
+    models = _stacked([run.model for run in runs])
     return _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
 
 
@@ -290,7 +328,7 @@ def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
 
 def _go_on(progress: Progress) -> Progress:
     """The state before the first further step: there is no best so far."""
-    never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
+    never, zero = np.full_like(progress.best_loss, np.inf), np.zeros_like(progress.best_epoch)
     return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
 
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Key, PRNGKeyArray, PyTree
 
 from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows
-from jaxtree.soft.runs import Report, Run, Trained, Validation, train_runs
+from jaxtree.soft.runs import Report, Run, Trained, Validation, keys_apart, train_runs
 
 REMEDIES = "smaller learning rates, a higher last temperature, or inputs and targets of moderate size may help"
 
@@ -107,7 +107,7 @@ def train_many(
     models = jax.tree.map(np.asarray, models)
     runs = [
         Run(_taken(models, i), rows_of[i], key, int(epochs_of[i]), _taken(numbers, i), held_of[i])
-        for i, key in enumerate(keys)
+        for i, key in enumerate(keys_apart(keys))
     ]
     trained = train_to_the_end(runs, config=config, report=report)
     check_trained(trained)

@@ -33,8 +33,8 @@ from jaxtree.growth.native.trees import grows_on_host
 from jaxtree.optimal import native
 from jaxtree.prune import draws
 from jaxtree.soft import init
-from jaxtree.soft.epochs import models_side_by_side
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.runs import models_side_by_side
 from jaxtree.tree.predictor import ROWS_ON_ACCELERATOR, rows_at_a_time
 from tests.devices.stand_ins import stand_in
 

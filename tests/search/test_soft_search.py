@@ -8,12 +8,14 @@ import pytest
 from sklearn.exceptions import FitFailedWarning
 
 from jaxtree import SearchCV, SoftForestRegressor, SoftTreeClassifier, SoftTreeRegressor
+from jaxtree.boosting import Loss
 from jaxtree.compilation import PROGRAMS
 from jaxtree.errors import DivergedFitWarning
 from jaxtree.search import soft_folds
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.soft_folds import SoftSearchCV
 from jaxtree.soft.epochs import run_epochs
+from tests.marks import slow
 
 GRID = {"gate_rate": [0.03, 0.2], "last_temperature": [0.1, 0.5], "averaging": [0.0, 0.9]}
 FEW = {"depth": 2, "max_epochs": 8, "batch_size": 64, "random_state": 0}
@@ -30,11 +32,11 @@ def scores_of(search):
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(2)])
 
 
-KINDS = ["classes", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("restarts", "forest", "weights", "held"))]
+KINDS = ["classes", *map(slow, ("restarts", "forest", "weights", "held", "offset"))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_members_are_what_their_lone_fits_are(kind):
+def test_members_are_what_their_lone_fits_are(kind, monkeypatch):
     X, y = table()
     estimator, params, grid = SoftTreeRegressor(**FEW), {}, GRID
     if kind == "classes":
@@ -46,9 +48,12 @@ def test_members_are_what_their_lone_fits_are(kind):
         grid = {"mixture": ["mean", "learned"], "leaf_rate": [0.05, 0.3]}
     elif kind == "weights":
         params = {"sample_weight": np.arange(160) % 3}
+    elif kind == "offset":
+        estimator, y, params = SoftTreeRegressor(loss="poisson", **FEW), np.exp(y / 2).round(), {"offset": X[:, 0] / 9}
     else:
         estimator = SoftTreeRegressor(**FEW | {"max_epochs": 40})
         grid = GRID | {"validation_fraction": [0.2, None], "n_iter_no_change": [2], "random_state": [0, 1]}
+    monkeypatch.setattr(soft_folds, "fit_alone", None)
     search = SearchCV(estimator, grid, cv=2, refit=False).fit(X, y, **params)
     alone = PlainSearchCV(estimator, grid, cv=2, refit=False).fit(X, y, **params)
     assert isinstance(search.search_, SoftSearchCV)
@@ -57,6 +62,7 @@ def test_members_are_what_their_lone_fits_are(kind):
 
 def test_settings_folds_and_restarts_share_a_program_in_any_order_and_company(monkeypatch):
     PROGRAMS.clear()
+    monkeypatch.setattr(soft_folds, "fit_alone", None)
     X, y = table()
     grid = {"gate_rate": [0.01, 0.1, 0.3], "n_restarts": [1, 2], "max_epochs": [5, 9]}
     search = SearchCV(SoftTreeRegressor(**FEW), grid, cv=2, refit=False).fit(X, y)
@@ -90,7 +96,8 @@ def test_a_setting_that_fails_fails_alone():
 
 def test_a_setting_that_diverges_is_named_and_keeps_its_best():
     X, y = table()
-    estimator = SoftTreeRegressor(loss=lambda output, target: -jnp.abs(output[:, 0]), **FEW | {"max_epochs": 40})
+    endless = Loss(lambda scores, target, extras: -jnp.abs(scores[0]), constant=lambda target, weight: jnp.ones(1))
+    estimator = SoftTreeRegressor(loss=endless, **FEW | {"max_epochs": 40})
     grid = {"leaf_rate": [0.05, 3e37]}
     with pytest.warns(
         DivergedFitWarning, match=r"leaf_rate': 3e\+37} on fold [01]: the loss is not finite in epoch"

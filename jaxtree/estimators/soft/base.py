@@ -1,24 +1,23 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
-import abc
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Real
+from jaxtyping import Float, Real
 from sklearn.base import is_classifier
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray
-from jaxtree.dataset.arguments import FitArguments, read_arguments
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
@@ -28,59 +27,29 @@ from jaxtree.estimators.soft.parameters import (
     hyperparameters_of,
 )
 from jaxtree.estimators.soft.rows import split_sample, training_rows
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, TrainingConfig, TrainingRows, constant
+from jaxtree.soft.epochs import Predict, Progress, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.runs import Run, Trained, Validation
+from jaxtree.soft.runs import Trained, Validation
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.weights import check_sample_weight
-from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
 
 
-class SoftRows(NamedTuple):
-    """What a fit reads of its table, and searches read once for many settings.
-
-    Attributes:
-        sample: The rows to train on.
-        held: Those on which epochs are compared; None for none.
-        rows: The rows to train on, as training takes them.
-        held_rows: Those of `held`.
-    """
-
-    sample: SoftSample
-    held: SoftSample | None
-    rows: TrainingRows
-    held_rows: TrainingRows | None
-
-
-class SoftTask(NamedTuple):
-    """A fit that has begun: what is trained.
-
-    Attributes:
-        sample: The rows.
-        runs: The training of every model.
-        config: What is compiled for them.
-    """
-
-    sample: SoftSample
-    runs: list[Run]
-    config: TrainingConfig
-
-
-class BaseSoft(SoftParameters, EstimatorOnTables):
+class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
     """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
@@ -101,61 +70,6 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     progress_: Progress
     history_: dict[str, list[float]]
     best_epoch_: int
-
-    init: Any = None
-    _no_fields: ClassVar[Mapping[str, Any] | None] = None
-    """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
-    _largest_auto_depth: ClassVar[int]
-    """The most that `depth="auto"` is."""
-    _name_of_models: ClassVar[str]
-    """What the models that are trained are, for messages."""
-    _needs_all: ClassVar[bool]
-    """Whether a model that has reached nothing finite makes all the others useless."""
-
-    @abc.abstractmethod
-    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
-        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
-
-    @abc.abstractmethod
-    def _training_loss(self) -> Any:
-        """The function of outputs and targets that training makes small."""
-
-    @property
-    @abc.abstractmethod
-    def _num_outputs(self) -> int:
-        """The number of outputs of the model: classes, or scores."""
-
-    @abc.abstractmethod
-    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
-        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
-
-    @abc.abstractmethod
-    def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
-        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
-
-    def _refits(self, refit: bool | None, target: Any) -> bool:
-        """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
-        return bool(refit)
-
-    def _renewed(self, hardened: Any, sample: SoftSample) -> Any:
-        """A hardened tree whose leaves have means of numbers with the values that the loss is least at."""
-        return hardened
-
-    @abc.abstractmethod
-    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
-        """The values of a hard tree's nodes as a model has them."""
-
-    @abc.abstractmethod
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        """The models before training on rows x, with an axis of models."""
-
-    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
-        """The factor by which the class of every row multiplies its weight; None is 1."""
-        return None
-
-    def _rows_of_step(self, num_rows: int) -> int:
-        """The most rows of a step, of so many rows."""
-        return int(self.batch_size)
 
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
         adds_up = isinstance(model, SoftForest) and model.adds_logits
@@ -200,14 +114,15 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
-            TrainingError: The loss has become infinite or not a number.
+            TrainingError: The loss has been infinite or not a number from the first epochs on. If it becomes so later,
+                the best parameters until then are kept, with a `DivergedFitWarning`.
         """
         forks.check_is_whole("fit")
         self.check_parameters()
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras=extras, extras_val=extras_val)
+            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras_val, **extras)
             return self._fit_rows(rows)
 
     def read_rows(
@@ -217,9 +132,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
-        *,
-        extras: Mapping[str, Any] | None = None,
         extras_val: Mapping[str, Any] | None = None,
+        **extras: Any,
     ) -> SoftRows:
         """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
         sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
@@ -228,7 +142,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return self._rows_of(sample, held)
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
-        """The rows of a fit: a share is held out if it is to be; scales are learned from the others."""
+        """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         if held is None and self.validation_fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) else ()
             sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
@@ -257,14 +171,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """Returns what is trained on rows that are read, by the loss of a teacher if one is given."""
         if self.monitor != "loss" and rows.held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
-        models = self._begin(rows.sample, rows.rows)
-        held = None
-        if rows.held_rows is not None:
-            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
+        models = self._begin(rows)
         loss = self._training_loss() if taught_by is None else taught_by
         num_rows = len(rows.sample.values)
-        num_epochs = epochs_of(self, num_rows, self._rows_of_step(num_rows))
-        return self._task(models, rows.sample, rows.rows, loss, num_epochs, held)
+        return self._task(models, rows, loss, epochs_of(self, num_rows, self._rows_of_step(num_rows)))
 
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
@@ -277,27 +187,29 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
                 self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
-                rows = training_rows(sample, self.inputs_)
-                models = self._begin(sample, rows)
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                models = self._begin(rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
-                rows, earlier = training_rows(sample, self.inputs_), self.history_["loss"]
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            task = self._task(models, sample, rows, self._training_loss(), 1, goes_on=True)
+            task = self._task(models, rows, self._training_loss(), 1, goes_on=True)
             self.finish_fit(task, self._train(task))
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])
         return self
 
-    def _begin(self, sample: SoftSample, rows: TrainingRows) -> Any:
+    def _begin(self, rows: SoftRows) -> Any:
         """The models to begin with, once the inputs are learned."""
+        num_rows = len(rows.sample.values)
         key, own = jax.random.split(key_of(self.random_state))
         self._key = RandomKey.of(own)
         old = getattr(self, "soft_model_", None) if self.warm_start else None
         form = SoftForm(
-            depth=self._depth_to_begin_with(len(sample.values), old),
+            depth=self._depth_to_begin_with(num_rows, old),
             num_features=self.inputs_.num_features,
             num_outputs=self._num_outputs,
             gate=self.gate,
@@ -306,7 +218,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
-        models = self._first_models(form, key, np.asarray(rows.x)[: len(sample.values)])
+        models = self._first_models(form, key, np.asarray(rows.rows.x)[:num_rows])
         if old is None:
             return models
         kept = self._stacked(old)
@@ -322,42 +234,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             return self.depth_
         return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
 
-    def _task(
-        self,
-        models: Any,
-        sample: SoftSample,
-        rows: TrainingRows,
-        loss: Any,
-        num_epochs: int,
-        validation: Validation | None = None,
-        *,
-        goes_on: bool = False,
-    ) -> SoftTask:
-        """What is trained.
-
-        Args:
-            models: The models, or their progress, with an axis of models.
-            sample: The rows.
-            rows: The same as training takes them.
-            loss: The loss; another than that of the parameters is a teacher's.
-            num_epochs: How often the rows are seen.
-            validation: The rows on which checkpoints are compared.
-            goes_on: Whether temperature and rates are those of the last step all the time.
-        """
+    def _task(self, models: Any, rows: SoftRows, loss: Any, num_epochs: int, *, goes_on: bool = False) -> SoftTask:
+        """What is trained; it goes on where temperature and rates are those of the last step all the time."""
+        num_rows = len(rows.sample.values)
         is_guided = self.init is not None or loss is distillation
-        numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
+        numbers = hyperparameters_of(self, num_rows, is_guided=is_guided)
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
-        config = config._replace(batch_size=self._rows_of_step(len(sample.values)))
+        config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
-        models = jax.tree.map(np.asarray, models)
-        keys = jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0])
-        runs = [
-            Run(jax.tree.map(lambda part, i=i: part[i], models), rows, key, num_epochs, numbers, validation)
-            for i, key in enumerate(keys)
-        ]
-        return SoftTask(sample, runs, config)
+        held = None
+        if rows.held_rows is not None:
+            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
+        return SoftTask(rows.sample, runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held), config)
 
     def _train(self, task: SoftTask) -> list[Trained]:
         total = sum(run.num_epochs for run in task.runs)
