@@ -109,7 +109,7 @@ def harden(
         is_reached = is_reached | _reached_in_box(routing.normal, routing.offset, x.min(axis=0), x.max(axis=0))
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value
-    heap, is_leaf, value = _keep_nodes(is_reached, stops, value)
+    heap, is_leaf, value = keep_nodes(is_reached, stops, value)
     links, sums = binary_links(is_leaf), HardNodeSums(*(part[heap] for part in sums))
     if refit:
         value = _refitted(links, sums)
@@ -296,7 +296,7 @@ def _reached_in_box(
     return is_reached
 
 
-def _keep_nodes(
+def keep_nodes(
     is_reached: Bool[np.ndarray, " heap"], stops: Bool[np.ndarray, " heap"], value: Float64[np.ndarray, "heap output"]
 ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " kept"], Float64[np.ndarray, "kept output"]]:
     """Returns the heap nodes that are kept, in breadth-first order, whether each is a leaf, and its value if it is one.
