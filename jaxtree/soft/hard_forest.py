@@ -148,9 +148,10 @@ def _kept_tree(
         square = weight_of * len(num_classes)  # Gini's impurity is 1 less the sum of squares
     spread = square - np.divide(np.square(total).sum(axis=1), weight_of, out=np.zeros(num_heap), where=weight_of > 0)
     risk = np.maximum(spread, 0) / (len(num_classes) or leaf.shape[1])
-    heap, is_leaf, _ = keep_nodes(is_reached, np.arange(num_heap) >= num_inner, column)
+    heap, is_leaf, _ = keep_nodes(is_reached, np.arange(num_heap) >= num_inner, column, splits.turned)
     sums = HardNodeSums(num_rows[heap], weight_of[heap], total[heap], risk[heap])
-    return AxisSplits(*(part[heap[~is_leaf]] for part in splits)), binary_links(is_leaf), sums
+    of_inner = AxisSplits(*(part[heap[~is_leaf]] for part in splits))
+    return of_inner.turned_around(schema), binary_links(is_leaf), sums
 
 
 def _branch_of_rows(
