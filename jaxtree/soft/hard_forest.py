@@ -215,8 +215,8 @@ class _Allowed:
                 _Allowed(max(self.low, threshold), self.high, None, is_missing=is_missing[1]),
             )
         code = np.arange(self.codes.size)
-        is_right = branch_of(np.array(kind), np.array(threshold), code, None) == 1
+        is_right = branch_of(np.full(code.size, kind), np.full(code.size, threshold), code, None) == 1
         return (
-            _Allowed(0, 0, self.codes & ~is_right, is_missing=is_missing[0]),
-            _Allowed(0, 0, self.codes & is_right, is_missing=is_missing[1]),
+            _Allowed(0.0, 0.0, self.codes & ~is_right, is_missing=is_missing[0]),
+            _Allowed(0.0, 0.0, self.codes & is_right, is_missing=is_missing[1]),
         )

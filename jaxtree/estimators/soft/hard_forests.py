@@ -5,9 +5,9 @@ The *steps* of a leaf are what it adds to the scores of a row, from which a loss
 
 from typing import Any, ClassVar
 
-import jax.nn
 import numpy as np
 from jaxtyping import Float, Float64, Real
+from scipy.special import softmax as softmax_of
 from sklearn.base import is_classifier
 
 from jaxtree.boosting.early_stopping import Measured
@@ -134,7 +134,7 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         return harden_forest(model, soft.inputs_, values, weight, columns, **options)
 
     if not model.adds_logits and (of_classes or soft.loss != "poisson"):
-        shares = np.asarray(jax.nn.softmax(leaf)) if of_classes else soft._hard_value(leaf)
+        shares = softmax_of(leaf, axis=2) if of_classes else soft._hard_value(leaf)
         estimator = _forest_of(soft, *harden(shares, (soft.n_classes_,) if of_classes else ()))
     else:
         loss, start, score = _scores_of(soft, leaf)
