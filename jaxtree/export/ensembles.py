@@ -34,8 +34,8 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
 
     The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. Boosted trees
     have the output `scores` besides, and it alone where the link of their loss is none of identity, exponential,
-    logistic and softmax. The scores of a hardened forest with weights of leaves are its ratios. The planes of a hardened oblique tree are one matrix product, whose sums may be rounded
-    otherwise than jaxtree's.
+    logistic and softmax. The scores of a hardened forest with weights of leaves have been divided by these. The planes
+    of a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.

@@ -5,6 +5,7 @@ import pytest
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
+from jaxtree.explain import shap_values
 from jaxtree.export.node_tables import to_dataframe
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
 from tests.soft.test_hard_forest import ROWS, predictions, random_forest
@@ -47,7 +48,7 @@ def test_sql_predicts_the_same():
     np.testing.assert_allclose(run_sql(jaxtree.to_sql(number), rows), number.predict(rows), rtol=1e-12)
     np.testing.assert_allclose(run_sql(jaxtree.to_sql(two, score=0), rows), two.decision_function(rows), rtol=1e-9)
     share = run_sql(jaxtree.to_sql(four, share_of="low"), rows)
-    np.testing.assert_allclose(share, four.predict_proba(rows)[:, 0 + four.classes_.tolist().index("low")], rtol=1e-12)
+    np.testing.assert_allclose(share, four.predict_proba(rows)[:, four.classes_.tolist().index("low")], rtol=1e-12)
 
 
 def test_tables_name_weights():
@@ -60,6 +61,6 @@ def test_tables_name_weights():
 def test_forms_that_add_up_trees_are_refused():
     hard = random_forest("four").harden()
     with pytest.raises(InvalidInputError, match="Shapley values of trees add up"):
-        jaxtree.shap_values(hard, ROWS)
+        shap_values(hard, ROWS)
     with pytest.raises(InvalidInputError, match="explanations of trees add up"):
         jaxtree.explain_row(hard, ROWS[:1])
