@@ -49,7 +49,7 @@ class Planes(NamedTuple):
     offset: Float64[np.ndarray, " plane"]
 
 
-FORMS_OF_RATIOS = "export_text, to_onnx, to_sql, to_c, to_jax_export and to_dataframe"
+FORMS_OF_RATIOS = "to_html, to_onnx, to_sql, to_c, to_jax_export and to_dataframe"
 FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql and to_c"
 
 

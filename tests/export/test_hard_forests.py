@@ -8,7 +8,8 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
 from jaxtree.export.node_tables import to_dataframe
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
-from tests.soft.test_hard_forest import ROWS, predictions, random_forest
+from tests.soft.test_hard_forest import ROWS, TABLE, predictions, random_forest
+from tests.soft.test_hard_forest import TARGETS as TARGETS_OF_ROWS
 
 TARGETS = ("two", "four", "number", "counts")
 
@@ -56,6 +57,15 @@ def test_tables_name_weights():
     table = to_dataframe(hard)
     assert {"weighted score 0", "weight in mean"} <= set(table.columns)
     assert (table["weight in mean"] > 0).all()
+
+
+@pytest.mark.parametrize("target", ["four", "number"])
+def test_pages_show_scores_and_predictions(target):
+    hard = random_forest(target).harden()
+    page = jaxtree.to_html(hard, TABLE, TARGETS_OF_ROWS[target][1])
+    assert "the mean over the trees by the weights of the leaves" in page
+    assert "Tree 3" in page
+    assert "No rows were set apart" not in page
 
 
 def test_forms_that_add_up_trees_are_refused():

@@ -79,7 +79,8 @@ class _HardForest(ScoredTrees):
         tags.requires_fit = False
         return tags
 
-    def _scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
+    def scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of rows that `encoder_.values` has encoded."""
         return ratios(self.model_.predict(values).T).T
 
     def _make_loss(self, outputs: Any) -> BaseLoss:
