@@ -16,6 +16,7 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
 from jaxtree.estimators.forests.forests import RandomForestClassifier, RandomForestRegressor
 from jaxtree.files.boosting import BoostedState
+from jaxtree.files.records import require
 from jaxtree.files.soft import HardForestState
 from jaxtree.files.trees import FittedTable, ForestState, TreeArrays
 from jaxtree.losses.classes import logistic, softmax
@@ -30,6 +31,9 @@ from jaxtree.tree.forest import Forest
 from jaxtree.tree.link import of_weighted, ratios
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
+
+LOSSES_OF_CLASSES, LOSSES_OF_NUMBERS = ("logistic", "softmax"), ("squared", "poisson")
+"""The names of the losses that a hardened forest may have."""
 
 
 class _HardForest(ScoredTrees):
@@ -68,6 +72,10 @@ class _HardForest(ScoredTrees):
     def restore(self, state: HardForestState) -> None:
         """Takes what `fitted_state` of another forest returned; see `KeptInFiles.restore`."""
         self.restore_table(state.table)
+        number = sum(state.table.num_classes)
+        size = state.table.num_outputs if not number else 1 if number == 2 else number
+        fits = state.loss.name in LOSSES_OF_CLASSES if number else state.loss.name in LOSSES_OF_NUMBERS
+        require(fits and state.loss.num_scores == size, "its loss is not one of its outputs")
         self._loss, self.agreement_ = state.loss, state.agreement
         forest = state.forest(self.schema_)
         step = target_means(forest.nodes)
