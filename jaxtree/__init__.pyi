@@ -76,6 +76,7 @@ from jaxtree.search.search import SearchCV as SearchCV
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.search.tuned_search import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tuned_search import tune as tune
+from jaxtree.table.probabilities import ClassProbabilities as ClassProbabilities
 from jaxtree.tree import Tree as Tree
 
 __version__: str
