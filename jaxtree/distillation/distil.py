@@ -26,9 +26,9 @@ def distil(
 
     Labels of a teacher have less noise, and of classes say how close a row is to each (Hinton, Vinyals and Dean,
     *Distilling the knowledge in a neural network*, 2015). A teacher can also label rows that nobody has seen, as many
-    as a tree needs for its lower splits (Breiman and Shang, *Born again trees*, 1996): cells of such a row are those of
-    one of the table, but each with probability 1/4 that of another one. They weigh together as much as the table, and
-    are labelled by the mean of the clones of all parts.
+    as a tree needs for its lower splits (Breiman and Shang, *Born again trees*, 1996): such a row has the numbers that
+    stand near those of a row of the table in their sorted columns, and one of ten categories is another row's. They
+    weigh together as much as the table, and are labelled by the mean of the clones of all parts.
 
     Args:
         teacher: A classifier or regressor of scikit-learn's conventions, or a pipeline; see `teacher_labels`.

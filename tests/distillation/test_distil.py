@@ -2,7 +2,9 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
+import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold
@@ -22,7 +24,7 @@ from jaxtree import (
     distil_sizes,
     teacher_labels,
 )
-from jaxtree.distillation.synthetic import drawn_rows, with_synthetic_rows
+from jaxtree.distillation.synthetic import NEAR, SWAPPED, with_synthetic_rows
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from tests.marks import rest_is_slow
 
@@ -130,18 +132,33 @@ def test_further_rows_are_labelled_by_the_mean_of_the_clones_and_weigh_as_much_a
     assert far < 0.1 < np.ptp(labels)
 
 
-def test_cells_of_further_rows_are_those_of_other_rows():
-    rows = drawn_rows(1000, 40, 500, np.random.RandomState(0))
-    same = (rows == np.median(rows, axis=1, keepdims=True)).mean()
-    assert 0.7 < same < 0.8, "three quarters of the cells are of one row"
-    frame = pd.DataFrame({"size": [1.5, 2.5, None], "kind": pd.Categorical(["a", "b", "a"]), 3: [1, 2, 3]})
-    new, whole = with_synthetic_rows(frame, 50, np.random.RandomState(0))
-    assert len(new) == 50 and whole["kind"].dtype == frame["kind"].dtype
-    pd.testing.assert_frame_equal(whole.iloc[:3], frame.rename(columns=str))
-    pairs = set(zip(new["size"].fillna(0), new["kind"], strict=True))
-    assert pairs <= {(size, kind) for size in (1.5, 2.5, 0) for kind in "ab"} and len(pairs) > 3
+def test_cells_of_further_rows_are_those_of_rows_near_them():
+    size = np.arange(1000.0)
+    frame = pd.DataFrame({"size": size, "twice": 2 * size, "kind": pd.Categorical(np.where(size < 500, "a", "b"))})
+    frame.loc[999, "size"] = np.nan
+    new, whole = with_synthetic_rows(frame, 4000, np.random.RandomState(0))
+    pd.testing.assert_frame_equal(whole.iloc[:1000], frame)
+    pd.testing.assert_frame_equal(whole.iloc[1000:].reset_index(drop=True), new.reset_index(drop=True))
+    assert new.dtypes.tolist() == frame.dtypes.tolist()
+    assert set(new["size"].dropna()) <= set(size[:999]) and 0 < new["size"].isna().sum() < 20
+    away = (new["twice"] / 2 - new["size"]).dropna()
+    assert 0.9 < away.std() / (np.sqrt(2) * NEAR * 1000) < 1.1, "both have moved, each its own way"
+    other = ((new["kind"] == "a") != (new["twice"] < 1000))[(new["twice"] - 1000).abs() > 300].mean()
+    assert 0.6 < other / (SWAPPED / 2) < 1.4, "half of the other rows have the same category"
+
+
+def test_further_rows_of_tables_of_all_kinds():
     new, whole = with_synthetic_rows([["x", 1], ["y", 2]], 4, np.random.RandomState(0))
     assert whole[:2] == [["x", 1], ["y", 2]] and {row[0] for row in new} <= {"x", "y"}
+    date = pd.date_range("2024-01-01", periods=30)
+    new, _ = with_synthetic_rows(pd.DataFrame({"date": date, 3: np.nan}), 40, np.random.RandomState(0))
+    assert set(new["date"]) <= set(date) and new["3"].isna().all()
+    ends = [pl.Series("a", [1, 2, 3]), pl.Series("b", ["x", None, "y"])]
+    new, whole = with_synthetic_rows(pl.DataFrame(ends), 5, np.random.RandomState(0))
+    assert isinstance(new, pl.DataFrame) and whole[:3].equals(pl.DataFrame(ends)) and len(whole) == 8
+    for table in (scipy.sparse.csr_matrix(np.eye(3)), "rows.parquet", np.zeros((2, 2, 2))):
+        with pytest.raises(InvalidInputError, match="n_synthetic is for tables"):
+            with_synthetic_rows(table, 5, np.random.RandomState(0))
 
 
 def test_sizes_are_scored_on_rows_that_nobody_has_seen():
@@ -186,8 +203,6 @@ def test_what_cannot_be_distilled_says_so():
         teacher_labels(of_numbers, X, NUMBER, folds=1)
     with pytest.raises(InvalidInputError, match="folds must label every row, and row 0 is in no part"):
         teacher_labels(of_numbers, X, NUMBER, folds=[(np.arange(60), np.arange(60, 120))])
-    with pytest.raises(InvalidInputError, match="n_synthetic is for tables that are held"):
-        with_synthetic_rows("rows.parquet", 5, np.random.RandomState(0))
     with pytest.raises(InvalidInputError, match="sizes must be those of a parameter of the student"):
         distil_sizes(of_numbers, of_numbers, X, NUMBER, sizes={"leaves": (1, 2)})
     with pytest.raises(InvalidInputError, match="sizes must have a value"):
