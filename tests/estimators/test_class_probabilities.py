@@ -42,7 +42,7 @@ CLASSIFIERS = {
     "forest": lambda: RandomForestClassifier(5, max_depth=3, random_state=0),
     "extra trees": lambda: ExtraTreesClassifier(5, max_depth=3, random_state=0),
     "boosting": lambda: GradientBoostingClassifier(n_estimators=5),
-    "additive": lambda: ExplainableBoostingClassifier(n_bags=1, interactions=0, random_state=0),
+    "additive": lambda: ExplainableBoostingClassifier(outer_bags=1, interactions=0, random_state=0),
     "soft tree": lambda: SoftTreeClassifier(depth=2, max_epochs=3, random_state=0),
     "soft forest": lambda: SoftForestClassifier(2, depth=2, max_epochs=3, random_state=0),
 }
@@ -112,6 +112,19 @@ def test_a_round_of_boosting_takes_the_steps_of_rows_repeated(number):
     assert np.abs(own.predict_proba(X) - shares).mean() < np.abs(shares.mean(axis=0) - shares).mean()
 
 
+@pytest.mark.slow
+def test_an_additive_model_says_what_its_probabilities_say():
+    """Its steps are shorter on rows of one class: their curvature is bounded row by row by their gradients."""
+    rules = dict(outer_bags=1, validation_size=0, interactions=0, max_rounds=20, min_samples_leaf=1)
+    order = [NAMES.tolist().index(name) for name in sorted(NAMES)]
+    given = (X, ClassProbabilities(SHARES, NAMES)), repeated(), (X, NAMES[SHARES.argmax(axis=1)])
+    losses = []
+    for own in given:
+        said = ExplainableBoostingClassifier(**rules).fit(*own).predict_proba(X)
+        losses.append(-(SHARES[:, order] * np.log(said)).sum(axis=1).mean())
+    assert losses[0] <= losses[1] < losses[2]
+
+
 @pytest.mark.parametrize("early_stopping", [True, "folds"])
 def test_boosting_holds_out_rows_of_probabilities(early_stopping):
     model = GradientBoostingClassifier(n_estimators=20, early_stopping=early_stopping, random_state=0)
@@ -146,7 +159,8 @@ def test_class_weights_multiply_those_of_the_classes(class_weight):
 @pytest.mark.parametrize("name", ["tree", "optimal"])
 def test_limits_count_rows_and_not_their_classes(name):
     tree = CLASSIFIERS[name]().set_params(min_samples_leaf=40).fit(X, ClassProbabilities(SHARES, NAMES))
-    assert tree.tree_.num_rows[tree.tree_.is_leaf].min() >= 40
+    rows_of_leaf = np.bincount(tree.apply(X))[tree.tree_.is_leaf]
+    assert rows_of_leaf.min() >= 40 and (tree.tree_.num_rows[tree.tree_.is_leaf] == rows_of_leaf).all()
 
 
 def test_a_bag_has_a_row_with_all_its_classes():
