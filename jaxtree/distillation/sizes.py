@@ -146,8 +146,10 @@ def distil_sizes(
         of_teacher[fold] = _measured(teachers.say(test_X), test_y, teachers.classes)
         seed = generator.randint(2**31 - 1)
         for number, value in enumerate(values):
-            sized = clone(student).set_params(**{parameter: value})
-            fitted = clone(sized).fit(own_X, own_y)
+            blank: Any = clone(student)
+            sized = blank.set_params(**{parameter: value})
+            other: Any = clone(sized)
+            fitted = other.fit(own_X, own_y)
             # The further rows are the same for all sizes.
             taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed))
             for way, model in enumerate((fitted, taught)):
@@ -160,6 +162,7 @@ def distil_sizes(
 def _sizes_of(student: Any, sizes: Any) -> tuple[str, tuple[int, ...]]:
     """The parameter that is the size of a student, and its values."""
     known = student.get_params()
+    parameter: Any
     if isinstance(sizes, Mapping):
         if len(sizes) != 1:
             raise InvalidInputError(f"sizes must be values of one parameter, got those of {list(sizes)}")
