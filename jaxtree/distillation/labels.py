@@ -141,12 +141,22 @@ def said_by(model: Any, X: Any, classes: Shaped[np.ndarray, " class"] | None) ->
     given = model.predict_proba(X)
     if isinstance(given, list):
         raise InvalidInputError("a teacher of classes must have one output, got one with several")
-    given = np.asarray(given, np.float64)
-    if np.array_equal(model.classes_, classes):
-        return given
-    said = np.zeros((len(given), len(classes)))
-    said[:, np.searchsorted(classes, model.classes_)] = given
-    return said
+    return in_columns_of(classes, model.classes_, np.asarray(given, np.float64))
+
+
+def in_columns_of(
+    classes: Shaped[np.ndarray, " class"], known: Any, said: Float[np.ndarray, "row known"]
+) -> Float[np.ndarray, "row class"]:
+    """Returns probabilities of known classes in columns of all classes.
+
+    >>> in_columns_of(np.array(["a", "b", "c"]), ["a", "c"], np.array([[0.25, 0.75]])).tolist()
+    [[0.25, 0.0, 0.75]]
+    """
+    if np.array_equal(known, classes):
+        return said
+    whole = np.zeros((len(said), len(classes)))
+    whole[:, np.searchsorted(classes, known)] = said
+    return whole
 
 
 def _classes_of(teacher: Any) -> Shaped[np.ndarray, " class"] | None:

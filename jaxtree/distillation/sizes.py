@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.distillation.distil import check_student, fit_to_labels
-from jaxtree.distillation.labels import said_by, splits_of, teachers_of
+from jaxtree.distillation.labels import in_columns_of, said_by, splits_of, teachers_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.node_tables import check_backend, frame_of
 from jaxtree.sklearn_compat import safe_split
@@ -134,7 +134,9 @@ def distil_sizes(
     X, y = indexable(X, plain_target(y))
     if np.ndim(y) != 1:
         raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
-    of_classes, generator = is_classifier(teacher), generator_of(random_state)
+    # A part may lack a class that is scored on.
+    classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
+    generator = generator_of(random_state)
     splits = splits_of(teacher, X, y, folds, generator)
     inner = folds if isinstance(folds, int | np.integer) else 5
     scores = np.empty((2, len(values), len(splits), 2))
@@ -143,7 +145,10 @@ def distil_sizes(
         own_X, own_y = safe_split(student, X, y, train)
         test_X, test_y = safe_split(student, X, y, test)
         teachers = teachers_of(teacher, own_X, own_y, folds=inner, random_state=generator)
-        of_teacher[fold] = _measured(teachers.say(test_X), test_y, teachers.classes)
+        said = teachers.say(test_X)
+        if classes is not None:
+            said = in_columns_of(classes, teachers.classes, said)
+        of_teacher[fold] = _measured(said, test_y, classes)
         seed = generator.randint(2**31 - 1)
         for number, value in enumerate(values):
             blank: Any = clone(student)
@@ -153,9 +158,8 @@ def distil_sizes(
             # The further rows are the same for all sizes.
             taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed))
             for way, model in enumerate((fitted, taught)):
-                said = said_by(model, test_X, teachers.classes)
-                scores[way, number, fold] = _measured(said, test_y, teachers.classes)
-    measures = ("accuracy", "log_loss") if of_classes else ("rmse", "r2")
+                scores[way, number, fold] = _measured(said_by(model, test_X, classes), test_y, classes)
+    measures = ("accuracy", "log_loss") if classes is not None else ("rmse", "r2")
     return SizeTable(parameter, values, measures, scores[0], scores[1], of_teacher)
 
 

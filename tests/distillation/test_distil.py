@@ -183,6 +183,14 @@ def test_a_table_of_sizes_as_words_and_as_a_frame():
     assert table.measures == ("accuracy", "log_loss") and (table.on_labels[..., 0] <= 1).all()
 
 
+def test_a_class_that_a_part_lacks_is_scored_as_impossible():
+    label = np.where(np.arange(120) < 6, "rare", LABEL)
+    folds = [(np.arange(6, 120), np.arange(6)), (np.arange(100), np.arange(100, 120))]
+    table = distil_sizes(Prior(), DecisionTreeClassifier(), X, label, sizes=(2,), folds=folds)
+    assert table.teacher[0, 0] == table.distilled[0, 0, 0] == 0 and table.teacher[0, 1] > 30
+    assert table.teacher[1, 1] < 1
+
+
 def test_what_cannot_be_distilled_says_so():
     tree, of_numbers = DecisionTreeClassifier(), DecisionTreeRegressor()
     with pytest.raises(InvalidInputError, match=r"both predict classes or both numbers: .*Regressor predicts numbers"):
