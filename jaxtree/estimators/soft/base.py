@@ -123,7 +123,8 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
             rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras_val, **extras)
-            return self._fit_rows(rows)
+            task = self.begin_fit(rows)
+            return self.finish_fit(task, self._train(task))
 
     def read_rows(
         self,
@@ -162,17 +163,12 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
-    def _fit_rows(self, rows: SoftRows, *, taught_by: Any = None) -> Self:
-        """Trains on rows that are read, by the loss of a teacher if one is given."""
-        task = self.begin_fit(rows, taught_by=taught_by)
-        return self.finish_fit(task, self._train(task))
-
-    def begin_fit(self, rows: SoftRows, *, taught_by: Any = None) -> SoftTask:
-        """Returns what is trained on rows that are read, by the loss of a teacher if one is given."""
+    def begin_fit(self, rows: SoftRows) -> SoftTask:
+        """Returns what is trained on rows that are read."""
         if self.monitor != "loss" and rows.held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(rows)
-        loss = self._training_loss() if taught_by is None else taught_by
+        loss = self._training_loss(rows.sample.target)
         num_rows = len(rows.sample.values)
         return self._task(models, rows, loss, epochs_of(self, num_rows, self._rows_of_step(num_rows)))
 
@@ -196,7 +192,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            task = self._task(models, rows, self._training_loss(), 1, goes_on=True)
+            task = self._task(models, rows, self._training_loss(rows.sample.target), 1, goes_on=True)
             self.finish_fit(task, self._train(task))
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])

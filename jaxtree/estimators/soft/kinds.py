@@ -33,8 +33,8 @@ class DiffersByKind(abc.ABC):
         """The target as training takes it; learns the classes, or the units, from it unless these are known."""
 
     @abc.abstractmethod
-    def _training_loss(self) -> Any:
-        """The function of outputs and targets that training makes small."""
+    def _training_loss(self, target: Any) -> Any:
+        """The function of outputs and such targets that training makes small."""
 
     @property
     @abc.abstractmethod

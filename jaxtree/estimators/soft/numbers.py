@@ -201,7 +201,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     def _rows_of_step(self, num_rows: int) -> int:
         return rows_of_step(self, self._make_loss(), num_rows)
 
-    def _training_loss(self) -> BaseLoss:
+    def _training_loss(self, target: Any) -> BaseLoss:
         return self._loss
 
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> ScoredTarget:
