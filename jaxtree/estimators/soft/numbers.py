@@ -212,6 +212,8 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             raise InvalidInputError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
         outputs = Outputs.of(numbers)
         of_one = self._make_loss()
+        if is_known and of_one != self._loss_of_one:
+            raise InvalidInputError(f"the loss must be that of the first fit, {self._loss_of_one}, got {of_one}")
         loss = self._loss if is_known else of_outputs(of_one, outputs.number)
         weight = check_sample_weight(given.sample_weight, num_rows)
         fields = read_fields(given.fields, num_rows)
@@ -226,13 +228,12 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known[counts], extras)
         return self._scale.rows(loss, target, sample.fields)
 
-    def _train(self, models: Any, sample: SoftSample, loss: Any, **options: Any) -> Self:
-        super()._train(models, sample, loss, **options)
+    def _learn_beside(self, sample: SoftSample) -> None:
+        vars(self).pop("survival_", None)
         if is_of_times(self._loss):
             rows = sample.target
             of_loss = Sample(None, rows.target[None], self._outputs, sample.weight, rows.extras, ())
             self.survival_ = learn_times(self._loss, of_loss, self._scale.scores(self._outputs_of(sample.values)))
-        return self
 
     def _refits(self, refit: bool | None, target: ScoredTarget) -> bool:
         loss, num_predictions = self._loss, self._hard_value(np.zeros((1, self._num_outputs))).shape[1]
