@@ -164,6 +164,12 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
         return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
 
+    def _refits(self, refit: bool | None, target: Any) -> bool:
+        return bool(refit)
+
+    def _renewed(self, hardened: Any, sample: Any) -> Any:
+        return hardened
+
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:
         return jax.nn.softmax(value)
 

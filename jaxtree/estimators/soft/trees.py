@@ -1,7 +1,8 @@
 """Soft trees and soft forests as estimators."""
 
 import dataclasses
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -41,6 +42,10 @@ class OfOneTree(BaseSoft):
     init_width: Annotated[float, POSITIVE] = 0.1
     n_restarts: Annotated[int, whole(1)] = 1
 
+    _refits: ClassVar[Callable[..., bool]]
+    """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
+    _renewed: ClassVar[Callable[..., Any]]
+    """Gives leaves that have means of their rows what the loss is least at for these."""
     _largest_auto_depth = 10
 
     def harden(
