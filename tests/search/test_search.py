@@ -18,6 +18,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.metrics import concordance_index, mean_reciprocal_rank, ndcg, scorer
 from jaxtree.resampling import cross_validate
 from jaxtree.search.alone import PlainSearchCV
+from jaxtree.search.soft_folds import SoftSearchCV
 from tests.examples import EXTRAS, ROWS, of_every_class, unfitted
 from tests.marks import are_slow
 from tests.search.beside import assert_same_results
@@ -85,7 +86,7 @@ def test_results_are_those_of_scikit_learn_for_every_estimator(name):
 def test_estimators_go_to_the_search_that_shares_most():
     kinds = {
         "cart": TreeSearchCV, "optimal": TreeSearchCV, "forest": TreeSearchCV, "boosted": BoostSearchCV,
-        "boosted_ranker": BoostSearchCV, "boosted_distribution": BoostSearchCV, "soft": PlainSearchCV,
+        "boosted_ranker": BoostSearchCV, "boosted_distribution": BoostSearchCV, "soft": SoftSearchCV,
         "ensemble": PlainSearchCV,
     }  # fmt: skip
     for name, kind in kinds.items():

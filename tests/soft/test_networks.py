@@ -1,5 +1,7 @@
 """A soft tree as the head of a neural network, in equinox and in flax; jaxtree imports neither."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,7 +9,7 @@ import optax
 import pytest
 
 from jaxtree.soft import apply, init
-from jaxtree.soft.model import SoftForm
+from jaxtree.soft.form import SoftForm
 
 FORM = SoftForm(depth=3, num_features=8, num_outputs=2)
 
@@ -60,28 +62,31 @@ def test_an_equinox_network_ends_in_a_tree():
 
 
 @pytest.mark.slow
-def test_a_flax_network_ends_in_a_tree():
+@pytest.mark.parametrize(("gate", "number"), [("oblique", 1), ("hard", 16)])
+def test_a_flax_network_ends_in_a_sum_of_trees(gate, number):
     nnx = pytest.importorskip("flax.nnx")
 
-    class Tree(nnx.Module):
-        """The parameters of a tree are one `nnx.Param`, as a pytree."""
+    class Trees(nnx.Module):
+        """The parameters of trees are `nnx.Param`, in the pytree of one tree with an axis more."""
 
         def __init__(self, form, *, rngs):
-            self.parameters = nnx.data(jax.tree.map(nnx.Param, init(form, key=rngs.params())))
+            keys = jax.random.split(rngs.params(), number)
+            trees = jax.vmap(lambda key: init(form, key=key))(keys)
+            self.parameters = nnx.data(jax.tree.map(nnx.Param, trees))
 
         def __call__(self, x):
             values = jax.tree.map(
                 lambda part: part[...], self.parameters, is_leaf=lambda part: isinstance(part, nnx.Variable)
             )
-            return apply(values, x)
+            return jax.vmap(apply, in_axes=(0, None))(values, x).sum(axis=0)
 
     class Network(nnx.Module):
         def __init__(self, *, rngs):
             self.layer = nnx.Linear(4, 8, rngs=rngs)
-            self.tree = Tree(FORM, rngs=rngs)
+            self.trees = Trees(dataclasses.replace(FORM, gate=gate), rngs=rngs)
 
         def __call__(self, x):
-            return self.tree(nnx.tanh(self.layer(x)))
+            return self.trees(nnx.tanh(self.layer(x)))
 
     x, y = rings()
     network = Network(rngs=nnx.Rngs(0))

@@ -1,24 +1,23 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
-import abc
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, Real
+from jaxtyping import Float, Real
 from sklearn.base import is_classifier
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray
-from jaxtree.dataset.arguments import FitArguments, read_arguments
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
@@ -28,27 +27,29 @@ from jaxtree.estimators.soft.parameters import (
     hyperparameters_of,
 )
 from jaxtree.estimators.soft.rows import split_sample, training_rows
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
 from jaxtree.soft.epochs import Predict, Progress, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
-from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.training import Trained, Validation, train_many
+from jaxtree.soft.runs import Trained, Validation
+from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.weights import check_sample_weight
-from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
 
 
-class BaseSoft(SoftParameters, EstimatorOnTables):
+class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
     """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
@@ -70,60 +71,17 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     history_: dict[str, list[float]]
     best_epoch_: int
 
-    init: Any = None
-    _no_fields: ClassVar[Mapping[str, Any] | None] = None
-    """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
-    _largest_auto_depth: ClassVar[int]
-    """The most that `depth="auto"` is."""
-
-    @abc.abstractmethod
-    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
-        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
-
-    @abc.abstractmethod
-    def _training_loss(self) -> Any:
-        """The function of outputs and targets that training makes small."""
-
-    @property
-    @abc.abstractmethod
-    def _num_outputs(self) -> int:
-        """The number of outputs of the model: classes, or scores."""
-
-    @abc.abstractmethod
-    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
-        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
-
-    @abc.abstractmethod
-    def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
-        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
-
-    @abc.abstractmethod
-    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
-        """The values of a hard tree's nodes as a model has them."""
-
-    @abc.abstractmethod
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        """The models before training on rows x, with an axis of models."""
-
-    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
-        """The factor by which the class of every row multiplies its weight; None is 1."""
-        return None
-
-    def _rows_of_step(self, num_rows: int) -> int:
-        """The most rows of a step, of so many rows."""
-        return int(self.batch_size)
-
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
-        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+        adds_up = isinstance(model, SoftForest) and model.adds_logits
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self) and not adds_up]
 
     def _stacked(self, model: Any) -> Any:
         """A fitted model, or its progress, with an axis of models in front, as training takes it."""
         return jax.tree.map(lambda part: part[None], model)
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
-        """One training of several: that of the least score."""
-        best = int(np.argmin(score))
-        return jax.tree.map(lambda part: part[best], trained)
+    def _choose(self, trained: Sequence[Trained]) -> Trained:
+        """One training of several: that of the least loss, on validation rows if there are any."""
+        return min(trained, key=final_loss)
 
     def fit(
         self,
@@ -156,17 +114,42 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
-            TrainingError: The loss has become infinite or not a number.
+            TrainingError: The loss has been infinite or not a number from the first epochs on. If it becomes so later,
+                the best parameters until then are kept, with a `DivergedFitWarning`.
         """
         forks.check_is_whole("fit")
         self.check_parameters()
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
-            if X_val is not None:
-                held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
-            return self._fit_sample(sample, held)
+            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras_val, **extras)
+            return self._fit_rows(rows)
+
+    def read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        extras_val: Mapping[str, Any] | None = None,
+        **extras: Any,
+    ) -> SoftRows:
+        """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
+        sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
+        if X_val is not None:
+            held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
+        return self._rows_of(sample, held)
+
+    def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
+        """The rows of a fit, of which a share may be held out; scales are learned from the others."""
+        if held is None and self.validation_fraction is not None:
+            classes = (self.n_classes_,) if is_classifier(self) else ()
+            sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
+        if not (self.warm_start and hasattr(self, "soft_model_")):
+            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+        held_rows = None if held is None else training_rows(held, self.inputs_)
+        return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -179,21 +162,19 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
-    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
+    def _fit_rows(self, rows: SoftRows, *, taught_by: Any = None) -> Self:
         """Trains on rows that are read, by the loss of a teacher if one is given."""
-        if validation is None and self.validation_fraction is not None:
-            classes = (self.n_classes_,) if is_classifier(self) else ()
-            sample, validation = split_sample(sample, classes, self.validation_fraction, self.random_state)
-        if self.monitor != "loss" and validation is None:
+        task = self.begin_fit(rows, taught_by=taught_by)
+        return self.finish_fit(task, self._train(task))
+
+    def begin_fit(self, rows: SoftRows, *, taught_by: Any = None) -> SoftTask:
+        """Returns what is trained on rows that are read, by the loss of a teacher if one is given."""
+        if self.monitor != "loss" and rows.held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
-        models = self._begin(sample)
-        held = None
-        if validation is not None:
-            held = Validation(training_rows(validation, self.inputs_), self.n_iter_no_change, self.init is not None)
+        models = self._begin(rows)
         loss = self._training_loss() if taught_by is None else taught_by
-        num_rows = len(sample.values)
-        num_epochs = epochs_of(self, num_rows, self._rows_of_step(num_rows))
-        return self._train(models, sample, loss, num_epochs=num_epochs, validation=held)
+        num_rows = len(rows.sample.values)
+        return self._task(models, rows, loss, epochs_of(self, num_rows, self._rows_of_step(num_rows)))
 
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
@@ -205,33 +186,39 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             earlier = []
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
-                models = self._begin(sample)
+                self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                models = self._begin(rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
+                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
                 earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            self._train(models, sample, self._training_loss(), num_epochs=1, goes_on=True)
+            task = self._task(models, rows, self._training_loss(), 1, goes_on=True)
+            self.finish_fit(task, self._train(task))
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])
         return self
 
-    def _begin(self, sample: SoftSample) -> Any:
-        """Learns the inputs, and returns the models to begin with."""
+    def _begin(self, rows: SoftRows) -> Any:
+        """The models to begin with, once the inputs are learned."""
+        num_rows = len(rows.sample.values)
         key, own = jax.random.split(key_of(self.random_state))
         self._key = RandomKey.of(own)
         old = getattr(self, "soft_model_", None) if self.warm_start else None
-        if old is None:
-            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
         form = SoftForm(
-            depth=self._depth_to_begin_with(len(sample.values), old),
+            depth=self._depth_to_begin_with(num_rows, old),
             num_features=self.inputs_.num_features,
             num_outputs=self._num_outputs,
             gate=self.gate,
+            choice=self.choice,
+            side=self.side,
+            oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
-        models = self._first_models(form, key, self.inputs_.transform(sample.values))
+        models = self._first_models(form, key, np.asarray(rows.rows.x)[:num_rows])
         if old is None:
             return models
         kept = self._stacked(old)
@@ -247,47 +234,35 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             return self.depth_
         return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
 
-    def _train(
-        self,
-        models: Any,
-        sample: SoftSample,
-        loss: Any,
-        *,
-        num_epochs: int,
-        validation: Validation | None = None,
-        goes_on: bool = False,
-    ) -> Self:
-        """Trains the models and takes what they have become as the fitted one.
-
-        Args:
-            models: The models, or their progress, with an axis of models.
-            sample: The rows.
-            loss: The loss; another than that of the parameters is a teacher's.
-            num_epochs: How often the rows are seen.
-            validation: The rows on which checkpoints are compared.
-            goes_on: Whether temperature and rates are those of the last step all the time.
-        """
+    def _task(self, models: Any, rows: SoftRows, loss: Any, num_epochs: int, *, goes_on: bool = False) -> SoftTask:
+        """What is trained; it goes on where temperature and rates are those of the last step all the time."""
+        num_rows = len(rows.sample.values)
         is_guided = self.init is not None or loss is distillation
-        numbers = hyperparameters_of(self, len(sample.values), is_guided=is_guided)
+        numbers = hyperparameters_of(self, num_rows, is_guided=is_guided)
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
-        config = config._replace(batch_size=self._rows_of_step(len(sample.values)))
+        config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
-        with progress_of(self.verbose, num_epochs, "training", "epochs") as report:
-            trained = train_many(
-                models,
-                training_rows(sample, self.inputs_),
-                keys=jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0]),
-                num_epochs=num_epochs,
-                config=config,
-                hyperparameters=numbers,
-                validation=validation,
-                report=report,
-            )
-        losses = trained.loss[:, -1:] if trained.validation_loss is None else trained.validation_loss
-        chosen = self._choose(jax.tree.map(np.asarray, trained), losses.min(axis=1, initial=np.inf))
-        self._rows = sample
+        held = None
+        if rows.held_rows is not None:
+            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
+        return SoftTask(rows.sample, runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held), config)
+
+    def _train(self, task: SoftTask) -> list[Trained]:
+        total = sum(run.num_epochs for run in task.runs)
+        with progress_of(self.verbose, total, "training", "epochs") as report:
+            return train_to_the_end(task.runs, config=task.config, report=report)
+
+    def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
+        """Takes what the models of a fit have become as the fitted one.
+
+        Raises:
+            TrainingError: No model has reached anything finite; or one of several that predict together has not.
+        """
+        check_trained(trained, self._name_of_models, needs_all=self._needs_all)
+        chosen = self._choose(trained)
+        self._rows = task.sample
         self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
         self.history_ = {"loss": chosen.loss.tolist()}
         if chosen.validation_loss is not None:

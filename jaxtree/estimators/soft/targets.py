@@ -101,7 +101,8 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError("a teacher must have one output, got one with several")
         target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
         with placed_fit(self, X):
-            return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
+            rows = self._rows_of(self._read_sample(X, target, sample_weight), None)
+            return self._fit_rows(rows, taught_by=losses.distillation)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
@@ -163,12 +164,6 @@ class SoftClassifier(OfClasses, BaseSoft):
         if codes.ndim == 2:
             raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
         return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
-
-    def _refits(self, refit: bool | None, target: Any) -> bool:
-        return bool(refit)
-
-    def _renewed(self, hardened: Any, sample: Any) -> Any:
-        return hardened
 
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:
         return jax.nn.softmax(value)

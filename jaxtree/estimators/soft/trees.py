@@ -1,8 +1,8 @@
 """Soft trees and soft forests as estimators."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -19,14 +19,16 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
-from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
+from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, PART_ABOVE_0, POSITIVE
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
+from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
-from jaxtree.soft.model import SoftForm, SoftTree, init
-from jaxtree.soft.training import Trained
+from jaxtree.soft.model import SoftTree, init
+from jaxtree.soft.runs import Trained
+from jaxtree.soft.training import stacked
 from jaxtree.table.encoder import Encoder
 
 ROWS_FOR_THRESHOLDS = 1000
@@ -42,11 +44,9 @@ class OfOneTree(BaseSoft):
     init_width: Annotated[float, POSITIVE] = 0.1
     n_restarts: Annotated[int, whole(1)] = 1
 
-    _refits: ClassVar[Callable[..., bool]]
-    """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
-    _renewed: ClassVar[Callable[..., Any]]
-    """Gives leaves that have means of their rows what the loss is least at for these."""
     _largest_auto_depth = 10
+    _name_of_models = "restart"
+    _needs_all = False
 
     def harden(
         self,
@@ -138,31 +138,40 @@ class OfOneForest(BaseSoft):
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
     mixture: Annotated[str, Words(MIXTURES)] = "mean"
+    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
 
     _largest_auto_depth = 8
+    _name_of_models = "tree"
+    _needs_all = True
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        if self.mixture == "mean":
-            return _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
-        (key,) = jax.random.split(key, 1)
-        return self._stacked(init_forest(form, num_trees=self.n_estimators, mixture=self.mixture, key=key))
+        trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        if self.colsample_bytree < 1:
+            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
+        return trees if self.mixture == "mean" else self._stacked(mix(trees, self.mixture))
 
     def _stacked(self, model: Any) -> Any:
         if self.mixture != "mean":
             return super()._stacked(model)
         return model.trees if isinstance(model, SoftForest) else model
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+    def _choose(self, trained: Sequence[Trained]) -> Trained:
         if self.mixture != "mean":
-            return super()._choose(trained, score)
-        loss, validation_loss = jax.tree.map(lambda loss: loss.mean(axis=0), (trained.loss, trained.validation_loss))
-        best_epoch = np.median(trained.best_epoch)
-        return Trained(SoftForest(trained.model, None), loss, validation_loss, best_epoch, trained.progress)
+            return super()._choose(trained)
+        # An interrupt leaves trees that have not begun.
+        together = stacked([one for one in trained if one.loss.size] or trained)
+        loss, validation_loss = jax.tree.map(
+            lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
+        )
+        return Trained(
+            SoftForest(together.model, None), loss, validation_loss, np.median(together.best_epoch),
+            together.diverged_in.max(), together.progress,
+        )  # fmt: skip
 
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate == "axis" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate != "oblique" else None
     return _first_trees(keys, rows, form=form)
 
 

@@ -1,0 +1,1 @@
+"""Trees as parts of what is trained by gradients."""

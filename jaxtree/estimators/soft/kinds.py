@@ -1,0 +1,74 @@
+"""What kinds of soft models do in other ways: those of classes and of numbers, of a tree and of several."""
+
+import abc
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Float, Key, Real
+
+from jaxtree.arrays import AnyArray
+from jaxtree.dataset.arguments import FitArguments
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.tree import Tree
+
+
+class DiffersByKind(abc.ABC):
+    """How targets become those of training, values of leaves those of a tree, and what is trained."""
+
+    batch_size: int
+    init: Any = None
+    _no_fields: ClassVar[Mapping[str, Any] | None] = None
+    """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
+    _largest_auto_depth: ClassVar[int]
+    """The most that `depth="auto"` is."""
+    _name_of_models: ClassVar[str]
+    """What the models that are trained are, for messages."""
+    _needs_all: ClassVar[bool]
+    """Whether a model that has reached nothing finite makes all the others useless."""
+
+    @abc.abstractmethod
+    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
+        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
+
+    @abc.abstractmethod
+    def _training_loss(self) -> Any:
+        """The function of outputs and targets that training makes small."""
+
+    @property
+    @abc.abstractmethod
+    def _num_outputs(self) -> int:
+        """The number of outputs of the model: classes, or scores."""
+
+    @abc.abstractmethod
+    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
+        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
+        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
+
+    def _refits(self, refit: bool | None, target: Any) -> bool:
+        """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
+        return bool(refit)
+
+    def _renewed(self, hardened: Any, sample: SoftSample) -> Any:
+        """A hardened tree whose leaves have means of numbers with the values that the loss is least at."""
+        return hardened
+
+    @abc.abstractmethod
+    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
+        """The values of a hard tree's nodes as a model has them."""
+
+    @abc.abstractmethod
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        """The models before training on rows x, with an axis of models."""
+
+    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
+        """The factor by which the class of every row multiplies its weight; None is 1."""
+        return None
+
+    def _rows_of_step(self, num_rows: int) -> int:
+        """The most rows of a step, of so many rows."""
+        return int(self.batch_size)
