@@ -98,6 +98,7 @@ def fit_alike(
     configs: Sequence[AdditiveConfig],
     on_bag: Callable[[int], object] | None = None,
     *,
+    stop: threading.Event | None = None,
     num_threads: int | None = None,
 ) -> list[FittedBags]:
     """Fits additive models that boost single features by the same rules, each as its fit by itself, bit for bit.
@@ -109,9 +110,13 @@ def fit_alike(
         shared: The rows.
         configs: The parameters of every fit, whose `kind_of_mains` is the same.
         on_bag: Called as by `fit_additive`.
+        stop: Ends all boosting, as an interrupt does, once it is set.
         num_threads: As of `fit_additive`.
+
+    Raises:
+        KeyboardInterrupt: It was to end before any bag had made a step.
     """
-    bags = _Bags(shared, threading.Event(), on_bag, num_threads or num_cores())
+    bags = _Bags(shared, stop or threading.Event(), on_bag, num_threads or num_cores())
     mains = shared.mains(configs[0].monotone, configs[0].min_category_rows)
     fitted = _boost_mains(mains, bags, configs)
     fits = [_Fit(mains, [own]) for own in fitted]

@@ -8,11 +8,12 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Any, ClassVar, NamedTuple
 
 from jaxtree.additive.bags import SharedRows
 from jaxtree.additive.fitting import fit_alike
+from jaxtree.boosting.ending import Deadline
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.devices import carried, num_cores
 from jaxtree.errors import JaxtreeError
@@ -85,6 +86,9 @@ def fit_on_folds(
     use: Callable[[Any, int], Any],
     keep: Callable[[FittedSetting], None],
     fit_by_itself: Callable[[int, int], None],
+    deadline: Deadline | None = None,
+    *,
+    must_fit_first: bool = False,
 ) -> None:
     """Fits every setting on every fold, groups side by side in threads.
 
@@ -93,30 +97,51 @@ def fit_on_folds(
         use: Called with a fitted estimator and a fold; once for settings whose models are equal.
         keep: Called with every setting that was fitted.
         fit_by_itself: Called with the number of a setting that has failed among others, and with the fold.
+        deadline: When fits end that are not finished; they are left out.
+        must_fit_first: Whether the group of the first setting is fitted whatever time it takes.
     """
     settings = [configured(search.estimator, own) for own in search.candidates]
     groups = _grouped(settings)
+    stops = [threading.Event() for _ in groups]
     with ThreadPoolExecutor(num_cores()) as pool:
-        futures = {}
+        futures: dict[Future[list[FittedSetting]], tuple[int, int]] = {}
         # Fold by fold, so that the rows of few are held at a time.
         for fold in range(len(search.splits)):
             rows = _RowsOfFold(search, fold)
-            for group in groups:
+            for place, group in enumerate(groups):
                 own = {number: configured(settings[number], {}) for number in group}
-                futures[pool.submit(carried(_fit_group), rows, own, use)] = group, fold
+                work = carried(_fit_group)
+                futures[pool.submit(work, rows, own, use, stops[place])] = place, fold
             # Those that wait hold them.
             del rows
+
+        def end(first: int) -> None:
+            for future, (place, _) in list(futures.items()):
+                if place >= first:
+                    stops[place].set()
+                    future.cancel()
+
+        def take(future: Future[list[FittedSetting]]) -> None:
+            place, fold = futures.pop(future)
+            if future.cancelled() or stops[place].is_set():
+                return
+            fitted = {own.number: own for own in future.result()}
+            for number in groups[place]:
+                if number in fitted:
+                    keep(fitted[number])
+                else:
+                    fit_by_itself(number, fold)
+
         try:
-            for future in as_completed(futures):
-                group, fold = futures.pop(future)
-                fitted = {own.number: own for own in future.result()}
-                for number in group:
-                    if number in fitted:
-                        keep(fitted[number])
-                    else:
-                        fit_by_itself(number, fold)
-        except KeyboardInterrupt:
-            pool.shutdown(cancel_futures=True)
+            try:
+                for future in as_completed(list(futures), None if deadline is None else max(deadline.left(), 0.0)):
+                    take(future)
+            except TimeoutError:
+                end(int(must_fit_first))
+                for future in as_completed(list(futures)):
+                    take(future)
+        except BaseException:
+            end(0)
             raise
 
 
@@ -149,20 +174,22 @@ class _RowsOfFold:
         return task
 
 
-def _fit_group(rows: _RowsOfFold, group: dict[int, Any], use: Callable[[Any, int], Any]) -> list[FittedSetting]:
-    """Fits the settings of a group on a fold; those that fail are left out."""
+def _fit_group(
+    rows: _RowsOfFold, group: dict[int, Any], use: Callable[[Any, int], Any], stop: threading.Event
+) -> list[FittedSetting]:
+    """Fits the settings of a group on a fold; those that fail, and all once it is to stop, are left out."""
     began = time.perf_counter()
     try:
         task, shared = rows.read(next(iter(group.values())))
         configs = {number: config for number, setting in group.items() if (config := _config(setting, task))}
-        fits = fit_alike(shared, list(configs.values()), num_threads=1) if configs else []
+        fits = fit_alike(shared, list(configs.values()), stop=stop, num_threads=1) if configs else []
         seconds, made = (time.perf_counter() - began) / max(len(fits), 1), {}
         for number, fitted in zip(configs, fits, strict=True):
             if id(fitted.model) not in made:
-                group[number].take_fit(task, fitted)
+                group[number].set_model(task.data, task.loss, fitted)
                 made[id(fitted.model)] = use(group[number], rows.fold)
-    except Exception:
-        # Each fails by itself, as scikit-learn's search tells it.
+    except (Exception, KeyboardInterrupt):
+        # Each fails by itself, as scikit-learn's search tells it. It is interrupted where it is to stop.
         return []
     pairs = zip(configs, fits, strict=True)
     return [FittedSetting(number, rows.fold, made[id(fitted.model)], seconds) for number, fitted in pairs]

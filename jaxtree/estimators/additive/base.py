@@ -129,7 +129,16 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
-        self.take_fit(task, fitted)
+        self.set_model(task.data, task.loss, fitted)
+        if fitted.was_interrupted:
+            text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
+            warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+        if self._of_classes and fitted.loss_left < SEPARATED:
+            text = (
+                f"the terms tell the classes apart: {fitted.loss_left:.0e} of the log loss of held-out rows is left. "
+                "Log odds then have no limit, and curves are as far apart as early stopping let them come"
+            )
+            warnings.warn(text, SeparableClassesWarning, stacklevel=3)
 
     def fit_data(self, task: AdditiveTask) -> FitData:
         """Returns the rows of what was read, in bags."""
@@ -141,19 +150,6 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     def config_of(self, task: AdditiveTask) -> AdditiveConfig:
         """Returns the parameters of the fit of what was read."""
         return self.config(task.data.schema, task.data.outputs, task.data.sample.num_rows)
-
-    def take_fit(self, task: AdditiveTask, fitted: FittedBags) -> None:
-        """Takes what a fit of what was read has learned, and warns where it says something."""
-        self.set_model(task.data, task.loss, fitted)
-        if fitted.was_interrupted:
-            text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
-            warnings.warn(text, InterruptedFitWarning, stacklevel=4)
-        if self._of_classes and fitted.loss_left < SEPARATED:
-            text = (
-                f"the terms tell the classes apart: {fitted.loss_left:.0e} of the log loss of held-out rows is left. "
-                "Log odds then have no limit, and curves are as far apart as early stopping let them come"
-            )
-            warnings.warn(text, SeparableClassesWarning, stacklevel=4)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""
