@@ -31,10 +31,8 @@ def additive_part(
     of_row, of_column = weight.sum(axis=1), weight.sum(axis=0)
     system = np.block([[np.diag(of_row), weight], [weight.T, np.diag(of_column)]])
     sums = np.concatenate([np.einsum("rc,rcs->rs", weight, surface), np.einsum("rc,rcs->cs", weight, surface)])
-    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution. Threads for so
-    # small a system wait longer than they work.
-    with threadpool_limits(1):
-        effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
+    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution.
+    effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
     return effects[:num_rows], effects[num_rows:]
 
 
@@ -51,6 +49,24 @@ def purify(
         weight: The weight of the rows of every bin.
     """
     values = values.copy()
+    # Threads for systems so small wait longer than they work.
+    with threadpool_limits(1):
+        _purify_pairs(layout, values, weight)
+    intercept = np.zeros(values.shape[1])
+    for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
+        places = layout.places(term)
+        total = weight[places].sum()
+        mean = weight[places] @ values[places] / total if total > 0 else np.zeros(values.shape[1])
+        values[places] -= mean
+        intercept += mean
+    values[unknown_places(layout, weight)] = 0
+    return intercept, values
+
+
+def _purify_pairs(
+    layout: Layout, values: Float64[np.ndarray, "place score"], weight: Float64[np.ndarray, " place"]
+) -> None:
+    """Moves what pairs have of their features alone to the terms of these."""
     own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
     for term in np.flatnonzero(layout.features[:, 1] >= 0).tolist():
         shape, places = layout.num_bins[term], layout.places(term)
@@ -61,15 +77,6 @@ def purify(
             main = own_term[int(layout.features[term, side])]
             coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
             values[layout.places(main)] += effect[coarse]
-    intercept = np.zeros(values.shape[1])
-    for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
-        places = layout.places(term)
-        total = weight[places].sum()
-        mean = weight[places] @ values[places] / total if total > 0 else np.zeros(values.shape[1])
-        values[places] -= mean
-        intercept += mean
-    values[unknown_places(layout, weight)] = 0
-    return intercept, values
 
 
 def unknown_places(layout: Layout, weight: Float64[np.ndarray, " place"]) -> Bool[np.ndarray, " place"]:
