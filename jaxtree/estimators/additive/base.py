@@ -52,6 +52,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
 
+    divides_groups: ClassVar[bool] = True
+    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
+
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
     def __sklearn_tags__(self):
