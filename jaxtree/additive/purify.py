@@ -6,6 +6,8 @@ part that leaves is the weighted least squares fit of a row effect and a column 
 system is exact, where repeated subtraction of means converges.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float64
 from threadpoolctl import threadpool_limits
@@ -49,9 +51,11 @@ def purify(
         weight: The weight of the rows of every bin.
     """
     values = values.copy()
-    # Threads for systems so small wait longer than they work.
-    with threadpool_limits(1):
-        _purify_pairs(layout, values, weight)
+    pairs = np.flatnonzero(layout.features[:, 1] >= 0).tolist()
+    if pairs:
+        # Threads for systems so small wait longer than they work.
+        with threadpool_limits(1):
+            _purify_pairs(pairs, layout, values, weight)
     intercept = np.zeros(values.shape[1])
     for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
         places = layout.places(term)
@@ -64,11 +68,14 @@ def purify(
 
 
 def _purify_pairs(
-    layout: Layout, values: Float64[np.ndarray, "place score"], weight: Float64[np.ndarray, " place"]
+    pairs: Sequence[int],
+    layout: Layout,
+    values: Float64[np.ndarray, "place score"],
+    weight: Float64[np.ndarray, " place"],
 ) -> None:
     """Moves what pairs have of their features alone to the terms of these."""
     own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
-    for term in np.flatnonzero(layout.features[:, 1] >= 0).tolist():
+    for term in pairs:
         shape, places = layout.num_bins[term], layout.places(term)
         surface = values[places].reshape(*shape, -1)
         effects = additive_part(surface, weight[places].reshape(shape))
