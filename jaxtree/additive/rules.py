@@ -1,6 +1,7 @@
 """The rules of cyclic boosting: how large steps are, how they divide bins, in which order terms come, and the end."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -108,3 +109,15 @@ class Ending(NamedTuple):
             best: The least loss so far.
         """
         return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
+
+
+class Plan(NamedTuple):
+    """How terms are boosted, and when that ends.
+
+    Attributes:
+        rules: The rules.
+        endings: The endings of one or more settings, which cut the same steps.
+    """
+
+    rules: AdditiveRules
+    endings: Sequence[Ending]

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int32, Int64, UInt
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
-from jaxtree.additive.rules import AdditiveRules, Ending
+from jaxtree.additive.rules import AdditiveRules, Ending, Plan
 from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
 
 BYTES_OF_CELL = 4
@@ -67,8 +67,7 @@ def boost_terms(
     layout: Layout,
     codes: UInt[np.ndarray, "feature row"],
     row_loss: RowLoss,
-    rules: AdditiveRules,
-    endings: Sequence[Ending],
+    plan: Plan,
     *,
     scores: Int64[np.ndarray, "score row"] | None = None,
     grams: GramsAtStart | None = None,
@@ -77,14 +76,11 @@ def boost_terms(
 ) -> list[BaggedTerms]:
     """Boosts some terms on the rows of a bag until the loss of those held out is not less any more.
 
-    Several endings cut the same steps at several places.
-
     Args:
         layout: The terms.
         codes: The codes of all rows.
         row_loss: The loss of the rows.
-        rules: The rules.
-        endings: When boosting ends, by one or more settings.
+        plan: The rules, and when boosting ends.
         scores: The scores before the first step, without the start; 0 if not given.
         grams: Where other boostings of the same rows and terms have sums over pairs of bins at the start.
         should_end: Ends the boosting at the next reading once it is set.
@@ -94,7 +90,7 @@ def boost_terms(
         For every ending the terms as they were at the least loss of the rows held out. Those that were cut at the same
         place have one array of steps.
     """
-    num_scores = len(row_loss.start)
+    rules, num_scores = plan.rules, len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
     booster: _Booster
     if boosts_on_grams(layout, row_loss, rules):
@@ -103,7 +99,7 @@ def boost_terms(
         booster = _OnRows(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
-    cuts = [_Cut(own, rounds_per_pass, row_loss.held_weight is not None) for own in endings]
+    cuts = [_Cut(own, rounds_per_pass, row_loss.held_weight is not None) for own in plan.endings]
     losses: list[float] = []
     number = 0
     while True:

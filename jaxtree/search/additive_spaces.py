@@ -4,7 +4,7 @@ Settings are scored with one bag a fold, as the mean of bags is better for all o
 estimator. Smaller tables get more settings at once, which share codes and sums of their folds.
 """
 
-from jaxtree.estimators.additive.parameters import USUAL_LEAVES, AdditiveParameters
+from jaxtree.estimators.additive.parameters import USUAL_LEAVES, AdditiveParameters, usual_bins
 from jaxtree.search.spaces import MEDIUM, SMALL, Range, Space
 
 SMOOTHEST, ROUGHEST = 0.01, 0.2
@@ -34,7 +34,7 @@ def additive_space_for(num_rows: int, num_columns: int, num_classes: int = 0) ->
     most_rows = max(4, min(100, num_rows // 20))
     all_pairs = num_columns * (num_columns - 1) // 2
     pairs_a_column = 3 if num_classes else 5
-    bins = usual.make_encoder(num_columns).max_bins
+    bins = usual_bins(num_columns)
     ranges = {
         "learning_rate": Range(SMOOTHEST, ROUGHEST, True, False, usual.usual_rate),
         "max_leaves": Range(2, 5, False, True, USUAL_LEAVES),

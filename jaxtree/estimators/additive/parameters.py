@@ -106,9 +106,7 @@ class AdditiveParameters(EncodingParameters):
         Args:
             num_columns: The number of columns.
         """
-        bins = self.max_bins
-        if bins == "auto":
-            bins = min(MOST_BINS, max(LEAST_BINS, MOST_PLACES // max(num_columns, 1)))
+        bins = usual_bins(num_columns) if self.max_bins == "auto" else self.max_bins
         return Encoder(
             max_bins=bins, max_categories=self.max_categories, categorical_features=self.categorical_features
         )
@@ -215,6 +213,15 @@ class AdditiveParameters(EncodingParameters):
         """Returns how much a fit of so many rows and columns has to do."""
         rows = min(num_rows, self.max_samples)
         return costs.additive(rows, num_columns, passes=USUAL_PASSES, bags=self.num_bags(num_rows, 1))
+
+
+def usual_bins(num_columns: int) -> int:
+    """Returns the most bins of a column where `max_bins` is "auto".
+
+    >>> usual_bins(4), usual_bins(20), usual_bins(1_000)
+    (1024, 409, 32)
+    """
+    return min(MOST_BINS, max(LEAST_BINS, MOST_PLACES // max(num_columns, 1)))
 
 
 def _pair(given: Any, schema: Schema) -> tuple[int, int]:
