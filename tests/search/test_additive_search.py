@@ -9,6 +9,7 @@ from sklearn.model_selection import ParameterGrid
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, SearchCV
 from jaxtree.additive import fitting, training
 from jaxtree.compilation import PROGRAMS
+from jaxtree.search import additive_folds
 from jaxtree.search.additive_folds import AdditiveSearchCV, fit_on_folds
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.evaluation import Search
@@ -137,6 +138,24 @@ def test_a_search_compiles_nothing_more_than_a_fit(monkeypatch):
     _, made, alone = fits_of(estimator, list(ParameterGrid({"learning_rate": [0.1, 0.2], "max_rounds": [5, 12]})), X, y)
     assert len(made) == 8 and not alone
     assert not added
+
+
+def test_an_interrupt_keeps_the_settings_that_are_scored_on_all_folds(monkeypatch):
+    X, y = table()
+    estimator, grid = ExplainableBoostingRegressor(outer_bags=1, max_rounds=40), {"learning_rate": [0.05, 0.1, 0.2]}
+    whole = SearchCV(estimator, grid, cv=2, refit=False).fit(X, y)
+
+    def interrupted(futures, timeout):
+        # All but the last setting on the last fold.
+        yield from [future for future in futures[:-1] if future.result()]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(additive_folds, "as_completed", interrupted)
+    search = SearchCV(estimator, grid, cv=2, refit=False)
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, y)
+    scores = (own.cv_results_["mean_test_score"] for own in (search, whole))
+    np.testing.assert_array_equal(next(scores), next(scores)[:2])
 
 
 def test_the_order_of_settings_is_of_no_account():
