@@ -77,9 +77,11 @@ def test_terms_of_members_are_those_of_their_lone_fits(kind):
     candidates = [
         *ParameterGrid(ENDS | {"interactions": [2]}),
         *ParameterGrid({"learning_rate": [0.1], "max_bins": [6], "interactions": [0, 1, [(0, 2)]], "max_rounds": [99]}),
+        *({"interactions": 0, name: value} for name, value in {"max_bins": 6, "validation_size": 0.2}.items()),
+        {"interactions": 0},
     ]
     splits, made, alone = fits_of(estimator, candidates, X, y, params)
-    assert len(made) == 2 * len(candidates) == 30 and not alone
+    assert len(made) == 2 * len(candidates) == 36 and not alone
     for (number, fold), (values, num_rounds) in made.items():
         train, own = splits[fold][0], {name: array[splits[fold][0]] for name, array in params.items()}
         lone = clone(estimator).set_params(**candidates[number]).fit(X[train], y[train], **own)
@@ -100,11 +102,16 @@ def test_settings_that_differ_in_ends_or_pairs_boost_curves_once(monkeypatch):
     assert len(boosted) == 6
 
 
-def test_settings_of_equal_models_are_scored_once():
+def test_settings_of_equal_models_are_scored_once(monkeypatch):
     X, y = table()
+    taken, original = [], ExplainableBoostingRegressor.set_model
+    monkeypatch.setattr(
+        ExplainableBoostingRegressor, "set_model", lambda own, *given: taken.append(1) or original(own, *given)
+    )
     estimator = ExplainableBoostingRegressor(outer_bags=1, interactions=0, max_leaves=3, max_rounds=40)
     _, made, _ = fits_of(estimator, [{"early_stopping_rounds": number} for number in (500, 600)], X, y)
-    assert made[0, 0][0] is made[1, 0][0] and made[0, 0][0] is not made[0, 1][0]
+    assert made[0, 0] is made[1, 0] and made[0, 0] is not made[0, 1]
+    assert len(taken) == 2
 
 
 def test_sums_over_pairs_of_bins_are_made_once_for_all_rules(monkeypatch):
