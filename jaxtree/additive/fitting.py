@@ -5,11 +5,14 @@ import functools
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt
+from jaxtyping import Bool, Float64, Int64
 
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
@@ -23,7 +26,7 @@ from jaxtree.additive.quadratic import (
 )
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.screening import savings_of_pairs
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
+from jaxtree.additive.sums import Gram
 from jaxtree.additive.terms import (
     Heredity,
     candidate_pairs,
@@ -33,6 +36,7 @@ from jaxtree.additive.terms import (
     pair_terms,
 )
 from jaxtree.additive.training import BaggedTerms, boost_terms, boosts_on_grams
+from jaxtree.arrays import Device
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.devices import carried, num_cores
 from jaxtree.losses.loss import BaseLoss
@@ -94,19 +98,21 @@ class FitData(NamedTuple):
         loss: The loss.
         start: The scores before the first step.
         bags: The rows of every bag.
+        devices: Devices that bags are divided among; none for the one that JAX computes on.
     """
 
-    codes: UInt[np.ndarray, "feature row"]
+    codes: CodedRows
     schema: Schema
     rows: ScoredRows
     loss: BaseLoss
     start: Float64[np.ndarray, " score"]
     bags: Sequence[BagRows]
+    devices: Sequence[Device] = ()
 
     @property
     def share_left_out(self) -> float:
         """The share of all rows that a bag does not learn from."""
-        number = self.codes.shape[1]
+        number = self.codes.num_rows
         learned = [len(own.rows) if own.rows is not None else number for own in self.bags]
         held = [0 if own.is_held is None else int(own.is_held.sum()) for own in self.bags]
         return 1 - float(np.mean(np.subtract(learned, held))) / number
@@ -139,7 +145,7 @@ class FittedBags(NamedTuple):
 class _Bag(NamedTuple):
     """The codes of the rows of a bag, and their loss."""
 
-    codes: UInt[np.ndarray, "feature _row"]
+    codes: CodedRows
     loss: RowLoss
 
     @classmethod
@@ -147,15 +153,10 @@ class _Bag(NamedTuple):
         """Returns a bag; of all rows without a copy of their codes."""
         if bag.rows is None:
             return cls(data.codes, rows_of_loss(data.loss, data.rows, data.start, bag.is_held))
-        codes = np.ascontiguousarray(data.codes[:, bag.rows])
         target, weight, extras = data.rows.target, data.rows.weight, data.rows.extras
         taken = {name: values[bag.rows] for name, values in extras.items()}
-        rows = ScoredRows(codes, target[bag.rows], weight[bag.rows], taken)
-        return cls(codes, rows_of_loss(data.loss, rows, data.start, bag.is_held))
-
-    def scores(self, layout: Layout, table: Int64[np.ndarray, "score place"]) -> Int64[np.ndarray, "score _row"]:
-        """Returns the sums of values at the bins of every row."""
-        return np.stack([row_scores(layout, self.codes, own) for own in table])
+        rows = ScoredRows(data.rows.codes, target[bag.rows], weight[bag.rows], taken)
+        return cls(data.codes.take(bag.rows), rows_of_loss(data.loss, rows, data.start, bag.is_held))
 
 
 class _Bags(NamedTuple):
@@ -198,7 +199,7 @@ def fit_additive(
         TrainingError: Derivatives at the start are no numbers.
     """
     bags = _Bags(data, threading.Event(), on_bag, num_threads or num_cores())
-    counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
+    counts = data.codes.counts(data.schema)
     mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
     fitted = _boost_mains(mains, bags, config)
     stages, layout = [fitted], mains
@@ -242,13 +243,15 @@ def _boost_all(
         rules: The rules.
         earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
     """
-    number = len(bags.data.bags)
-    threads, gram_of_all = min(bags.num_threads, number), _gram_of_all(layout, bags.data, rules)
+    data, number = bags.data, len(bags.data.bags)
+    gram_of_all = _gram_of_all(layout, data, rules)
+    # Processes that sum together do so in one order.
+    threads = 1 if data.codes.is_divided else min(bags.num_threads, number)
 
     def boost_bag(place: int) -> BaggedTerms:
-        bag, scores = _Bag.of(bags.data, bags.data.bags[place]), None
+        bag, scores = _Bag.of(data, data.bags[place]), None
         if earlier is not None:
-            scores = bag.scores(earlier[0], earlier[1][place].steps)
+            scores = bag.codes.row_scores(earlier[0], earlier[1][place].steps)
         return boost_terms(
             layout,
             bag.codes,
@@ -260,15 +263,23 @@ def _boost_all(
             num_threads=bags.num_threads // threads,
         )
 
+    def boost_on_device(place: int) -> BaggedTerms:
+        with jax.default_device(data.devices[place % len(data.devices)]) if data.devices else nullcontext():
+            return boost_bag(place)
+
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_bag), place) for place in range(number)]
+        futures = [pool.submit(carried(boost_on_device), place) for place in range(number)]
         try:
             for _ in as_completed(futures):
                 if bags.on_bag is not None:
                     bags.on_bag(1)
         except KeyboardInterrupt:
             bags.stop.set()
+            if data.codes.is_divided:
+                # Other processes would go on, and wait for this one.
+                pool.shutdown(cancel_futures=True)
+                raise
         return [future.result() for future in futures]
 
 
@@ -278,7 +289,8 @@ def _gram_of_all(layout: Layout, data: FitData, rules: AdditiveRules) -> Gram | 
     if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
         return None
     whole = SquaredErrors(data.rows, data.start, None)
-    return gram_sums(layout, data.codes, whole.whole) if boosts_on_grams(layout, whole, rules) else None
+    is_made = boosts_on_grams(layout, whole, rules, is_divided=data.codes.is_divided)
+    return data.codes.gram_sums(layout, whole.whole) if is_made else None
 
 
 def _pair_layout(
@@ -303,7 +315,7 @@ def _pair_layout(
     candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
     # Rows of the first bag, which are all but of a very long table.
     whole = _Bag.of(data, data.bags[0]._replace(is_held=None))
-    scores = whole.scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
+    scores = whole.codes.row_scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
     reading = whole.loss.read(scores, renews=True)
     assert reading.weight is not None
     coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
@@ -361,4 +373,4 @@ def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
     """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
     unit = unit_of_weights(weight)
-    return bin_sums(layout, data.codes, whole_weights(weight, unit).astype(np.int64)) * unit
+    return data.codes.bin_sums(layout, whole_weights(weight, unit).astype(np.int64)[None])[0] * unit

@@ -8,6 +8,7 @@ import pytest
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.additive import fitting
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import SquaredErrors, rows_of_loss
 from jaxtree.additive.rules import AdditiveRules
@@ -55,7 +56,7 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     rows = ScoredRows(codes, residual * 10.0 ** (seed % 7 - 3) / 3, weight, {})
     errors = rows_of_loss(squared(), rows, np.array([0.25]), None)
     assert isinstance(errors, SquaredErrors)
-    made = boost_terms(layout, codes, errors, RULES)
+    made = boost_terms(layout, CodedRows(codes), errors, RULES)
     own = RULES.of_steps(
         errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
     )
