@@ -48,11 +48,19 @@ def spans_processes(mesh: Mesh) -> bool:
 
 def gather(data: bytes) -> list[bytes]:
     """Returns what every process gave, in the order of the processes; raises JAX's error if one is gone."""
-    sizes = np.asarray(multihost_utils.process_allgather(np.int64(len(data)))).reshape(-1)
+    sizes = _gather_alike(np.int64(len(data))).reshape(-1)
     padded = np.zeros(int(sizes.max()), np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
-    gathered = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1)
+    gathered = _gather_alike(padded).reshape(len(sizes), -1)
     return [row[:size].tobytes() for row, size in zip(gathered, sizes, strict=True)]
+
+
+def _gather_alike(values: Shaped[np.ndarray, "..."] | np.generic) -> Shaped[np.ndarray, "..."]:
+    try:
+        return np.asarray(multihost_utils.process_allgather(values))
+    except ValueError as error:
+        # Where JAX's CPU does not wait for a program but runs it at once, a lost connection is an error of values.
+        raise jax.errors.JaxRuntimeError(str(error)) from error
 
 
 def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped[np.ndarray, "..."]]:
