@@ -111,6 +111,7 @@ def test_groups_have_one_number_in_all_processes(monkeypatch):
 
 def test_an_interrupt_ends_a_fit_that_other_processes_wait_in(monkeypatch):
     def stop(futures):
+        assert [future.result() for future in futures]
         raise KeyboardInterrupt
 
     monkeypatch.setattr(fitting, "as_completed", stop)
