@@ -11,9 +11,11 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.bags import BagRows, FitData
 from jaxtree.additive.coded_rows import CodedRows
+from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.edits import Edit
-from jaxtree.additive.fitting import BagRows, FitData, FittedBags, fit_additive
+from jaxtree.additive.fitting import FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
 from jaxtree.arrays import Device
@@ -66,6 +68,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
 
+    divides_groups: ClassVar[bool] = True
+    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
+
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
     def __sklearn_tags__(self):
@@ -88,7 +93,8 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`), of which codes alone are held.
-            y: The target of every row. Of a source also the name of its column.
+            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
+                see `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
             mesh: Devices in one axis to divide the bags among. If these belong to several processes, each calls this
@@ -155,15 +161,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             task: What `read_task` has returned.
             num_threads: Threads to use; as many as there are cores if not given.
         """
-        data, loss, codes, sample, devices = task
-        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
-        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-        seed = self.seed()
-        if codes.is_divided:
-            check_same(seed, "random_state must be an integer over several processes, the same in all")
-        bags = self._rows_of_bags(sample, seed)
-        given = FitData(codes, data.schema, rows, loss, start, bags, devices)
-        config = self.config(data.schema, data.outputs, sample.num_rows)
+        given, config = self.fit_data(task), self.config_of(task)
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
@@ -177,6 +175,20 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
                 "Log odds then have no limit, and curves are as far apart as early stopping let them come"
             )
             warnings.warn(text, SeparableClassesWarning, stacklevel=3)
+
+    def fit_data(self, task: AdditiveTask) -> FitData:
+        """Returns the rows of what was read, in bags."""
+        data, loss, codes, sample, devices = task
+        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
+        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
+        seed = self.seed()
+        if codes.is_divided:
+            check_same(seed, "random_state must be an integer over several processes, the same in all")
+        return FitData(codes, data.schema, rows, loss, start, self._rows_of_bags(sample, seed), devices)
+
+    def config_of(self, task: AdditiveTask) -> AdditiveConfig:
+        """Returns the parameters of the fit of what was read."""
+        return self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""
@@ -209,7 +221,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if "group" in sample.fields:
             _, held = split_groups(sample.fields["group"], fraction, seed)
         else:
-            _, held = split_rows(sample.target, sample.num_classes, fraction, seed)
+            _, held = split_rows(sample.labels, sample.num_classes, fraction, seed)
         is_held = np.zeros(sample.num_rows, bool)
         is_held[held] = True
         return BagRows(rows, is_held)
