@@ -247,11 +247,11 @@ def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, O
                 if bags.on_bag is not None:
                     bags.on_bag(1)
         except KeyboardInterrupt:
+            bags.stop.set()
             if data.codes.is_divided:
                 # Other processes would go on, and wait for this one.
                 pool.shutdown(cancel_futures=True)
                 raise
-            bags.stop.set()
         return [list(of_setting) for of_setting in zip(*(future.result() for future in futures), strict=True)]
 
 

@@ -215,8 +215,8 @@ class _OnGrams(_Booster):
         of_all = None if self.shared is None else self.shared.of_all
         if of_all is not None and self.row_loss.is_held is not None:
             held = np.flatnonzero(self.row_loss.is_held)
-            others = self.codes.take(held)
-            return [of_all.minus(others.gram_sums(self.layout, self.row_loss.whole_held[held], self.num_threads))]
+            of_held = self.codes.take(held).gram_sums(self.layout, self.row_loss.whole_held[held], self.num_threads)
+            return [of_all.minus(of_held)]
         return [self.codes.gram_sums(self.layout, own, self.num_threads) for own in weights[: self.num_grams]]
 
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
