@@ -163,7 +163,8 @@ def read_sample(
     if together:
         in_all(together, lambda: _check_part(target))
         target, counts = collectives.common_target(target)
-    return in_all(together, lambda: _sample_of(given, target, options, counts))
+    sample = in_all(together, lambda: _sample_of(given, target, options, counts))
+    return _with_common_fields(sample, given) if together else sample
 
 
 def encode_sample(
@@ -256,6 +257,18 @@ def _sample_of(
         weight = _product(weight, class_weights(options.class_weight, target, counts))
     fields = read_fields(given.fields, target.num_rows)
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
+
+
+def _with_common_fields(sample: Sample, given: FitArguments) -> Sample:
+    """Returns rows whose groups have the numbers that they have in the rows of all processes.
+
+    Raises:
+        InvalidInputError: Processes have other fields.
+    """
+    collectives.check_same(" ".join(sorted(sample.fields)), "what the loss asks for must be given in all processes")
+    if "group" not in sample.fields:
+        return sample
+    return sample._replace(fields={**sample.fields, "group": collectives.common_groups(given.fields["group"])})
 
 
 def _product(weight: Weights, factor: Float64[np.ndarray, " row"] | None) -> Weights:

@@ -84,8 +84,8 @@ def test_offsets_are_added_to_scores():
 def test_groups_stay_together():
     group = np.arange(60) // 6
     model = ExplainableBoostingRegressor(**FEW)
-    data = model.read_task(PLAIN, NUMBERS, group=group).data
-    for _, held in model._rows_of_bags(data.sample):
+    sample = model.read_task(PLAIN, NUMBERS, group=group).sample
+    for _, held in model._rows_of_bags(sample, seed=0):
         assert set(group[held]).isdisjoint(group[~held]) and held.any()
 
 
