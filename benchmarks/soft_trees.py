@@ -47,8 +47,9 @@ from sklearn.tree import DecisionTreeRegressor as ScikitLearnRegressor
 from jaxtree import DecisionTreeClassifier, RandomForestClassifier, SoftTreeClassifier, SoftTreeRegressor
 from jaxtree.soft import LearningRates, TrainingConfig, init, make_rows, train, train_many
 from jaxtree.soft.epochs import Hyperparameters
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import smoothed_cross_entropy
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.model import log_mixture
 
 ROOT = Path(__file__).resolve().parent.parent
 THIRDS = (0.525, 0.175)

@@ -36,6 +36,8 @@ from jaxtree.estimators.common.prunings import Pessimistic as Pessimistic
 from jaxtree.estimators.common.prunings import Pessimistic1987 as Pessimistic1987
 from jaxtree.estimators.common.prunings import ReducedError as ReducedError
 from jaxtree.estimators.common.prunings import ValidationGate as ValidationGate
+from jaxtree.estimators.fine_tuning.fine_tune import FineTuning as FineTuning
+from jaxtree.estimators.fine_tuning.fine_tune import fine_tune as fine_tune
 from jaxtree.estimators.forests.forests import ExtraTreesClassifier as ExtraTreesClassifier
 from jaxtree.estimators.forests.forests import ExtraTreesRegressor as ExtraTreesRegressor
 from jaxtree.estimators.forests.forests import RandomForestClassifier as RandomForestClassifier

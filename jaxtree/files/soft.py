@@ -16,14 +16,17 @@ from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, RandomKey, node_links
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.forest import SoftForest, init_forest
+from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights, init_forest
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import Inputs, Quantile, Standard
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.schema import Schema
 
 MOST_LEVELS = 16
 """The most levels of a soft tree."""
+NAMES_OF_MIXING = {type(None): "mean", Mixing: "learned", TreeWeights: "by_tree", LeafWeights: "by_leaf"}
+"""How trees are mixed, by the type of what has their weights."""
 MOST_TREES = 2**20
 MOST_PARAMETER = 1e15
 """The most trees, and the greatest parameter, of a soft model: no sum over its columns and trees leaves 32 bits."""
@@ -164,7 +167,7 @@ def mixture_of(model: SoftTree | SoftForest) -> str | None:
     """How the trees of a forest are mixed; None of a single tree."""
     if not isinstance(model, SoftForest):
         return None
-    return "mean" if model.mixing is None else "learned"
+    return NAMES_OF_MIXING[type(model.mixing)]
 
 
 @functools.lru_cache(maxsize=16)

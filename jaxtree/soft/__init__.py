@@ -6,12 +6,12 @@ from jaxtree.soft.epochs import Hyperparameters as Hyperparameters
 from jaxtree.soft.epochs import LearningRates as LearningRates
 from jaxtree.soft.epochs import TrainingConfig as TrainingConfig
 from jaxtree.soft.epochs import make_rows as make_rows
+from jaxtree.soft.form import SoftForm as SoftForm
 from jaxtree.soft.from_tree import class_votes as class_votes
 from jaxtree.soft.from_tree import from_tree as from_tree
 from jaxtree.soft.from_tree import log_shares as log_shares
 from jaxtree.soft.harden import harden as harden
 from jaxtree.soft.inputs import fit_inputs as fit_inputs
-from jaxtree.soft.model import SoftForm as SoftForm
 from jaxtree.soft.model import SoftTree as SoftTree
 from jaxtree.soft.model import apply as apply
 from jaxtree.soft.model import init as init

@@ -316,7 +316,8 @@ def _step(
     rates = rates_of_parts(progress.model, hyperparameters.rates)
     model = jax.tree.map(lambda old, rate, new: old + factor * rate * new, progress.model, rates, change)
     kept = jnp.minimum(hyperparameters.averaging, (1 + progress.number) / (10 + progress.number))
-    average = jax.tree.map(lambda old, new: kept * old + (1 - kept) * new, progress.average, model)
+    # So what stays as it is stays so to the last digit.
+    average = jax.tree.map(lambda old, new: new + kept * (old - new), progress.average, model)
     return progress._replace(model=model, average=average, steps=steps, number=progress.number + 1), loss
 
 

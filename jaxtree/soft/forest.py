@@ -1,4 +1,8 @@
-"""Soft forests: the mean of several soft trees, or their mixture with weights for every row."""
+r"""Soft forests: what several soft trees say together.
+
+Of classes a *mixture* of trees that each have shares is $\sum_t w_t(x)\, p_t(x)$. An *ensemble*, whose trees or leaves
+have weights of their own, adds up logits instead: $\mathrm{softmax} \sum_t w_t(x)\, v_t(x)$, as boosting does.
+"""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,9 +18,13 @@ from jaxtree.blocks import blocks_of
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.model import SoftForm, SoftTree, apply, check_option, init, log_mixture
+from jaxtree.soft.form import SoftForm, check_option
+from jaxtree.soft.gates import ObliqueGate
+from jaxtree.soft.model import SoftTree, apply, init, log_mixture
 
-MIXTURES = ("mean", "learned")
+MIXTURES = ("mean", "learned", "by_tree", "by_leaf")
+OUT = 1e4
+"""By how much the logit of a column that a tree does not see lies below the others: its share is exactly 0."""
 ROWS_A_BLOCK = 8192
 """Rows that are predicted at once."""
 
@@ -26,6 +34,18 @@ class Mixing(NamedTuple):
 
     weight: Float[AnyArray, "feature tree"]
     bias: Float[AnyArray, " tree"]
+
+
+class TreeWeights(NamedTuple):
+    """The logits of the trees' weights, the same for all rows."""
+
+    logit: Float[AnyArray, " tree"]
+
+
+class LeafWeights(NamedTuple):
+    """The logits of the trees' weights: of a row, those of the leaves that it reaches (Marton et al., 2024)."""
+
+    logit: Float[AnyArray, "tree end"]
 
 
 @jax.tree_util.register_dataclass
@@ -39,7 +59,12 @@ class SoftForest:
     """
 
     trees: SoftTree
-    mixing: Mixing | None
+    mixing: Mixing | TreeWeights | LeafWeights | None
+
+    @property
+    def adds_logits(self) -> bool:
+        """Whether it is an ensemble, whose trees have logits of classes, not shares."""
+        return isinstance(self.mixing, TreeWeights | LeafWeights)
 
     @property
     def num_trees(self) -> int:
@@ -51,17 +76,25 @@ class SoftForest:
         return jax.tree.map(lambda part: part[number], self.trees)
 
 
-def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: PRNGKeyArray) -> SoftForest:
+def init_forest(
+    form: SoftForm,
+    *,
+    num_trees: int,
+    mixture: str = "mean",
+    key: PRNGKeyArray,
+    inputs: Float[AnyArray, "row feature"] | None = None,
+) -> SoftForest:
     """Returns a forest to train from.
 
     Args:
         form: The static part of each tree.
         num_trees: The number of trees.
-        mixture: "mean"; or "learned", with weights for every row, all the same to begin with.
+        mixture: "mean"; or weights, all the same to begin with: "learned", linear in the row, "by_tree", or "by_leaf".
         key: A typed key.
+        inputs: Rows, to put gates among them.
 
     Raises:
-        InvalidInputError: The mixture is neither, or there is no tree.
+        InvalidInputError: The mixture is none of these, or there is no tree.
 
     Example:
         >>> forest = init_forest(SoftForm(2, num_features=4, num_outputs=3), num_trees=5, key=jax.random.key(0))
@@ -71,9 +104,39 @@ def init_forest(form: SoftForm, *, num_trees: int, mixture: str = "mean", key: P
     check_option("mixture", mixture, MIXTURES)
     if num_trees < 1:
         raise InvalidInputError(f"num_trees must be at least 1, got {num_trees}")
-    trees = jax.vmap(lambda key: init(form, key=key))(jax.random.split(key, num_trees))
-    equal = Mixing(jnp.zeros((form.num_features, num_trees)), jnp.zeros(num_trees))
-    return SoftForest(trees, equal if mixture == "learned" else None)
+    trees = jax.vmap(lambda key: init(form, key=key, inputs=inputs))(jax.random.split(key, num_trees))
+    return mix(trees, mixture)
+
+
+def mix(trees: SoftTree, mixture: str) -> SoftForest:
+    """Returns a forest of trees, every array with an axis of trees in front, whose weights are all the same."""
+    num_trees, form = trees.leaf.value.shape[0], trees.form
+    equal = {
+        "mean": None,
+        "learned": Mixing(jnp.zeros((form.num_features, num_trees)), jnp.zeros(num_trees)),
+        "by_tree": TreeWeights(jnp.zeros(num_trees)),
+        "by_leaf": LeafWeights(jnp.zeros((num_trees, form.num_ends))),
+    }
+    return SoftForest(trees, equal[mixture])
+
+
+def hide_columns(trees: SoftTree, share: float, *, key: PRNGKeyArray) -> SoftTree:
+    """Returns trees of which each sees some of the columns alone, drawn at random: training does not choose others.
+
+    Args:
+        trees: Trees of axis gates or hard gates, every array with an axis of trees in front.
+        share: The share of the columns that a tree sees, rounded; one at least.
+        key: A typed key.
+
+    Raises:
+        InvalidInputError: The gates are oblique.
+    """
+    if isinstance(trees.gate, ObliqueGate):
+        raise InvalidInputError("oblique gates look at all columns: take gate='axis' or gate='hard'")
+    num_trees, _, num_features = trees.gate.selection.shape
+    place = jnp.argsort(jnp.argsort(jax.random.uniform(key, (num_trees, num_features))))
+    hidden = jnp.where(place < max(1, round(share * num_features)), 0.0, -OUT)
+    return dataclasses.replace(trees, gate=trees.gate._replace(selection=trees.gate.selection + hidden[:, None]))
 
 
 def apply_forest(
@@ -86,7 +149,14 @@ def apply_forest(
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
-    output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature))(forest.trees)
+    trees, mixing = forest.trees, forest.mixing
+    if isinstance(mixing, LeafWeights):
+        # The logits of weights come to the rows as one more output.
+        value = jnp.concatenate([trees.leaf.value, mixing.logit[..., None]], axis=-1)
+        trees = dataclasses.replace(trees, leaf=trees.leaf._replace(value=value))
+    output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature))(trees)
+    if isinstance(mixing, LeafWeights):
+        return jnp.einsum("tro,tr->ro", output[..., :-1], jax.nn.softmax(output[..., -1], axis=0))
     return jnp.einsum("tro,rt->ro", output, jnp.exp(log_tree_weights(forest, x)))
 
 
@@ -96,7 +166,7 @@ def forest_log_mixture(
     r"""Returns the log probabilities of classes: $\log \sum_t w_t(x) p_t(x)$ over the trees' `log_mixture`.
 
     Args:
-        forest: The forest.
+        forest: The forest, no ensemble.
         x: Rows without missing values.
         temperature: Of the trees' gates.
     """
@@ -108,6 +178,9 @@ def log_tree_weights(forest: SoftForest, x: Float[AnyArray, "row feature"]) -> F
     """The logarithm of the weight of every tree for every row; the weights of a row sum to 1."""
     if forest.mixing is None:
         return jnp.full((x.shape[0], forest.num_trees), -jnp.log(forest.num_trees * 1.0))
+    if isinstance(forest.mixing, TreeWeights):
+        return jnp.broadcast_to(jax.nn.log_softmax(forest.mixing.logit), (x.shape[0], forest.num_trees))
+    assert isinstance(forest.mixing, Mixing)
     return jax.nn.log_softmax(x @ forest.mixing.weight + forest.mixing.bias)
 
 

@@ -17,8 +17,10 @@ from jaxtyping import Float, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.gates import AxisGate, Gate, ObliqueGate
 from jaxtree.soft.inputs import Inputs
-from jaxtree.soft.model import AxisGate, Gate, Leaf, ObliqueGate, SoftForm, SoftTree, init
+from jaxtree.soft.model import Leaf, SoftTree, init
 from jaxtree.tree import ALL_BRANCHES, Tree, majority_class
 from jaxtree.tree.nodes import branch_of, node_means, output_counts
 

@@ -1,15 +1,16 @@
 """Hard trees made of soft ones: axis gates as splits of a node table, and trees whose splits are planes."""
 
 import dataclasses
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Shaped
+from jaxtyping import Bool, Float, Float64, Int
 
+from jaxtree.soft.gates import HardGate, ObliqueGate, feature_shares
 from jaxtree.soft.inputs import Inputs, Standard
-from jaxtree.soft.model import AxisGate, feature_shares
+from jaxtree.soft.model import SoftTree
+from jaxtree.soft.walk import hard_tests, walk_rows
 from jaxtree.table.binning import Bins
 from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together, exact_decimal
 from jaxtree.table.schema import Schema
@@ -62,36 +63,64 @@ class HardNodeSums(NamedTuple):
     risk: Float64[np.ndarray, " node"]
 
 
-def axis_splits(
-    gate: AxisGate, inputs: Inputs, temperature: float
-) -> tuple[AxisSplits, Int[np.ndarray, " inner"], Float64[np.ndarray, " inner"]]:
-    """Returns the splits of axis gates: of the column with the largest share s, at threshold / s.
+class AxisTests(NamedTuple):
+    """What gates that look at one column compare.
 
-    With the column of each, and its threshold in that column. A gate that sends every known value to one side has a
-    threshold that is infinite in units of the table.
+    Attributes:
+        column: The column of every gate.
+        limit: Rows with more go right.
+        missing: The sides of missing values: above 0 they go right; a column an indicator.
     """
+
+    column: Int[np.ndarray, " inner"]
+    limit: Float64[np.ndarray, " inner"]
+    missing: Float[np.ndarray, "inner indicator"]
+
+
+def axis_tests(tree: SoftTree, temperature: float) -> AxisTests:
+    """Returns what the nodes of a tree of hard gates compare, or of axis gates: the greatest share s, at limit / s."""
+    gate, form = tree.gate, tree.form
+    assert not isinstance(gate, ObliqueGate)
+    gates = form.gate_of_nodes()
+    missing = np.zeros((len(gates), 0)) if gate.missing is None else np.asarray(gate.missing)[gates]
+    if isinstance(gate, HardGate):
+        tests = hard_tests(tree)
+        return AxisTests(tests.column, tests.threshold.astype(np.float64), missing)
     share = np.asarray(feature_shares(jnp.asarray(gate.selection), temperature), np.float64)
-    column = share.argmax(axis=1)
-    limit = np.asarray(gate.threshold, np.float64) / share.max(axis=1)
+    return AxisTests(share.argmax(axis=1), np.asarray(gate.threshold, np.float64) / share.max(axis=1), missing)
+
+
+def axis_splits(tests: AxisTests, inputs: Inputs) -> AxisSplits:
+    """Returns the splits of what gates compare, in units of the table.
+
+    A gate that sends every known value to one side has a threshold that is infinite in units of the table.
+    """
+    column, limit, missing = tests
     widths = [inputs.width(feature) for feature in range(len(inputs.scales))]
     feature = np.append(np.repeat(np.arange(len(widths)), widths), inputs.with_indicator)[column]
     is_indicator = column >= inputs.num_values
     code = column - inputs.first[feature]
-    pairs = zip(feature.tolist(), code.tolist(), is_indicator.tolist(), limit.tolist(), strict=True)
-    kind, threshold = np.array([_split_of(inputs, *one) for one in pairs], np.float64).reshape(-1, 2).T
+    in_table = limit.copy()
+    for number in np.unique(feature[~is_indicator]).tolist():
+        own = (feature == number) & ~is_indicator
+        if inputs.scales[number] is not None:
+            in_table[own] = inputs.limits_in_table(number, limit[own])
+    described = zip(*(part.tolist() for part in (feature, code, is_indicator, limit, in_table)), strict=True)
+    kind, threshold = np.array([_split_of(inputs, *one) for one in described], np.float64).reshape(-1, 2).T
     # Where a gate sends a value that is missing: as it has learned, or as a 0 in the column.
     goes_right = limit < 0
     for place, indicated in enumerate(inputs.with_indicator.tolist()):
-        goes_right = np.where(feature == indicated, np.asarray(gate.missing)[:, place] > 0, goes_right)
+        goes_right = np.where(feature == indicated, missing[:, place] > 0, goes_right)
     goes_right = np.where(is_indicator, limit < 1, goes_right) | (threshold == -np.inf)
-    return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64)), column, limit
+    return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64))
 
 
-def _split_of(inputs: Inputs, feature: int, code: int, is_indicator: bool, limit: float) -> tuple[int, float]:
-    """The kind and the threshold of a split."""
+def _split_of(
+    inputs: Inputs, feature: int, code: int, is_indicator: bool, limit: float, threshold: float
+) -> tuple[int, float]:
+    """The kind and the threshold of a split, given the limit in the column and in units of the table."""
     described, is_number = inputs.schema.features[feature], inputs.scales[feature] is not None
     if is_number and not is_indicator:
-        threshold = float(inputs.unscale_values(feature, np.array([limit]))[0])
         if inputs.schema.columns[described.column].bins is None:  # half way between the codes on both sides, if any
             below = np.floor(threshold)
             threshold = -np.inf if below < 0 else np.inf if below >= described.num_values - 1 else float(below) + 0.5
@@ -157,7 +186,7 @@ def tree_of_splits(
         table[~leaf] = values
         return table
 
-    code = np.array([_code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
+    code = np.array([code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
     return Tree(
         feature=at_splits(splits.feature, MARK),
         code=at_splits(code),
@@ -181,8 +210,8 @@ def tree_of_splits(
     )
 
 
-def _code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
-    """The code of a split: the category, or the last code that is not above the threshold."""
+def code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
+    """Returns the code of a split: the category, or the last code that is not above the threshold."""
     bins = schema.columns[schema.features[feature].column].bins
     if not np.isfinite(threshold):
         return schema.features[feature].num_values - 1
@@ -317,24 +346,6 @@ class ObliqueTree:
         terms = [_term(float(normal[column]), names[column], float(error / far[column]), digits) for column in chosen]
         terms += [f"+ {len(columns) - len(chosen)} more"] * (len(columns) > len(chosen))
         return " ".join(terms).removeprefix("+ ") or "0", float(decimal_near(limit, error, digits))
-
-
-def walk_rows(
-    branch: Callable[[Int[np.ndarray, " moving"], Int[np.ndarray, " moving"]], Shaped[np.ndarray, " moving"]],
-    first_child: Int[np.ndarray, " node"],
-    num_rows: int,
-) -> Int[np.ndarray, " row"]:
-    """Returns the node where the walk of every row ends.
-
-    Args:
-        branch: A function of rows and the node of each: whether they go right from there.
-        first_child: The first of two children of every node; 0 for those where rows end.
-        num_rows: The number of rows.
-    """
-    node, moving = np.zeros(num_rows, np.int64), np.arange(num_rows)
-    while (moving := moving[first_child[node[moving]] > 0]).size:
-        node[moving] = first_child[node[moving]] + branch(moving, node[moving])
-    return node
 
 
 def above_planes(

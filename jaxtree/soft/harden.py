@@ -13,18 +13,21 @@ from scipy.optimize import linprog
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import predict_in_blocks
+from jaxtree.soft.form import check_option
+from jaxtree.soft.gates import ObliqueGate, planes_of
 from jaxtree.soft.hard_trees import (
     AxisSplits,
     HardNodeSums,
     ObliqueTree,
     above_planes,
     axis_splits,
+    axis_tests,
     schema_of_splits,
     tree_of_splits,
-    walk_rows,
 )
 from jaxtree.soft.inputs import Inputs, SoftSample
-from jaxtree.soft.model import AxisGate, SoftTree, apply, check_option, planes_of
+from jaxtree.soft.model import SoftTree, apply
+from jaxtree.soft.walk import walk_rows
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import node_means
@@ -94,7 +97,7 @@ def harden(
     check_option("drop_unreached_by", drop_unreached_by, UNREACHED_BY)
     columns = _target_columns(sample, num_classes, soft.form.num_outputs)
     x = inputs.transform(sample.values)
-    routing = (_AxisRouting if isinstance(soft.gate, AxisGate) else _PlaneRouting).of(soft, inputs, temperature)
+    routing = (_PlaneRouting if isinstance(soft.gate, ObliqueGate) else _AxisRouting).of(soft, inputs, temperature)
     stops = _stops(soft)
     children = np.where(stops, 0, 2 * np.arange(stops.size) + 1)
     end = walk_rows(functools.partial(routing.branch, sample.values, x), children, len(x))
@@ -148,9 +151,8 @@ class _AxisRouting(NamedTuple):
     @classmethod
     def of(cls, soft: SoftTree, inputs: Inputs, temperature: float) -> "_AxisRouting":
         """Returns the splits of the gates of a soft tree."""
-        assert isinstance(soft.gate, AxisGate)
-        splits, column, limit = axis_splits(soft.gate, inputs, temperature)
-        return cls(splits, np.eye(inputs.num_features)[column], -limit)
+        tests = axis_tests(soft, temperature)
+        return cls(axis_splits(tests, inputs), np.eye(inputs.num_features)[tests.column], -tests.limit)
 
     def branch(
         self,
@@ -239,7 +241,7 @@ def _planes(
     soft: SoftTree, inputs: Inputs, temperature: float
 ) -> tuple[Float64[np.ndarray, "inner column"], Float64[np.ndarray, " inner"]]:
     """The normals and offsets of oblique gates."""
-    plane = planes_of(soft, temperature)
+    plane = planes_of(soft.gate, soft.form, temperature)
     scale = np.asarray(plane.scale, np.float64)
     normal, offset = np.asarray(plane.weight, np.float64) * scale[:, None], np.asarray(plane.bias, np.float64) * scale
     if plane.missing is not None:

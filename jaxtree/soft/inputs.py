@@ -9,11 +9,11 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int, Real
-from scipy.special import ndtr, ndtri
+from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
+from scipy.special import ndtri
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.soft.model import check_option
+from jaxtree.soft.form import check_option
 from jaxtree.table.schema import Schema
 
 INDICATORS = ("seen", "all")
@@ -22,6 +22,7 @@ MOST_EXPONENT = 400
 """Numbers below two to this can be squared and summed."""
 MOST_KNOTS = 1000
 """Of a quantile scale."""
+LARGEST = float(np.finfo(np.float64).max)
 
 
 class SoftSample(NamedTuple):
@@ -138,9 +139,20 @@ class Inputs:
         """Numbers of a feature, such as thresholds, as they are in its column."""
         return scaled(self._scale(feature), value)
 
-    def unscale_values(self, feature: int, value: Float64[np.ndarray, " value"]) -> Float64[np.ndarray, " value"]:
-        """The way back from `scale_values`: thresholds in units of the table."""
-        return unscaled(self._scale(feature), value)
+    def limits_in_table(self, feature: int, limit: Float[np.ndarray, " limit"]) -> Float64[np.ndarray, " limit"]:
+        """Returns the greatest numbers of the table that `transform` does not bring above limits of a column.
+
+        So the same rows are above in both units, whatever the rounding; infinite where all numbers or none are above.
+        """
+        scale, limit = self._scale(feature), np.asarray(limit, np.float32)
+        low, high = (np.full(limit.shape, _rank_of(np.array(end))) for end in (-LARGEST, LARGEST))
+        is_above = [_in_column(scale, _float_at(rank)) > limit for rank in (low, high)]
+        # The limit lies from `low` on and below `high`, whose difference may be too large for an integer.
+        while (low + 1 < high).any():
+            middle = (low >> 1) + (high >> 1) + (low & high & 1)
+            above = _in_column(scale, _float_at(middle)) > limit
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.select([is_above[0], ~is_above[1]], [-np.inf, np.inf], _float_at(low))
 
     def _scale(self, feature: int) -> Scale:
         scale = self.scales[feature]
@@ -244,9 +256,18 @@ def scaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarr
     return ndtri(np.interp(value, scale.value, scale.share))
 
 
-def unscaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
-    """The way back; what lies above a quantile scale goes to its upper end, what lies below to just below the lower."""
-    if isinstance(scale, Standard):
-        return value * scale.deviation + scale.mean
-    below = np.nextafter(scale.value[0], -np.inf)
-    return np.where(value < ndtri(scale.share[0]), below, np.interp(ndtr(value), scale.share, scale.value))
+def _in_column(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float32[np.ndarray, " row"]:
+    """Numbers of a table as they stand in a column."""
+    with np.errstate(over="ignore"):
+        return scaled(scale, value).astype(np.float32)
+
+
+def _rank_of(value: Float64[np.ndarray, "*shape"]) -> Int64[np.ndarray, "*shape"]:
+    """The rank of floats among all floats: whole numbers can be halved where floats cannot."""
+    bits = value.view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+
+
+def _float_at(rank: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+    """The float of a rank."""
+    return np.where(rank < 0, np.iinfo(np.int64).min - rank, rank).view(np.float64)

@@ -20,112 +20,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate, shares_to_the_right
 
-GATES = ("oblique", "axis")
 LEAST_PROBABILITY = 1e-12
 """Is added to probabilities before their logarithm is taken."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SoftForm:
-    """The static part of a soft tree: all that is not a parameter.
-
-    Attributes:
-        depth: Edges from the root to every leaf.
-        num_features: Columns of the rows, indicators included.
-        num_outputs: Logits of classes, or values.
-        gate: "oblique", any plane; or "axis", one feature and a threshold.
-        stops: Whether rows may stop at inner nodes, see `with_dropout`.
-        missing: For each of the last features, which are indicators, the features that are missing where it is 1.
-    """
-
-    depth: int
-    num_features: int
-    num_outputs: int
-    gate: str = "oblique"
-    stops: bool = False
-    missing: tuple[tuple[int, ...], ...] = ()
-
-    def __post_init__(self):
-        """Raises InvalidInputError if something is not allowed."""
-        for name, least in (("depth", 0), ("num_features", 1), ("num_outputs", 1)):
-            if getattr(self, name) < least:
-                raise InvalidInputError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        check_option("gate", self.gate, GATES)
-        if len(self.missing) >= self.num_features:
-            raise InvalidInputError(f"{len(self.missing)} of {self.num_features} features cannot be indicators")
-
-    @property
-    def num_inner(self) -> int:
-        """Number of inner nodes, which have gates."""
-        return 2**self.depth - 1
-
-    @property
-    def num_ends(self) -> int:
-        """Number of nodes where rows end: the leaves, or all nodes where there are stops."""
-        return 2**self.depth + (self.num_inner if self.stops else 0)
-
-
-def check_option(name: str, given: str, allowed: tuple[str, ...]) -> None:
-    """Raises InvalidInputError if an option is not one of those allowed."""
-    if given not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")
-
-
-class ObliqueGate(NamedTuple):
-    """Gates that divide by a plane: any sum of features.
-
-    Attributes:
-        weight: The weight of each feature.
-        bias: Is added to the sum.
-        missing: Added for each indicator, whatever the temperature; None where rows have no indicators.
-    """
-
-    weight: Float[AnyArray, "*tree node feature"]
-    bias: Float[AnyArray, "*tree node"]
-    missing: OptionalArray
-
-
-class AxisGate(NamedTuple):
-    """Gates that compare one feature, or a mean of features that training narrows to one, with a threshold.
-
-    Attributes:
-        selection: The logits of the features; their softmax are the features' shares.
-        threshold: Is subtracted from the mean.
-        log_sharpness: The logarithm of the factor of the difference.
-        missing: The value of the gate where a feature of full share is missing, whatever the temperature; a column an
-            indicator. None where rows have no indicators.
-    """
-
-    selection: Float[AnyArray, "*tree node feature"]
-    threshold: Float[AnyArray, "*tree node"]
-    log_sharpness: Float[AnyArray, "*tree node"]
-    missing: OptionalArray
-
-
-Gate = ObliqueGate | AxisGate
-
-
-class GatePlanes(NamedTuple):
-    """Gates of any kind as planes.
-
-    Attributes:
-        weight: The weight of each feature.
-        bias: Is added to the sum.
-        scale: Multiplies the sum: the temperature is in it.
-        missing: Added for each indicator; None where rows have no indicators.
-    """
-
-    weight: Float[AnyArray, "node feature"]
-    bias: Float[AnyArray, " node"]
-    scale: Float[AnyArray, " node"]
-    missing: OptionalArray
 
 
 class Leaf(NamedTuple):
@@ -174,21 +78,28 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
         (5, 2)
     """
     gate_key, row_key, leaf_key = jax.random.split(key, 3)
-    if inputs is None:
-        rows = jnp.zeros((form.num_inner, form.num_features))
-    else:
-        rows = jnp.asarray(inputs, float)[jax.random.randint(row_key, (form.num_inner,), 0, inputs.shape[0])]
-    missing = jnp.zeros((form.num_inner, len(form.missing))) if form.missing else None
-    direction = jax.random.normal(gate_key, (form.num_inner, form.num_features))
-    zero = jnp.zeros(form.num_inner)
+    number = form.num_gates
+
+    def draw_rows(key: PRNGKeyArray) -> Float[Array, "gate feature"]:
+        if inputs is None:
+            return jnp.zeros((number, form.num_features))
+        return jnp.asarray(inputs, float)[jax.random.randint(key, (number,), 0, inputs.shape[0])]
+
+    rows = draw_rows(row_key)
+    missing = jnp.zeros((number, len(form.missing))) if form.missing else None
+    direction = jax.random.normal(gate_key, (number, form.num_features))
+    zero = jnp.zeros(number)
     if form.gate == "oblique":
         weight = direction / jnp.sqrt(form.num_features).astype(direction.dtype)
         gate = ObliqueGate(weight, -jnp.sum(weight * rows, axis=1), missing)
+    elif form.gate == "hard":
+        # Half way between two rows: between 0 and 1 where one of them has a category.
+        gate = HardGate(direction, (rows + draw_rows(jax.random.fold_in(row_key, 1))) / 2, missing)
     else:
         share = jax.nn.softmax(direction, axis=1)
         gate = AxisGate(direction, jnp.sum(share * rows, axis=1), zero, missing)
     value = 0.1 * jax.random.normal(leaf_key, (form.num_ends, form.num_outputs))
-    return SoftTree(gate, Leaf(value, zero if form.stops else None), form)
+    return SoftTree(gate, Leaf(value, jnp.zeros(form.num_inner) if form.stops else None), form)
 
 
 def apply(
@@ -268,50 +179,6 @@ def with_dropout(tree: SoftTree, p: FloatLike, q: FloatLike = 0.0) -> SoftTree:
     return dataclasses.replace(tree, leaf=tree.leaf._replace(stop=stop))
 
 
-def planes_of(tree: SoftTree, temperature: FloatLike = 1.0) -> GatePlanes:
-    """The gates as planes."""
-    if isinstance(tree.gate, AxisGate):
-        return _axis_planes(tree.gate, tree.form.missing, temperature)
-    gate = tree.gate
-    return GatePlanes(gate.weight, gate.bias, jnp.ones_like(gate.bias) / temperature, gate.missing)
-
-
-def feature_shares(
-    selection: Float[Array, "node feature"], temperature: FloatLike = 1.0
-) -> Float[Array, "node feature"]:
-    """The share of every feature in an axis gate."""
-    # The largest is 0 before it is divided: afterwards its rounding error could be large.
-    logits = (selection - lax.stop_gradient(jnp.max(selection, axis=-1, keepdims=True))) / temperature
-    return jax.nn.softmax(logits, axis=-1)
-
-
-def _axis_planes(gate: AxisGate, missing: tuple[tuple[int, ...], ...], temperature: FloatLike) -> GatePlanes:
-    """The planes of axis gates; where the selected feature is missing, only the gate's value for that is left."""
-    share = feature_shares(gate.selection, temperature)
-    scale = jnp.exp(gate.log_sharpness) / temperature
-    if not missing:
-        return GatePlanes(share, -gate.threshold, scale, None)
-    indicated = np.zeros((len(missing), share.shape[1]))
-    for row, features in zip(indicated, missing, strict=True):
-        row[list(features)] = 1
-    share_missing = share @ jnp.asarray(indicated, share.dtype).T  # node indicator
-    known_weight = jnp.pad(share_missing * gate.threshold[:, None], ((0, 0), (share.shape[1] - len(missing), 0)))
-    assert gate.missing is not None
-    return GatePlanes(share + known_weight, -gate.threshold, scale, gate.missing * share_missing)
-
-
-def plane_values(planes: GatePlanes, x: Float[Array, "row feature"]) -> Float[Array, "node row"]:
-    """The values of all gates for all rows, in one matrix product, and one for missing values.
-
-    Above 0 a row goes right with a probability of more than half.
-    """
-    # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
-    value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
-    if planes.missing is None:
-        return value
-    return value + planes.missing @ x[:, x.shape[1] - planes.missing.shape[1] :].T
-
-
 def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLike) -> Float[Array, "end row"]:
     """The probabilities of the ends, level by level, in the order of `_places`.
 
@@ -319,10 +186,12 @@ def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLik
     blocks of memory. It is the parameters that are brought in this order, which are fewer. Products of at most as many
     numbers as there are levels lose nothing that a sum of their logarithms would keep, once they are added up.
     """
-    depth = tree.form.depth
+    depth, form = tree.form.depth, tree.form
     inner = inner_in_place(depth)
-    planes = jax.tree.map(lambda part: part[inner], planes_of(tree, temperature))
-    right = jax.nn.sigmoid(plane_values(planes, x))
+    if form.oblivious:
+        right = shares_to_the_right(tree.gate, form, x, temperature)[form.gate_of_nodes()[inner]]
+    else:
+        right = shares_to_the_right(jax.tree.map(lambda part: part[inner], tree.gate), form, x, temperature)
     stop = None if tree.leaf.stop is None else jnp.asarray(tree.leaf.stop)[inner]
     reach, ends = jnp.ones((1, x.shape[0]), right.dtype), []
     for level in range(depth):

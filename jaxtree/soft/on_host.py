@@ -6,6 +6,7 @@ Sums are of float64 and what is between them of float32, so that no output depen
 import contextlib
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Float32, Float64
@@ -13,11 +14,17 @@ from scipy.special import log_softmax, softmax
 from threadpoolctl import ThreadpoolController
 
 from jaxtree.blocks import for_blocks
-from jaxtree.soft.forest import SoftForest
-from jaxtree.soft.model import LEAST_PROBABILITY, AxisGate, GatePlanes, SoftTree, ends_in_place, inner_in_place
+from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights
+from jaxtree.soft.gates import AxisGate, GatePlanes, HardGate
+from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place
+from jaxtree.soft.walk import hard_leaves
 
 NUMBERS_OF_BLOCK = 2**18
 """Probabilities of gates that are computed at a time: they stay in the caches of a core."""
+
+
+Outputs = Callable[[Float64[np.ndarray, "row feature"]], Float64[np.ndarray, "row output"]]
+"""A function of rows to what is said of each."""
 
 
 def outputs_on_host(
@@ -39,16 +46,13 @@ def outputs_on_host(
         >>> np.exp(outputs_on_host(soft.soft_model_, rows, 0.1, of_classes=True)).sum(axis=1).round(5).tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    trees = [model] if isinstance(model, SoftTree) else [model.tree(number) for number in range(model.num_trees)]
-    walks = [_tree_on_host(tree, temperature, of_classes=of_classes) for tree in trees]
-    form = trees[0].form
+    is_ensemble = isinstance(model, SoftForest) and model.adds_logits
+    outputs_of = (_ensemble_on_host if is_ensemble else _mixture_on_host)(model, temperature, of_classes)
+    form = model.trees.form if isinstance(model, SoftForest) else model.form
     result = np.empty((len(x), form.num_outputs), np.float32)
 
     def fill_block(block: slice) -> None:
-        rows = np.asarray(x[block], np.float64)
-        weights = _tree_weights(model, rows)
-        total = sum(weights[:, tree, None] * walk(rows) for tree, walk in enumerate(walks))
-        result[block] = np.log(total + LEAST_PROBABILITY) if of_classes else total
+        result[block] = outputs_of(np.asarray(x[block], np.float64))
 
     size = max(32, NUMBERS_OF_BLOCK // form.num_ends)
     # Products of matrices have threads of their own, which would wait for those of the blocks.
@@ -63,6 +67,43 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _mixture_on_host(model: SoftTree | SoftForest, temperature: float, of_classes: bool) -> Outputs:
+    """Returns the outputs of a tree, or of trees that are mixed."""
+    walks = [_tree_on_host(tree, temperature, of_classes=of_classes) for tree in _trees_of(model)]
+
+    def outputs(x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "row output"]:
+        weights = _tree_weights(model, x)
+        total = sum(weights[:, tree, None] * walk(x) for tree, walk in enumerate(walks))
+        return np.log(total + LEAST_PROBABILITY) if of_classes else total
+
+    return outputs
+
+
+def _ensemble_on_host(forest: SoftForest, temperature: float, of_classes: bool) -> Outputs:
+    """Returns the outputs of trees whose logits, or numbers, are added up."""
+    if isinstance(forest.mixing, LeafWeights):
+        # The logits of weights come to the rows as one more output.
+        leaf = forest.trees.leaf
+        value = np.concatenate([leaf.value, np.asarray(forest.mixing.logit)[..., None]], axis=-1)
+        forest = replace(forest, trees=replace(forest.trees, leaf=leaf._replace(value=value)))
+    walks = [_tree_on_host(tree, temperature, of_classes=False) for tree in _trees_of(forest)]
+
+    def outputs(x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "row output"]:
+        said = np.stack([walk(x) for walk in walks])
+        if isinstance(forest.mixing, LeafWeights):
+            weights, said = softmax(said[..., -1], axis=0).T, said[..., :-1]
+        else:
+            weights = _tree_weights(forest, x)
+        total = np.einsum("tro,rt->ro", said, weights)
+        return log_softmax(total, axis=1) if of_classes else total
+
+    return outputs
+
+
+def _trees_of(model: SoftTree | SoftForest) -> list[SoftTree]:
+    return [model] if isinstance(model, SoftTree) else [model.tree(number) for number in range(model.num_trees)]
+
+
 def _tree_weights(
     model: SoftTree | SoftForest, x: Float64[np.ndarray, "row feature"]
 ) -> Float64[np.ndarray, "row tree"]:
@@ -71,13 +112,18 @@ def _tree_weights(
         return np.ones((len(x), 1))
     if model.mixing is None:
         return np.full((len(x), model.num_trees), 1 / model.num_trees)
+    if isinstance(model.mixing, TreeWeights):
+        return np.tile(softmax(np.asarray(model.mixing.logit, np.float64)), (len(x), 1))
+    assert isinstance(model.mixing, Mixing)
     return np.exp(log_softmax(x @ np.asarray(model.mixing.weight, np.float64) + model.mixing.bias, axis=1))
 
 
-def _tree_on_host(
-    tree: SoftTree, temperature: float, *, of_classes: bool
-) -> Callable[[Float64[np.ndarray, "row feature"]], Float64[np.ndarray, "row output"]]:
+def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Outputs:
     """Returns the function of rows to a tree's outputs, of classes to their shares."""
+    if isinstance(tree.gate, HardGate):
+        of_leaves = np.asarray(tree.leaf.value, np.float64)
+        of_leaves = softmax(of_leaves, axis=1) if of_classes else of_leaves
+        return lambda x: of_leaves[hard_leaves(tree, x)]
     depth, inner = tree.form.depth, inner_in_place(tree.form.depth)
     planes = GatePlanes(*(None if part is None else part[inner] for part in _planes_on_host(tree, temperature)))
     value = np.asarray(tree.leaf.value, np.float64)[ends_in_place(tree.form)]

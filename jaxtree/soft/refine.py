@@ -17,7 +17,8 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Int64, PRNGKeyA
 from jaxtree.compilation import compiled
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.levels import LeafLosses
-from jaxtree.soft.hard_trees import ObliqueTree, above_planes, walk_rows
+from jaxtree.soft.hard_trees import ObliqueTree, above_planes
+from jaxtree.soft.walk import walk_rows
 from jaxtree.tree.paths import binary_links
 
 MOST_ROUNDS = 30

@@ -34,7 +34,7 @@ from jaxtree.optimal import native
 from jaxtree.prune import draws
 from jaxtree.soft import init
 from jaxtree.soft.epochs import models_at_once
-from jaxtree.soft.model import SoftForm
+from jaxtree.soft.form import SoftForm
 from jaxtree.tree.predictor import ROWS_ON_ACCELERATOR, rows_at_a_time
 from tests.devices.stand_ins import stand_in
 

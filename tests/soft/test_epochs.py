@@ -9,7 +9,8 @@ from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import init
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows, models_at_once
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.training import train_many
 
 KEYS = jax.random.split(jax.random.key(0), 5)

@@ -9,8 +9,21 @@ from jaxtree.boosting import squared
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import apply
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
-from jaxtree.soft.forest import Mixing, SoftForest, apply_forest, forest_log_mixture, init_forest, log_tree_weights
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.forest import (
+    LeafWeights,
+    Mixing,
+    SoftForest,
+    TreeWeights,
+    apply_forest,
+    forest_log_mixture,
+    hide_columns,
+    init_forest,
+    log_tree_weights,
+    mix,
+)
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.model import log_mixture, node_probability
+from jaxtree.soft.on_host import outputs_on_host
 from jaxtree.soft.training import train
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=4)
@@ -21,6 +34,8 @@ def a_forest(mixture):
     if mixture == "mean":
         return forest
     draw = np.random.default_rng(1)
+    if mixture == "by_tree":
+        return SoftForest(forest.trees, TreeWeights(jnp.asarray(draw.normal(size=3))))
     return SoftForest(forest.trees, Mixing(jnp.asarray(draw.normal(size=(3, 3))), jnp.asarray(draw.normal(size=3))))
 
 
@@ -31,11 +46,14 @@ def each_tree(forest):
 def slow_weights(forest, x):
     if forest.mixing is None:
         return np.full((len(x), 3), 1 / 3)
+    if isinstance(forest.mixing, TreeWeights):
+        weight = np.exp(np.tile(forest.mixing.logit, (len(x), 1)))
+        return weight / weight.sum(axis=1, keepdims=True)
     weight = np.exp(x @ np.asarray(forest.mixing.weight) + np.asarray(forest.mixing.bias))
     return weight / weight.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("mixture", ["mean", "learned"])
+@pytest.mark.parametrize("mixture", ["mean", "learned", "by_tree"])
 def test_a_forest_says_the_weighted_mean_of_its_trees(mixture):
     forest, x = a_forest(mixture), np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     weight = slow_weights(forest, x)
@@ -48,6 +66,47 @@ def test_a_forest_says_the_weighted_mean_of_its_trees(mixture):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("gate", ["oblique", "hard"])
+def test_weights_are_those_of_the_leaves_that_a_row_reaches(gate):
+    form, draw = SoftForm(2, 3, 4, gate=gate), np.random.default_rng(2)
+    x = draw.normal(size=(20, 3)).astype(np.float32)
+    plain = init_forest(form, num_trees=3, mixture="by_leaf", key=jax.random.key(0), inputs=x)
+    logit = draw.normal(size=(3, 4)).astype(np.float32)
+    forest = SoftForest(plain.trees, LeafWeights(jnp.asarray(logit)))
+    reach = [np.asarray(node_probability(tree, x)) for tree in each_tree(forest)]
+    weight = np.exp([share @ own for share, own in zip(reach, logit, strict=True)])
+    said = [share @ np.asarray(tree.leaf.value) for share, tree in zip(reach, each_tree(forest), strict=True)]
+    expected = np.einsum("tr,tro->ro", weight / weight.sum(axis=0), said)
+    np.testing.assert_allclose(apply_forest(forest, x), expected, rtol=1e-4, atol=1e-5)
+    shuffled = jax.tree.map(lambda part: part[jnp.array([2, 0, 1])], forest)
+    np.testing.assert_allclose(apply_forest(shuffled, x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        outputs_on_host(jax.tree.map(np.asarray, forest), x, 1.0, of_classes=False), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_trees_see_some_columns_alone():
+    form = SoftForm(2, 10, 1, gate="hard")
+    trees = hide_columns(init_forest(form, num_trees=8, key=jax.random.key(0)).trees, 0.3, key=jax.random.key(1))
+    is_seen = np.asarray(trees.gate.selection) > -100
+    assert (is_seen.sum(axis=2) == 3).all() and (is_seen == is_seen[:, :1]).all()
+    assert len(np.unique(is_seen[:, 0], axis=0)) > 1
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(200, 10)).astype(np.float32)
+    forest = mix(trees, "by_leaf")
+    trained = train(
+        forest,
+        make_rows(x, x[:, :1]),
+        key=jax.random.key(2),
+        num_epochs=5,
+        config=TrainingConfig(loss=squared(), predict=apply_forest),
+    )
+    chosen = np.asarray(trained.model.trees.gate.selection).argmax(axis=2)
+    assert np.take_along_axis(is_seen, chosen[..., None], axis=2).all()
+    with pytest.raises(InvalidInputError, match="oblique gates look at all columns"):
+        hide_columns(init_forest(FORM, num_trees=2, key=jax.random.key(0)).trees, 0.5, key=jax.random.key(1))
+
+
 def test_a_learned_mixture_finds_where_each_tree_is_right():
     """Two trees that only say a constant: their mixture follows the row, their mean cannot."""
     form = SoftForm(depth=0, num_features=1, num_outputs=1)
@@ -64,7 +123,7 @@ def test_a_learned_mixture_finds_where_each_tree_is_right():
 
 
 def test_wrong_parameters_are_named():
-    with pytest.raises(InvalidInputError, match="'mean', 'learned', got 'best'"):
+    with pytest.raises(InvalidInputError, match="'learned', 'by_tree', 'by_leaf', got 'best'"):
         init_forest(FORM, num_trees=2, mixture="best", key=jax.random.key(0))
     with pytest.raises(InvalidInputError, match="at least 1, got 0"):
         init_forest(FORM, num_trees=0, key=jax.random.key(0))

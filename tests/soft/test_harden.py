@@ -13,8 +13,10 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words
 from jaxtree.export.node_tables import from_sklearn
 from jaxtree.soft import apply, fit_inputs, from_tree, harden, init
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.gates import plane_values, planes_of
 from jaxtree.soft.inputs import SoftSample
-from jaxtree.soft.model import Leaf, SoftForm, plane_values, planes_of
+from jaxtree.soft.model import Leaf
 from jaxtree.table import Encoder
 from jaxtree.tree import apply as apply_to_codes
 from jaxtree.tree import take_tree
@@ -152,7 +154,7 @@ def test_every_pruning_and_the_words_take_it():
 
 
 def slow_walk(soft, row, temperature):
-    values = np.asarray(plane_values(planes_of(soft, temperature), row[None]))[:, 0]
+    values = np.asarray(plane_values(planes_of(soft.gate, soft.form, temperature), row[None]))[:, 0]
     node = 0
     while node < soft.form.num_inner:
         node = 2 * node + 1 + int(values[node] > 0)

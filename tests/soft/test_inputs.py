@@ -7,8 +7,8 @@ from scipy.stats import norm
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import fit_inputs
-from jaxtree.soft.inputs import MOST_KNOTS, fit_scale, scaled, unscaled
-from jaxtree.soft.model import SoftForm
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.inputs import MOST_KNOTS, fit_scale, scaled
 from jaxtree.table import Encoder
 from tests.soft.tables import mixed_table
 
@@ -57,13 +57,22 @@ def test_a_weight_is_a_repeated_row(scaling):
     np.testing.assert_allclose(by_weight.transform(values), by_rows.transform(values), atol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [2.0**-30, 1.0, 1e6])
 @pytest.mark.parametrize("scaling", ["standard", "quantile", "none"])
-def test_scales_increase_and_lead_back(scaling):
-    value = np.sort(np.random.default_rng(1).exponential(size=5000))
+def test_scales_increase_and_the_same_rows_are_above_a_limit_in_both_units(scaling, unit):
+    value = unit * np.sort(np.random.default_rng(1).normal(size=5000))
     scale = fit_scale(value, np.ones(5000), scaling)
     there = scaled(scale, value)
     assert (np.diff(there) >= 0).all() and (np.diff(there) > 0).mean() > 0.99
-    np.testing.assert_allclose(unscaled(scale, there), value, rtol=1e-9, atol=1e-9)
+    inputs, encoder = fitted(value[:, None], scaling=scaling)
+    column = inputs.transform(encoder.values(value[:, None]))[:, 0]
+    limits = np.concatenate([column[::500], column[::700] + np.float32(1e-3), [-1e9, 0, 1e9]]).astype(np.float32)
+    for limit, at in zip(limits, inputs.limits_in_table(0, limits), strict=True):
+        np.testing.assert_array_equal(value > at, column > limit)
+        # It is the last that is not above.
+        near = np.array([[at], [np.nextafter(at, np.inf)]])
+        if np.isfinite(at):
+            assert (inputs.transform(near)[:, 0] > limit).tolist() == [False, True]
 
 
 def test_quantiles_are_those_of_a_normal_distribution():
@@ -73,8 +82,8 @@ def test_quantiles_are_those_of_a_normal_distribution():
     np.testing.assert_allclose(np.quantile(scaled(scale, value), [0.1, 0.5, 0.9]), norm.ppf([0.1, 0.5, 0.9]), atol=0.01)
     ends = scaled(scale, np.array([-1e9, 1e9]))
     assert np.isfinite(ends).all() and ends[0] < -3 and ends[1] > 3
-    back = unscaled(scale, np.array([ends[0] - 1, ends[1] + 1]))
-    assert back[0] < value.min() and back[1] == value.max()
+    inputs, _ = fitted(value[:, None], scaling="quantile")
+    assert inputs.limits_in_table(0, np.array([ends[0] - 1, ends[1] + 1])).tolist() == [-np.inf, np.inf]
 
 
 @pytest.mark.filterwarnings("error")

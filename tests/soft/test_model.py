@@ -12,7 +12,9 @@ import pytest
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft import apply, init, with_dropout
-from jaxtree.soft.model import AxisGate, SoftForm, feature_shares, node_probability, plane_values, planes_of
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.gates import AxisGate, feature_shares, plane_values, planes_of
+from jaxtree.soft.model import node_probability
 from tests.marks import rest_is_slow, rows_are_slow
 
 FORMS = [
@@ -39,7 +41,7 @@ def some_rows(form, num_rows=6, seed=1):
 # Each as one program, where operation by operation every one would be compiled.
 told_by = jax.jit(apply)
 ends_of = jax.jit(node_probability)
-values_of = jax.jit(lambda tree, x, temperature: plane_values(planes_of(tree, temperature), x))
+values_of = jax.jit(lambda tree, x, temperature: plane_values(planes_of(tree.gate, tree.form, temperature), x))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -151,9 +153,10 @@ def test_new_gates_pass_through_the_rows_given():
     form = SoftForm(depth=5, num_features=3, num_outputs=1)
     rows = np.random.default_rng(0).normal(1000.0, 1.0, (200, 3))
     tree = init(form, key=jax.random.key(0), inputs=rows)
-    share = (np.asarray(plane_values(planes_of(tree), jnp.asarray(rows, float))) > 0).mean(axis=1)
+    share = (np.asarray(plane_values(planes_of(tree.gate, form), jnp.asarray(rows, float))) > 0).mean(axis=1)
     assert ((share > 0) & (share < 1)).mean() > 0.9
-    centred = plane_values(planes_of(init(form, key=jax.random.key(0))), jnp.asarray(rows, float))
+    centre = init(form, key=jax.random.key(0))
+    centred = plane_values(planes_of(centre.gate, form), jnp.asarray(rows, float))
     assert not ((np.asarray(centred) > 0).mean(axis=1) % 1).any()
 
 

@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from jaxtree.soft import apply, init
-from jaxtree.soft.model import SoftForm
+from jaxtree.soft.form import SoftForm
 
 FORM = SoftForm(depth=3, num_features=8, num_outputs=2)
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from jaxtree.soft.forest import apply_forest, forest_log_mixture, init_forest
-from jaxtree.soft.model import SoftForm, apply, init, log_mixture, with_dropout
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.model import apply, init, log_mixture, with_dropout
 from jaxtree.soft.on_host import NUMBERS_OF_BLOCK, outputs_on_host
 
 FORMS = [
@@ -47,14 +48,15 @@ def test_rows_may_stop_at_inner_nodes():
     np.testing.assert_allclose(found, apply(tree, x), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("mixture", ["mean", "learned"])
+@pytest.mark.parametrize("mixture", ["mean", "learned", "by_tree", "by_leaf"])
 def test_a_forest_has_the_outputs_of_jax(mixture):
     forest = init_forest(SoftForm(2, 4, 3), num_trees=5, mixture=mixture, key=jax.random.key(0))
     if mixture == "learned":
         mixing = forest.mixing._replace(weight=np.linspace(-1, 1, 20, dtype=np.float32).reshape(4, 5))
         forest = dataclasses.replace(forest, mixing=mixing)
     x = rows(20, forest.trees.form)
-    for in_jax, of_classes in ((apply_forest, False), (forest_log_mixture, True)):
+    shares = (lambda *rows: jax.nn.log_softmax(apply_forest(*rows))) if forest.adds_logits else forest_log_mixture
+    for in_jax, of_classes in ((apply_forest, False), (shares, True)):
         found = outputs_on_host(jax.tree.map(np.asarray, forest), x, 1.0, of_classes=of_classes)
         np.testing.assert_allclose(np.exp(found), np.exp(in_jax(forest, x)), rtol=1e-4, atol=1e-5)
 

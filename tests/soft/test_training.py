@@ -25,8 +25,9 @@ from jaxtree.soft.epochs import (
     mean_loss,
     rates_of_parts,
 )
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import cross_entropy, zero_one
-from jaxtree.soft.model import SoftForm, log_mixture
+from jaxtree.soft.model import log_mixture
 from jaxtree.soft.training import Validation, train, train_many
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=2)

@@ -381,6 +381,15 @@ class BaseForest(ForestParameters, FittedTrees):
             member.random_state = int(seed)
         return members
 
+    def with_trees(self, forest: Forest) -> Self:
+        """Takes other trees of the same columns and classes as the fitted ones; what is known out of bag goes."""
+        tree = copy.copy(self._tree)
+        tree.encoder_ = self.encoder_
+        self._settle(forest, tree)
+        for name in OUT_OF_BAG:
+            vars(self).pop(name, None)
+        return self
+
     def _settle(self, forest: Forest, tree: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
         """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known."""
         self.forest_, self._tree, self._trees = forest, tree, None

@@ -33,9 +33,10 @@ from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
 from jaxtree.soft.epochs import Predict, Progress, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
-from jaxtree.soft.model import SoftForm, SoftTree, apply, log_mixture
+from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
 from jaxtree.soft.training import Trained, Validation, train_many
 from jaxtree.table.encoder import Encoder
@@ -114,7 +115,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         return int(self.batch_size)
 
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
-        return PREDICT_FUNCTIONS[type(model)][is_classifier(self)]
+        adds_up = isinstance(model, SoftForest) and model.adds_logits
+        return PREDICT_FUNCTIONS[type(model)][is_classifier(self) and not adds_up]
 
     def _stacked(self, model: Any) -> Any:
         """A fitted model, or its progress, with an axis of models in front, as training takes it."""
@@ -229,6 +231,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             num_features=self.inputs_.num_features,
             num_outputs=self._num_outputs,
             gate=self.gate,
+            choice=self.choice,
+            side=self.side,
+            oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
         models = self._first_models(form, key, self.inputs_.transform(sample.values))

@@ -13,10 +13,12 @@ from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Wor
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
+from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.form import GATES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
-from jaxtree.soft.model import GATES
+from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
 """A number that follows from the rows of the table."""
@@ -32,6 +34,7 @@ LEAST_EPOCHS = 10
 
 DEPTHS = whole(0, 16)
 POSITIVE = Interval(Real, 0, None, closed="neither")
+PART_ABOVE_0 = Interval(Real, 0, 1, closed="right")
 FROM_0_BELOW_1 = Interval(Real, 0, 1, closed="left")
 BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 
@@ -42,6 +45,9 @@ class SoftParameters(AnnotatedParameters):
 
     depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
     gate: Annotated[str, Words(GATES)] = "oblique"
+    choice: Annotated[str, Words(set(CHOICES))] = "entmax15"
+    side: Annotated[str, Words(set(SIDES))] = "softsign"
+    oblivious: Annotated[bool, "boolean"] = False
     max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
     batch_size: Annotated[int, whole(1)] = 256
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None

@@ -19,13 +19,14 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
-from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
+from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, PART_ABOVE_0, POSITIVE
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.soft.forest import MIXTURES, SoftForest, init_forest
+from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
-from jaxtree.soft.model import SoftForm, SoftTree, init
+from jaxtree.soft.model import SoftTree, init
 from jaxtree.soft.training import Trained
 from jaxtree.table.encoder import Encoder
 
@@ -138,14 +139,15 @@ class OfOneForest(BaseSoft):
 
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
     mixture: Annotated[str, Words(MIXTURES)] = "mean"
+    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
 
     _largest_auto_depth = 8
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        if self.mixture == "mean":
-            return _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
-        (key,) = jax.random.split(key, 1)
-        return self._stacked(init_forest(form, num_trees=self.n_estimators, mixture=self.mixture, key=key))
+        trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        if self.colsample_bytree < 1:
+            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
+        return trees if self.mixture == "mean" else self._stacked(mix(trees, self.mixture))
 
     def _stacked(self, model: Any) -> Any:
         if self.mixture != "mean":
@@ -162,7 +164,7 @@ class OfOneForest(BaseSoft):
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate == "axis" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate != "oblique" else None
     return _first_trees(keys, rows, form=form)
 
 

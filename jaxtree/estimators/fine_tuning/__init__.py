@@ -1,0 +1,1 @@
+"""Fitted models whose thresholds and leaves are trained together by gradients."""

@@ -1,0 +1,226 @@
+"""`fine_tune`: all thresholds and leaves of a fitted model trained together by gradients."""
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks
+from jaxtree.dataset.sample import Sample, read_known
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.common.conventions import (
+    SEED,
+    AnnotatedParameters,
+    Words,
+    check_parameters,
+    key_of,
+    progress_of,
+    whole,
+)
+from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.estimators.fine_tuning.tuned import TunedModel, tuned_model
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.soft.parameters import (
+    AUTO,
+    BETWEEN_0_AND_1,
+    FROM_0_BELOW_1,
+    POSITIVE,
+    auto_epochs,
+    rows_of_step,
+)
+from jaxtree.estimators.soft.rows import split_sample
+from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, TrainingRows, make_rows
+from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.sides import SIDES
+from jaxtree.soft.training import Validation, train
+
+AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting)
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class FineTuning(AnnotatedParameters):
+    """How `fine_tune` trains.
+
+    Args:
+        max_epochs: How often all rows are seen at most. "auto" is as often as 2,500 steps take, and 10 times at least.
+        batch_size: The most rows of a step; a loss that compares rows sees all of them.
+        gate_rate: The learning rate of thresholds, in quantiles of a normal distribution; 0 leaves them as they are.
+        leaf_rate: The learning rate of leaves, in deviations of the target, or in log odds.
+        side: The slope by which thresholds are trained, a name of `jaxtree.soft.sides.SIDES`.
+        width: How wide it is, in quantiles of a normal distribution.
+        noise: The standard deviation of noise that is added to columns in training; None for no noise.
+        averaging: How much of the running average of the parameters a step keeps.
+        validation_fraction: The share of the rows that is held out for validation, where no rows are given.
+        n_iter_no_change: After how many epochs without a better validation loss training ends.
+        random_state: Seed of the rows that are held out, of batches and of noise, or a NumPy generator.
+        verbose: 1 for a bar of progress, with the losses; n for a line every n epochs.
+
+    Example:
+        >>> FineTuning(leaf_rate=0.01).leaf_rate
+        0.01
+    """
+
+    max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
+    batch_size: Annotated[int, whole(1)] = 256
+    gate_rate: Annotated[float, AT_LEAST_0] = 0.003
+    leaf_rate: Annotated[float, AT_LEAST_0] = 0.001
+    side: Annotated[str, Words(set(SIDES))] = "softsign"
+    width: Annotated[float, POSITIVE] = 0.3
+    noise: Annotated[float | None, AT_LEAST_0, None] = 0.1
+    averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
+    validation_fraction: Annotated[float, BETWEEN_0_AND_1] = 0.2
+    n_iter_no_change: Annotated[int, whole(1)] = 10
+    random_state: Annotated[Any, *SEED] = None
+    verbose: Annotated[int, "verbose"] = 0
+
+
+def fine_tune(
+    estimator: AnyModel,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    X_val: Any = None,
+    y_val: Any = None,
+    options: FineTuning | None = None,
+    extras: Mapping[str, Any] | None = None,
+) -> AnyModel:
+    """Returns a copy of a fitted tree, forest or boosted model with thresholds and leaves that were trained together.
+
+    A greedy fit chooses a threshold once and never looks at it again. Here all of them are parameters, as all values of
+    leaves are, and gradients of the loss train them together; columns, categories, and the shape of the trees stay. The
+    forward pass is that of the hard trees, so that nothing is lost in the end. The copy is an estimator of the same
+    kind, with every export. On the validation rows its loss is lower than that of the given model; if none was found,
+    the copy is that model.
+
+    Args:
+        estimator: A fitted tree or forest of one target of classes or of numbers, or a boosted model, of splits in two.
+        X: The table that it was fitted on, or another one.
+        y: Its target.
+        sample_weight: The weight of every row; None is 1.
+        X_val: Rows on which models are compared after every epoch; if not given, a share of X.
+        y_val: Their targets.
+        options: How it trains.
+        extras: What else the loss of a boosted model asks for, such as `{"group": group}`; it needs no `X_val` then.
+
+    Returns:
+        The copy. `fine_tuning_` is a dict: the losses after every epoch, the validation loss of the given model
+        ("start") and of the copy ("end"). Rows, weights and gains of nodes stay those of the growth.
+
+    Raises:
+        InvalidInputError: The model has splits in more than two, several targets of classes, votes of prunings or
+            monotone constraints; or an argument is not allowed.
+        InvalidTypeError: The estimator is no tree, forest or boosted model.
+        TrainingError: The loss has become infinite or not a number.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> from jaxtree import GradientBoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> boosted = GradientBoostingRegressor(10, max_depth=2).fit(X, y)
+        >>> tuned = fine_tune(boosted, X, y, options=FineTuning(max_epochs=20, random_state=0))
+        >>> tuned.fine_tuning_["end"] <= tuned.fine_tuning_["start"]
+        True
+    """
+    forks.check_is_whole("fine_tune")
+    if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting):
+        raise InvalidTypeError(
+            f"fine_tune takes a tree, a forest or a boosted model of jaxtree, got {type(estimator).__name__}"
+        )
+    check_is_fitted(estimator)
+    _check_can_be_tuned(estimator)
+    options = FineTuning() if options is None else options
+    check_parameters(options)
+    if (X_val is None) != (y_val is None):
+        raise InvalidInputError("X_val and y_val go together, got one of them alone")
+    if extras and X_val is not None:
+        raise InvalidInputError("rows of X_val have no extras: leave X_val out, and a part of X is held out")
+    with placed_fit(estimator, X):
+        given = _read(estimator, X, y, sample_weight, extras)
+        tuned = tuned_model(estimator, given)
+        rows = tuned.rows(given)
+        if X_val is not None:
+            parts = rows, tuned.rows(_read(estimator, X_val, y_val, None, None))
+        else:
+            num_classes = given.num_classes if is_classifier(estimator) else ()
+            parts = split_sample(rows, num_classes, options.validation_fraction, options.random_state)
+        return _train(tuned, *parts, options)
+
+
+def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any] | None) -> Sample:
+    """Reads rows, which a boosted model's loss allows."""
+    given = read_known(estimator.outputs(), X, y, sample_weight, extras)
+    if given.outputs.classes and (given.target < 0).any():
+        raise InvalidInputError("y has a class that the model was not fitted on")
+    if isinstance(estimator, BaseBoosting):
+        return allowed_rows(estimator.loss_, given)
+    if extras:
+        raise InvalidInputError(f"extras are for boosted models, got {sorted(extras)}")
+    return given
+
+
+def _check_can_be_tuned(estimator: Any) -> None:
+    """Raises InvalidInputError if training could break what the model promises, or cannot say what it says."""
+    if getattr(estimator, "monotonic_cst", None) is not None:
+        raise InvalidInputError("fine_tune moves leaves without a look at monotonic_cst: fit the model without it")
+    if estimator.pruning is not None and estimator.pruning.votes:
+        raise InvalidInputError(f"fine_tune takes no votes of prunings, got pruning={estimator.pruning!r}")
+    if is_classifier(estimator) and estimator.n_outputs_ > 1:
+        raise InvalidInputError(f"fine_tune takes a model of one target of classes, got {estimator.n_outputs_}")
+
+
+def _train(tuned: TunedModel, rows: SoftSample, held: SoftSample, options: FineTuning) -> Any:
+    """Trains on rows, compares on those held out, and returns a copy of the estimator, or a better one."""
+    inputs = fit_scales(tuned.forest, tuned.estimator.schema_, rows.values, rows.weight)
+    comparisons = Comparisons(tuned.forest, inputs)
+    first = tuned_of(tuned.forest, tuned.value, comparisons, says=tuned.says, side=options.side)
+    batch_size = rows_of_step(options, tuned.loss, len(rows.values))
+    num_epochs = auto_epochs(len(rows.values), batch_size) if options.max_epochs == AUTO else int(options.max_epochs)
+    with progress_of(options.verbose, num_epochs, "training", "epochs") as report:
+        trained = train(
+            first,
+            _training_rows(rows, comparisons),
+            key=key_of(options.random_state),
+            num_epochs=num_epochs,
+            config=TrainingConfig(tuned.loss, predict=tuned.predict, batch_size=batch_size),
+            hyperparameters=_numbers_of(options),
+            validation=Validation(_training_rows(held, comparisons), options.n_iter_no_change, keeps_start=True),
+            report=report,
+        )
+    assert trained.validation_loss is not None
+    start = end = tuned.loss_of(tuned.estimator, held)
+    model = copy.copy(tuned.estimator)
+    if int(trained.best_epoch) > 0:
+        better = tuned.trained_model(
+            trained.model, *with_thresholds(tuned.forest, first, trained.model, inputs, rows.values)
+        )
+        found = tuned.loss_of(better, held)
+        if found < start:
+            model, end = better, found
+    history = {"loss": trained.loss.tolist(), "validation_loss": trained.validation_loss.tolist()}
+    model.fine_tuning_ = {**history, "start": start, "end": end}
+    return model
+
+
+def _numbers_of(options: FineTuning) -> Hyperparameters:
+    """The numbers of the training."""
+    return Hyperparameters(
+        rates=LearningRates(gate=options.gate_rate, leaf=options.leaf_rate),
+        first_temperature=options.width,
+        last_temperature=options.width,
+        noise=options.noise or None,
+        averaging=options.averaging,
+    )
+
+
+def _training_rows(rows: SoftSample, comparisons: Comparisons) -> TrainingRows:
+    """The rows as training takes them; weights are 1 in the mean."""
+    return make_rows(comparisons.transform(rows.values), rows.target, rows.weight / rows.weight.mean())

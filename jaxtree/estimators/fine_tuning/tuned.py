@@ -1,0 +1,167 @@
+"""Fitted models as parameters that are trained further, and parameters as such models again."""
+
+import abc
+import copy
+import dataclasses
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Float64
+from scipy.special import softmax
+from sklearn.base import is_classifier
+
+from jaxtree.dataset.sample import Sample
+from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.rows import target_of, weight_of
+from jaxtree.estimators.boosting.training import Rounds
+from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.numbers import squared
+from jaxtree.soft.epochs import Predict
+from jaxtree.soft.fine_tuning import TunedForest, leaf_sums, means_of_trees, shares_of_trees, sums_of_nodes
+from jaxtree.soft.from_tree import log_shares
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.losses import cross_entropy, weighted_sum
+from jaxtree.soft.model import LEAST_PROBABILITY
+from jaxtree.soft.scores import ScoreScale
+from jaxtree.table.schema import Schema
+from jaxtree.tree.forest import Forest
+from jaxtree.tree.nodes import target_means
+
+Sums = dict[str, Float64[np.ndarray, "node column"]]
+
+
+class TunedModel(abc.ABC):
+    """A fitted model whose thresholds and leaves are parameters.
+
+    Args:
+        estimator: The model.
+        given: The rows that are given, which the loss allows.
+
+    Attributes:
+        estimator: The model.
+        forest: Its trees.
+        loss: The loss of outputs.
+        value: What every node says.
+        says: Of which outputs a node says something; None is of all.
+    """
+
+    predict: ClassVar[Predict]
+    estimator: Any
+    forest: Forest
+    loss: Any
+    value: Float64[np.ndarray, "node output"]
+    says: Bool[np.ndarray, "node output"] | None = None
+
+    def rows(self, given: Sample) -> SoftSample:
+        """Returns rows as training takes them, those without weight left out."""
+        values = self.estimator.encoder_.values(given.X)
+        rows = SoftSample(values, self._target(given), np.asarray(weight_of(given), np.float64))
+        return rows if rows.weight.all() else rows.take(rows.weight > 0)
+
+    def loss_of(self, estimator: Any, rows: SoftSample) -> float:
+        """Returns the mean loss of what an estimator predicts."""
+        with jax.enable_x64(True):
+            output = self._outputs(estimator.model_.predict(rows.values))
+            output, target, weight = jax.tree.map(jnp.asarray, (output, rows.target, rows.weight))
+            return float(weighted_sum(self.loss, output, target, weight) / weight.sum())
+
+    def trained_model(self, trained: TunedForest, forest: Forest, schema: Schema) -> Any:
+        """Returns a copy of the estimator with the leaves of training, on trees with its thresholds."""
+        forest = dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, **self._sums(trained)))
+        model = copy.copy(self.estimator)
+        model.encoder_ = copy.copy(model.encoder_)
+        model.encoder_.schema_ = schema
+        if isinstance(model, BaseBoosting):
+            model.set_rounds(Rounds(forest, model.start_, model.measured_, model.trees_per_round_))
+            if model.survival_ is not None and model.survival_.log_hazard is not None:
+                del model.survival_  # hazards follow from the scores
+            return model
+        return model.with_trees(forest) if isinstance(model, BaseForest) else model.settle(forest.nodes)
+
+    @abc.abstractmethod
+    def _target(self, given: Sample) -> Any:
+        """The target of rows as the loss takes it."""
+
+    @abc.abstractmethod
+    def _outputs(self, predicted: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        """Predictions of trees as the loss takes them."""
+
+    @abc.abstractmethod
+    def _sums(self, trained: TunedForest) -> Sums:
+        """The field of nodes from which predictions follow."""
+
+
+class TunedClasses(TunedModel):
+    """A tree, or the mean of trees, of classes: leaves have logits of shares."""
+
+    predict = staticmethod(shares_of_trees)
+
+    def __init__(self, estimator: Any, given: Sample):
+        self.estimator, self.forest, self.loss = estimator, forest_of(estimator), cross_entropy
+        # One row's worth in all: the mean of many trees, of which each is sure, is not.
+        self.value = log_shares(self.forest.nodes, smoothing=1 / len(self.forest))
+
+    def _target(self, given: Sample) -> Any:
+        return target_of(given)
+
+    def _outputs(self, predicted: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        return np.log(predicted + LEAST_PROBABILITY)
+
+    def _sums(self, trained: TunedForest) -> Sums:
+        shares = softmax(np.asarray(trained.leaf.value, np.float64), axis=1)
+        return {"count": sums_of_nodes(self.forest, trained, shares)}
+
+
+class TunedNumbers(TunedModel):
+    """A tree, or the mean of trees, of numbers: leaves have numbers in deviations of the target."""
+
+    predict = staticmethod(means_of_trees)
+
+    def __init__(self, estimator: Any, given: Sample):
+        self.estimator, self.forest = estimator, forest_of(estimator)
+        self.loss: BaseLoss = squared(estimator.n_outputs_)
+        self.scale = ScoreScale.of(self.loss, target_of(given), weight_of(given), given.fields)
+        self.value = self.scale.outputs(target_means(self.forest.nodes))
+
+    def _target(self, given: Sample) -> Any:
+        return self.scale.rows(self.loss, target_of(given), given.fields)
+
+    def _outputs(self, predicted: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row output"]:
+        return self.scale.outputs(predicted)
+
+    def _sums(self, trained: TunedForest) -> Sums:
+        return {"target_sum": sums_of_nodes(self.forest, trained, self.scale.scores(trained.leaf.value))}
+
+
+class TunedScores(TunedNumbers):
+    """A boosted model: trees add up to scores, behind the start of the model."""
+
+    predict = staticmethod(leaf_sums)
+
+    def __init__(self, estimator: Any, given: Sample):
+        self.estimator, self.forest, self.loss = estimator, estimator.forest_, estimator.loss_
+        unit = ScoreScale.of(self.loss, target_of(given), weight_of(given), given.fields).unit
+        self.scale = ScoreScale(estimator.start_, unit)
+        self.value = target_means(self.forest.nodes) / unit
+        if estimator.trees_per_round_ > 1:
+            number = self.value.shape[1]
+            self.says = self.forest.tree_of_node[:, None] % number == np.arange(number)
+
+    def _sums(self, trained: TunedForest) -> Sums:
+        steps = self.scale.unit * np.where(trained.topology.says, trained.leaf.value, 0)
+        return {"target_sum": sums_of_nodes(self.forest, trained, steps)}
+
+
+def tuned_model(estimator: Any, given: Sample) -> TunedModel:
+    """Returns a fitted model as one whose thresholds and leaves are parameters."""
+    if isinstance(estimator, BaseBoosting):
+        return TunedScores(estimator, given)
+    return (TunedClasses if is_classifier(estimator) else TunedNumbers)(estimator, given)
+
+
+def forest_of(estimator: Any) -> Forest:
+    """Returns the trees of a tree or a forest."""
+    return estimator.forest_ if isinstance(estimator, BaseForest) else Forest.of(estimator.tree_)

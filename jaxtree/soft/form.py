@@ -1,0 +1,81 @@
+"""The static part of a soft tree: its sizes, and the kinds of its gates."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Int
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.choices import CHOICES
+from jaxtree.soft.sides import SIDES
+
+GATES = ("oblique", "axis", "hard")
+
+
+@dataclasses.dataclass(frozen=True)
+class SoftForm:
+    """The static part of a soft tree: all that is not a parameter.
+
+    Attributes:
+        depth: Edges from the root to every leaf.
+        num_features: Columns of the rows, indicators included.
+        num_outputs: Logits of classes, or values.
+        gate: "oblique", any plane; "axis", one feature and a threshold; or "hard", the same, each row on one side from
+            the first step on.
+        stops: Whether rows may stop at inner nodes, see `with_dropout`.
+        missing: For each of the last features, which are indicators, the features that are missing where it is 1.
+        choice: How hard gates are trained to choose a column, a name of `jaxtree.soft.choices.CHOICES`.
+        side: The slope by which hard gates are trained, a name of `jaxtree.soft.sides.SIDES`.
+        oblivious: Whether all nodes of a level have the same gate.
+    """
+
+    depth: int
+    num_features: int
+    num_outputs: int
+    gate: str = "oblique"
+    stops: bool = False
+    missing: tuple[tuple[int, ...], ...] = ()
+    choice: str = "entmax15"
+    side: str = "softsign"
+    oblivious: bool = False
+
+    def __post_init__(self):
+        """Raises InvalidInputError if something is not allowed."""
+        for name, least in (("depth", 0), ("num_features", 1), ("num_outputs", 1)):
+            if getattr(self, name) < least:
+                raise InvalidInputError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        check_option("gate", self.gate, GATES)
+        check_option("choice", self.choice, tuple(CHOICES))
+        check_option("side", self.side, tuple(SIDES))
+        if self.gate == "hard" and self.stops:
+            raise InvalidInputError("rows do not stop at the nodes of hard gates: stops are for the other gates")
+        if self.oblivious and self.gate != "hard":
+            raise InvalidInputError(f"oblivious trees have hard gates, got gate {self.gate!r}")
+        if len(self.missing) >= self.num_features:
+            raise InvalidInputError(f"{len(self.missing)} of {self.num_features} features cannot be indicators")
+
+    @property
+    def num_inner(self) -> int:
+        """Number of inner nodes, which have gates."""
+        return 2**self.depth - 1
+
+    @property
+    def num_gates(self) -> int:
+        """Number of gates: those of inner nodes, or of levels."""
+        return self.depth if self.oblivious else self.num_inner
+
+    @property
+    def num_ends(self) -> int:
+        """Number of nodes where rows end: the leaves, or all nodes where there are stops."""
+        return 2**self.depth + (self.num_inner if self.stops else 0)
+
+    def gate_of_nodes(self) -> Int[np.ndarray, " inner"]:
+        """Returns the gate of every inner node, in heap order."""
+        nodes = np.arange(self.num_inner)
+        return np.log2(nodes + 1).astype(np.int64) if self.oblivious else nodes
+
+
+def check_option(name: str, given: str, allowed: tuple[str, ...]) -> None:
+    """Raises InvalidInputError if an option is not one of those allowed."""
+    if given not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {given!r}")

@@ -1,0 +1,166 @@
+"""Gates of soft trees: how an inner node divides rows, as a plane of the rows' features and a share that goes right."""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
+from jaxtree.soft.choices import CHOICES
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.sides import SIDES
+
+
+class ObliqueGate(NamedTuple):
+    """Gates that divide by a plane: any sum of features.
+
+    Attributes:
+        weight: The weight of each feature.
+        bias: Is added to the sum.
+        missing: Added for each indicator, whatever the temperature; None where rows have no indicators.
+    """
+
+    weight: Float[AnyArray, "*tree node feature"]
+    bias: Float[AnyArray, "*tree node"]
+    missing: OptionalArray
+
+
+class AxisGate(NamedTuple):
+    """Gates that compare one feature, or a mean of features that training narrows to one, with a threshold.
+
+    Attributes:
+        selection: The logits of the features; their softmax are the features' shares.
+        threshold: Is subtracted from the mean.
+        log_sharpness: The logarithm of the factor of the difference.
+        missing: The value of the gate where a feature of full share is missing, whatever the temperature; a column an
+            indicator. None where rows have no indicators.
+    """
+
+    selection: Float[AnyArray, "*tree node feature"]
+    threshold: Float[AnyArray, "*tree node"]
+    log_sharpness: Float[AnyArray, "*tree node"]
+    missing: OptionalArray
+
+
+class HardGate(NamedTuple):
+    """Gates that compare one feature with a threshold of its own; rows go to one side, and gradients to both.
+
+    Attributes:
+        selection: The logits of the features: the greatest is compared.
+        threshold: The threshold that a gate has for each feature.
+        missing: Above 0 a row goes right where the feature that is compared is missing; a column an indicator. None
+            where rows have no indicators.
+    """
+
+    selection: Float[AnyArray, "*tree gate feature"]
+    threshold: Float[AnyArray, "*tree gate feature"]
+    missing: OptionalArray
+
+
+Gate = ObliqueGate | AxisGate | HardGate
+
+
+class GatePlanes(NamedTuple):
+    """Gates of any kind as planes.
+
+    Attributes:
+        weight: The weight of each feature.
+        bias: Is added to the sum.
+        scale: Multiplies the sum: the temperature is in it.
+        missing: Added for each indicator; None where rows have no indicators.
+    """
+
+    weight: Float[AnyArray, "node feature"]
+    bias: Float[AnyArray, " node"]
+    scale: Float[AnyArray, " node"]
+    missing: OptionalArray
+
+
+def shares_to_the_right(
+    gate: Gate, form: SoftForm, x: Float[Array, "row feature"], temperature: FloatLike
+) -> Float[Array, "gate row"]:
+    """The probability of every row to go right at every gate.
+
+    That of hard gates is 0 or 1, with the slope of the form's side: gradients pass as if it were the share (the
+    straight-through estimator of Bengio, Leonard and Courville, 2013).
+    """
+    planes = planes_of(gate, form, temperature)
+    if not isinstance(gate, HardGate):
+        return jax.nn.sigmoid(plane_values(planes, x))
+    # A sum with one factor that is 1 is exact if products are: devices that round them need to be told.
+    value = plane_values(planes, x, precision=lax.Precision.HIGHEST)
+    return straight_through((value > 0).astype(value.dtype), SIDES[form.side](value))
+
+
+def straight_through(hard: Float[Array, "*batch"], soft: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
+    """Returns what is hard, with the gradients of what is soft."""
+    return hard + (soft - lax.stop_gradient(soft))
+
+
+def planes_of(gate: Gate, form: SoftForm, temperature: FloatLike = 1.0) -> GatePlanes:
+    """Returns gates as planes; those of hard gates have one weight that is 1."""
+    if isinstance(gate, HardGate):
+        chosen = jax.nn.one_hot(jnp.argmax(gate.selection, axis=-1), form.num_features, dtype=gate.selection.dtype)
+        share = straight_through(chosen, CHOICES[form.choice](gate.selection))
+        scale = jnp.ones(share.shape[0], share.dtype) / temperature
+        threshold = share * gate.threshold
+        return _planes_of_shares(share, threshold, -jnp.sum(threshold, axis=1), scale, form.missing, gate.missing)
+    if isinstance(gate, AxisGate):
+        share = feature_shares(gate.selection, temperature)
+        scale = jnp.exp(gate.log_sharpness) / temperature
+        threshold = share * gate.threshold[:, None]
+        return _planes_of_shares(share, threshold, -gate.threshold, scale, form.missing, gate.missing)
+    return GatePlanes(gate.weight, gate.bias, jnp.ones_like(gate.bias) / temperature, gate.missing)
+
+
+def feature_shares(
+    selection: Float[Array, "node feature"], temperature: FloatLike = 1.0
+) -> Float[Array, "node feature"]:
+    """The share of every feature in an axis gate."""
+    # The largest is 0 before it is divided: afterwards its rounding error could be large.
+    logits = (selection - lax.stop_gradient(jnp.max(selection, axis=-1, keepdims=True))) / temperature
+    return jax.nn.softmax(logits, axis=-1)
+
+
+def _planes_of_shares(
+    share: Float[Array, "gate feature"],
+    threshold: Float[Array, "gate feature"],
+    bias: Float[Array, " gate"],
+    scale: Float[Array, " gate"],
+    missing: tuple[tuple[int, ...], ...],
+    missing_value: OptionalArray,
+) -> GatePlanes:
+    """The planes of gates that have shares of features, and the threshold of each times its share.
+
+    Where the selected feature is missing, only the gate's value for that is left.
+    """
+    if not missing:
+        return GatePlanes(share, bias, scale, None)
+    indicated = np.zeros((len(missing), share.shape[1]))
+    for row, features in zip(indicated, missing, strict=True):
+        row[list(features)] = 1
+    of_indicator = jnp.asarray(indicated, share.dtype).T  # feature indicator
+    known_weight = jnp.matmul(threshold, of_indicator, precision=lax.Precision.HIGHEST)
+    known_weight = jnp.pad(known_weight, ((0, 0), (share.shape[1] - len(missing), 0)))
+    assert missing_value is not None
+    share_missing = jnp.matmul(share, of_indicator, precision=lax.Precision.HIGHEST)
+    return GatePlanes(share + known_weight, bias, scale, missing_value * share_missing)
+
+
+def plane_values(
+    planes: GatePlanes, x: Float[Array, "row feature"], *, precision: lax.Precision | None = None
+) -> Float[Array, "node row"]:
+    """The values of all gates for all rows, in one matrix product, and one for missing values.
+
+    Above 0 a row goes right with a probability of more than half.
+    """
+    # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
+    product = functools.partial(jnp.matmul, precision=precision)
+    value = (product(planes.weight, x.T) + planes.bias[:, None]) * planes.scale[:, None]
+    if planes.missing is None:
+        return value
+    return value + product(planes.missing, x[:, x.shape[1] - planes.missing.shape[1] :].T)
