@@ -72,7 +72,8 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`), of which codes alone are held.
-            y: The target of every row. Of a source also the name of its column.
+            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
+                see `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
             extras: What else the loss asks for, an array of every row by name, such as `offset=`, which is added to
@@ -174,7 +175,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if "group" in sample.fields:
             _, held = split_groups(sample.fields["group"], fraction, seed)
         else:
-            _, held = split_rows(sample.target, sample.num_classes, fraction, seed)
+            _, held = split_rows(sample.labels, sample.num_classes, fraction, seed)
         is_held = np.zeros(sample.num_rows, bool)
         is_held[held] = True
         return BagRows(rows, is_held)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import jax
 import numpy as np
@@ -12,28 +12,22 @@ from sklearn.base import ClassifierMixin
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments
 from jaxtree.dataset.fields import read_fields
-from jaxtree.dataset.sample import note_identifiers
+from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
-from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, POSITIVE, rows_of_step
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
+from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.scores import ScoredTarget
+from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import class_weights
 from jaxtree.tree import Tree
-
-
-class ClassShares(NamedTuple):
-    """A teacher's probabilities, the target of `distil`."""
-
-    classes: Shaped[np.ndarray, " class"]
-    shares: Float[np.ndarray, "row class"]
 
 
 class OfClasses(ScoresSources, ClassifierMixin):
@@ -77,6 +71,8 @@ class SoftClassifier(OfClasses, BaseSoft):
         Raises:
             InvalidInputError: As in `fit`; or a class is not known, or other classes are given than before.
         """
+        if isinstance(y, ClassProbabilities):
+            raise InvalidInputError("partial_fit takes a class for every row, got ClassProbabilities, which fit takes")
         declared = None if classes is None else np.unique(np.asarray(classes))
         if declared is not None and hasattr(self, "soft_model_") and not np.array_equal(declared, self.classes_):
             raise InvalidInputError(
@@ -85,7 +81,9 @@ class SoftClassifier(OfClasses, BaseSoft):
         return self._partial_fit(X, y, sample_weight, declared)
 
     def distil(self, teacher: Any, X: Any, sample_weight: Any = None) -> Self:
-        """Trains the model on a teacher's probabilities.
+        """Trains the model on a teacher's probabilities: `fit` with them as its `jaxtree.ClassProbabilities`.
+
+        `jaxtree.distil` has labels of teachers that have not seen the rows, and more rows.
 
         Args:
             teacher: A fitted classifier with `classes_` and `predict_proba`, such as a forest.
@@ -99,9 +97,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         shares = teacher.predict_proba(X)
         if isinstance(shares, list):
             raise InvalidInputError("a teacher must have one output, got one with several")
-        target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
-        with placed_fit(self, X):
-            return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
+        return self.fit(X, ClassProbabilities(shares, teacher.classes_), sample_weight)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
@@ -122,11 +118,21 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _num_outputs(self) -> int:
         return self.n_classes_
 
+    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
+        """Trains on rows that are read: on shares of classes by the mean of the cross entropies of these."""
+        has_shares = _codes_of(sample.target).ndim == 2
+        if has_shares and self.loss != "log_loss":
+            raise InvalidInputError(f"loss must be 'log_loss' where y has probabilities, got {self.loss!r}")
+        if validation is not None and _codes_of(validation.target).ndim == 2 and not has_shares:
+            raise InvalidInputError("y_val has probabilities, and y has classes: give labels() of y_val")
+        if validation is not None and has_shares and _codes_of(validation.target).ndim == 1:
+            validation = validation._replace(target=np.eye(self.n_classes_)[validation.target])
+        return super()._fit_sample(sample, validation, taught_by=losses.distillation if has_shares else taught_by)
+
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
         y = given.y
-        if isinstance(y, ClassShares):
-            self.classes_, self.n_classes_ = y.classes, len(y.classes)
-            return y.shares
+        if isinstance(y, ClassProbabilities):
+            return self._read_probabilities(y, given, is_known=is_known)
         target = encode_classes(y)
         if len(target.classes) != 1:
             raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
@@ -140,6 +146,19 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(f"y has the classes {unknown}; known are {self.classes_.tolist()}")
         codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
         return self._for_loss(codes[target.codes[0]], given.fields)
+
+    def _read_probabilities(self, y: ClassProbabilities, given: FitArguments, *, is_known: bool) -> Any:
+        """The shares of the classes; of rows of one class each their codes."""
+        target = encode_probabilities(y)
+        if not isinstance(target, ShareTarget):
+            return self._read_target(given._replace(y=y.labels()), None, is_known=is_known)
+        if not is_known:
+            self.classes_, self.n_classes_ = target.classes, len(target.classes)
+            return target.shares.T
+        shares = shares_of_known(y, self.classes_)
+        if (shares < 0).any():
+            raise InvalidInputError(f"y has the classes {target.classes.tolist()}; known are {self.classes_.tolist()}")
+        return shares.T
 
     def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Mapping[str, Any]) -> Any:
         """The codes of classes with the extras of a loss of one's own."""
@@ -161,7 +180,9 @@ class SoftClassifier(OfClasses, BaseSoft):
             return None
         codes = _codes_of(target)
         if codes.ndim == 2:
-            raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
+            raise InvalidInputError(
+                f"class_weight of soft trees is for classes, and y has probabilities, got {self.class_weight!r}"
+            )
         return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
 
     def _refits(self, refit: bool | None, target: Any) -> bool:
