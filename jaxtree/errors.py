@@ -16,6 +16,7 @@ from typing import Any
 
 __all__ = [
     "DistributedError",
+    "DivergedFitWarning",
     "ForkedProcessError",
     "InterruptedFitWarning",
     "InvalidInputError",
@@ -57,6 +58,10 @@ class ModelFileError(JaxtreeError, ValueError):
 
 class TrainingError(JaxtreeError, ArithmeticError):
     """Training has left the numbers: a loss or its derivatives are infinite or not a number."""
+
+
+class DivergedFitWarning(UserWarning):
+    """Training has left the numbers, and keeps the best parameters that it had before."""
 
 
 class IdentifierWarning(UserWarning):

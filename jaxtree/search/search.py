@@ -7,6 +7,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.search.additive_folds import AdditiveSearchCV
@@ -14,6 +15,7 @@ from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.base import SettingsSearchCV
 from jaxtree.search.boost_search import BoostSearchCV
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
+from jaxtree.search.soft_folds import SoftSearchCV
 from jaxtree.search.tree_search import TreeSearchCV
 
 OPTIONS = (*("cv", "scoring", "refit", "error_score", "return_train_score", "n_iter", "random_state", "verbose"),)
@@ -26,9 +28,10 @@ class SearchCV(SettingsSearchCV):
     The scores and the winner are those of `GridSearchCV` on the same folds, with `n_iter` those of
     `RandomizedSearchCV`. What settings and folds have in common is done once: trees, optimal trees and forests are
     grown once a fold for all limits and prunings, by a `TreeSearchCV`; boosted trees of a fold, those of order, of
-    distributions and of survival times too, are fitted in one program, by a `BoostSearchCV`. Soft trees and ensembles
-    are fitted one by one, and so are boosted trees whose training scores are asked for. `BoostSearchCV` itself has more
-    options: successive halving, ensembles, several devices.
+    distributions and of survival times too, are fitted in one program, by a `BoostSearchCV`. Soft models of one form
+    (depth, gate, batch size) share a program for all settings, folds and restarts, and are trained side by side.
+    Ensembles are fitted one by one, and so are boosted trees whose training scores are asked for. `BoostSearchCV`
+    itself has more options: successive halving, ensembles, several devices.
 
     Args:
         estimator: An estimator of jaxtree.
@@ -114,5 +117,6 @@ class SearchCV(SettingsSearchCV):
         if isinstance(estimator, BaseBoosting) and not self.return_train_score:
             del options["return_train_score"]
             return BoostSearchCV(estimator, self.param_grid, **options)
-        kind = AdditiveSearchCV if isinstance(estimator, BaseAdditive) else PlainSearchCV
+        kinds = {BaseAdditive: AdditiveSearchCV, BaseSoft: SoftSearchCV}
+        kind = next((own for base, own in kinds.items() if isinstance(estimator, base)), PlainSearchCV)
         return kind(estimator, self.param_grid, **options)

@@ -17,7 +17,7 @@ from jaxtree.soft.model import apply as apply
 from jaxtree.soft.model import init as init
 from jaxtree.soft.model import node_probability as node_probability
 from jaxtree.soft.model import with_dropout as with_dropout
-from jaxtree.soft.training import Validation as Validation
+from jaxtree.soft.runs import Validation as Validation
 from jaxtree.soft.training import train as train
 from jaxtree.soft.training import train_many as train_many
 

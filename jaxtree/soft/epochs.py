@@ -12,20 +12,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 
-from jaxtree.arrays import FloatLike, IntLike
+from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.soft.draws import noise, shuffled
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import SoftTree, apply
 from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
 
-MOST_EPOCHS_A_CALL = 64
-NUMBERS_IN_CACHE = 2**18
-"""Of one array: rows of a step times ends of the trees that are trained side by side on a CPU."""
+MOST_EPOCHS_A_CALL = 512
+LEAST_ROWS = 256
+"""To which fewer rows are padded: what a step and a look at validation rows cost follows from the padding."""
+MOST_SIDE_BY_SIDE = 64
+NUMBERS_SIDE_BY_SIDE = 2**20
+"""Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
+ROWS_SIDE_BY_SIDE = 2**24
+"""Whose order an accelerator draws for all models of a step."""
 ROWS_A_BLOCK = 8192
 """Rows whose loss is computed at once: a power of two."""
 
@@ -72,8 +78,8 @@ class Hyperparameters(NamedTuple):
         last_temperature: That in the last step.
         monitor_temperature: That at which checkpoints are compared; None is the last one. Close to 0 the tree that
             decides at every gate is compared.
-        noise: The standard deviation of normal noise that is added to the inputs of every step: a penalty on curvature
-            (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None leaves it out.
+        noise: The standard deviation of nearly normal noise that is added to the inputs of every step: a penalty on
+            curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None is no noise.
         averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
             average of about the last hundred steps (Polyak and Juditsky, 1992).
     """
@@ -128,7 +134,7 @@ def make_rows(x: Any, target: Any, weight: Any = None) -> TrainingRows:
     """Pads rows to a bucket, so that tables of a like size share a program.
 
     >>> make_rows(np.ones((3, 2)), np.array([0, 1, 1])).x.shape
-    (2048, 2)
+    (256, 2)
     """
     x, target = np.asarray(x, np.float32), target if isinstance(target, ScoredTarget) else np.asarray(target)
     weight = np.ones(len(x), np.float32) if weight is None else np.asarray(weight, np.float32)
@@ -136,7 +142,7 @@ def make_rows(x: Any, target: Any, weight: Any = None) -> TrainingRows:
         raise InvalidInputError(
             f"rows, targets and weights must be as many, and one at least, got {len(x)}, {len(target)}, {len(weight)}"
         )
-    number = row_bucket(len(x))
+    number = min(row_bucket(len(x)), max(1 << (len(x) - 1).bit_length(), LEAST_ROWS))
     return TrainingRows(*(padded_rows(part, number) for part in (x, target, weight)), num_rows=jnp.int32(len(x)))
 
 
@@ -148,7 +154,7 @@ class Progress(NamedTuple):
         average: Their running average.
         steps: The state of the optimiser.
         number: How many steps have been made.
-        best: The average with the least loss on validation rows so far.
+        best: The average with the least loss so far: on validation rows or, without any, in the next epoch of training.
         best_loss: That loss.
         best_epoch: The epoch after which it stood.
     """
@@ -168,51 +174,104 @@ def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) 
     return f"training of {num_models} soft models on {num_rows:,} rows x {num_features:,} columns"
 
 
-@compiled("config", "platform", what=_in_words)
+class Limits(NamedTuple):
+    """When a model's training ends.
+
+    Attributes:
+        first: The epoch that is made first.
+        stop: The one before which this call ends.
+        num_epochs: The number of all.
+        patience: After how many epochs without a better loss training ends.
+    """
+
+    first: Int[AnyArray, "*model"]
+    stop: Int[AnyArray, "*model"]
+    num_epochs: Int[AnyArray, "*model"]
+    patience: Int[AnyArray, "*model"]
+
+
+class Epochs(NamedTuple):
+    """What some epochs have come to.
+
+    Attributes:
+        progress: The state after the last one whose loss and parameters were finite.
+        number: How many epochs have been made since the first, that one included.
+        is_finite: Whether losses and parameters were finite in all of them; if not, the last one has no part in the
+            state.
+        loss: The mean loss over the steps of every epoch.
+        validation_loss: The loss on validation rows after it.
+    """
+
+    progress: Progress
+    number: Int[Array, "*model"]
+    is_finite: Bool[Array, "*model"]
+    loss: Float[Array, "*model epoch"]
+    validation_loss: Float[Array, "*model epoch"]
+
+
+@compiled("config", what=_in_words)
 def run_epochs(
     progress: Progress,
     rows: TrainingRows,
     validation: TrainingRows | None,
     hyperparameters: Hyperparameters,
     keys: Key[Array, " model"],
-    limits: Int[Array, " limit"],
+    limits: Limits,
     *,
     config: TrainingConfig,
-    platform: str,
-) -> tuple[Progress, tuple[Float[Array, "model epoch"], Float[Array, "model epoch"]]]:
-    """Trains all models for some epochs.
+) -> Epochs:
+    """Trains models side by side for some epochs; each stops by itself.
+
+    A model that is alone, as all are on a CPU, is trained without an axis of models: its products of matrices would
+    have other bits with one.
 
     Args:
-        progress: Their state; all arrays have an axis of models, as those of `hyperparameters` and `keys`.
+        progress: Their state; all arrays have an axis of models, as those of `hyperparameters`, `keys` and `limits`.
         rows: The rows to train on.
         validation: The rows to compare checkpoints on.
         hyperparameters: The numbers of each.
         keys: The key of each.
-        limits: The first epoch, the one after the last, the number of all epochs, and the patience.
+        limits: When each ends.
         config: What is compiled.
-        platform: The platform that it runs on.
     """
-    first, stop, num_epochs, patience = limits
-    nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
 
-    def run(model):
-        progress, hyperparameters, key = model
+    def run(progress, hyperparameters, key, limits):
+        nothing = jnp.zeros(MOST_EPOCHS_A_CALL)
 
-        def one_epoch(epoch, carry):
-            progress, losses, validation_losses = carry
-            epoch_key = jax.random.fold_in(key, epoch)
-            progress, loss = _epoch(progress, rows, hyperparameters, epoch_key, epoch, num_epochs, config)
-            if validation is not None:
-                found = _monitor(progress.average, validation, hyperparameters, config)
-                progress = _keep_best(progress, found, epoch, patience)
-                validation_losses = validation_losses.at[epoch - first].set(found)
-            return progress, losses.at[epoch - first].set(loss), validation_losses
+        def goes_on(state):
+            epoch, made = state
+            is_patient = epoch - made.progress.best_epoch <= limits.patience
+            return (epoch < limits.stop) & made.is_finite & is_patient
 
-        progress, *losses = jax.lax.fori_loop(first, stop, one_epoch, (progress, nothing, nothing))
-        return progress, tuple(losses)
+        def one_epoch(state):
+            epoch, made = state
+            own_key = jax.random.fold_in(key, epoch)
+            new, loss = _epoch(made.progress, rows, hyperparameters, own_key, epoch, limits.num_epochs, config)
+            parts = [jnp.isfinite(loss), *(jnp.isfinite(part).all() for part in jax.tree.leaves(new.model))]
+            is_finite = jnp.stack(parts).all()
+            new = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), new, made.progress)
+            if validation is None:
+                # The loss of an epoch is of the models before its steps.
+                found, candidate, after = loss, made.progress.average, epoch
+            else:
+                found = _monitor(new.average, validation, hyperparameters, config)
+                candidate, after = new.average, epoch + 1
+            at, is_better = epoch - limits.first, is_finite & (found < made.progress.best_loss)
+            return epoch + 1, Epochs(
+                _keep_best(new, candidate, found, after, is_better=is_better),
+                at + 1,
+                is_finite,
+                made.loss.at[at].set(loss),
+                made.validation_loss.at[at].set(found),
+            )
 
-    width = models_at_once(progress.model, config.batch_size, platform)
-    return jax.lax.map(run, (progress, hyperparameters, keys), batch_size=None if width == 1 else width)
+        start = Epochs(progress, jnp.zeros((), jnp.int32), jnp.ones((), bool), nothing, nothing)
+        return jax.lax.while_loop(goes_on, one_epoch, (limits.first, start))[1]
+
+    models = progress, hyperparameters, keys, limits
+    if len(keys) > 1:
+        return jax.vmap(run)(*models)
+    return jax.tree.map(lambda part: part[None], run(*jax.tree.map(lambda part: part[0], models)))
 
 
 @compiled("config")
@@ -224,18 +283,24 @@ def monitor_start(
     return progress._replace(best_loss=found)
 
 
-def models_at_once(models: PyTree, batch_size: int, platform: str) -> int:
-    """How many models take a step side by side; the others of the program follow one after another.
+def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform: str) -> int:
+    """How many models take a step side by side, whatever the number of them: so none changes a bit of another.
 
-    A CPU is fastest where what a step works on fits its cache: small trees go side by side, large ones do not. Other
-    devices take all at once.
+    On a CPU it is one, as other models have threads of their own. Other devices, which wait for the host in the steps
+    of small trees, take a fixed number of models, made up by copies.
+
+    Args:
+        model: A model, without an axis of models.
+        num_rows: The rows of the table, with padding.
+        batch_size: The rows of a step.
+        platform: The platform.
     """
-    number = jax.tree.leaves(models)[0].shape[0]
-    trees = getattr(models, "trees", models)
-    if platform != "cpu" or not isinstance(trees, SoftTree):
-        return number
-    num_ends = math.prod(trees.leaf.value.shape[1:-1])
-    return max(1, min(number, NUMBERS_IN_CACHE // (batch_size * num_ends)))
+    if platform == "cpu":
+        return 1
+    trees = getattr(model, "trees", model)
+    num_ends = math.prod(trees.leaf.value.shape[:-1]) if isinstance(trees, SoftTree) else 1
+    most = min(NUMBERS_SIDE_BY_SIDE // (batch_size * num_ends), ROWS_SIDE_BY_SIDE // num_rows, MOST_SIDE_BY_SIDE)
+    return 1 << max(most, 1).bit_length() - 1
 
 
 def _monitor(
@@ -248,14 +313,14 @@ def _monitor(
     return mean_loss(model, validation, temperature, config._replace(loss=loss))
 
 
-def _keep_best(progress: Progress, loss: Float[Array, ""], epoch: IntLike, patience: IntLike) -> Progress:
-    """Takes the average as the best so far, if it is and if the patience had not ended before."""
-    is_better = (loss < progress.best_loss) & (epoch - progress.best_epoch <= patience)
-    best = jax.tree.map(lambda new, old: jnp.where(is_better, new, old), progress.average, progress.best)
+def _keep_best(
+    progress: Progress, candidate: PyTree, loss: Float[Array, ""], after: IntLike, *, is_better: Bool[Array, ""]
+) -> Progress:
+    """Takes a candidate, which stood after so many epochs, as the best so far if it is."""
     return progress._replace(
-        best=best,
+        best=jax.tree.map(lambda new, old: jnp.where(is_better, new, old), candidate, progress.best),
         best_loss=jnp.where(is_better, loss, progress.best_loss),
-        best_epoch=jnp.where(is_better, epoch + 1, progress.best_epoch).astype(jnp.int32),
+        best_epoch=jnp.where(is_better, after, progress.best_epoch).astype(jnp.int32),
     )
 
 
@@ -269,12 +334,17 @@ def _epoch(
     config: TrainingConfig,
 ) -> tuple[Progress, Float[Array, ""]]:
     """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too."""
-    order_key, noise_key = jax.random.split(key)
+    seeds = jax.random.bits(key, (2, 2), jnp.uint32)
     num_batches = -(-rows.num_rows // config.batch_size)
     batch_rows = -(-rows.num_rows // num_batches)
-    place = jnp.arange(rows.x.shape[0])
-    order = jnp.argsort(jnp.where(place < rows.num_rows, jax.random.uniform(order_key, place.shape), 2.0))
-    lane = jnp.arange(config.batch_size)
+    size = rows.x.shape[0]
+    # The order of rows within a batch is of no account.
+    order = jax.lax.cond(
+        num_batches > 1,
+        lambda: shuffled(seeds[0], rows.num_rows, size),
+        lambda: jnp.arange(size, dtype=jnp.int32),
+    )
+    lane = jnp.arange(min(config.batch_size, size))
     mean_weight = rows.weight.sum() / num_batches
 
     def one_step(number, carry):
@@ -284,7 +354,7 @@ def _epoch(
         chosen = order[jnp.minimum(at, rows.num_rows - 1)]
         x = rows.x[chosen]
         if hyperparameters.noise is not None:
-            x += hyperparameters.noise * jax.random.normal(jax.random.fold_in(noise_key, number), x.shape, x.dtype)
+            x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, config)

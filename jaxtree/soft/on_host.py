@@ -46,8 +46,10 @@ def outputs_on_host(
         >>> np.exp(outputs_on_host(soft.soft_model_, rows, 0.1, of_classes=True)).sum(axis=1).round(5).tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    is_ensemble = isinstance(model, SoftForest) and model.adds_logits
-    outputs_of = (_ensemble_on_host if is_ensemble else _mixture_on_host)(model, temperature, of_classes)
+    if isinstance(model, SoftForest) and model.adds_logits:
+        outputs_of = _ensemble_on_host(model, temperature, of_classes)
+    else:
+        outputs_of = _mixture_on_host(model, temperature, of_classes)
     form = model.trees.form if isinstance(model, SoftForest) else model.form
     result = np.empty((len(x), form.num_outputs), np.float32)
 
@@ -69,11 +71,15 @@ def _libraries() -> ThreadpoolController:
 
 def _mixture_on_host(model: SoftTree | SoftForest, temperature: float, of_classes: bool) -> Outputs:
     """Returns the outputs of a tree, or of trees that are mixed."""
-    walks = [_tree_on_host(tree, temperature, of_classes=of_classes) for tree in _trees_of(model)]
+    trees = _trees_of(model)
+    walks = [_tree_on_host(tree, temperature, of_classes=of_classes) for tree in trees]
+    num_outputs = trees[0].form.num_outputs
 
     def outputs(x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "row output"]:
         weights = _tree_weights(model, x)
-        total = sum(weights[:, tree, None] * walk(x) for tree, walk in enumerate(walks))
+        total = np.zeros((len(x), num_outputs))
+        for tree, walk in enumerate(walks):
+            total += weights[:, tree, None] * walk(x)
         return np.log(total + LEAST_PROBABILITY) if of_classes else total
 
     return outputs
@@ -148,6 +154,7 @@ def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Ou
 def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
     """The gates as planes; see `jaxtree.soft.model.planes_of`."""
     gate, indicated = tree.gate, tree.form.missing
+    assert not isinstance(gate, HardGate), "rows walk through hard gates"
     if not isinstance(gate, AxisGate):
         bias = np.asarray(gate.bias, np.float64)
         missing = None if gate.missing is None else np.asarray(gate.missing, np.float64)

@@ -1,70 +1,23 @@
-"""Training by gradients: whole epochs in one program, for one model or for many at once.
+"""Training by gradients: whole epochs in one program, for one model or for many.
 
 A *model* is a soft tree, a soft forest, or any pytree of parameters with a function that predicts. A program is
 compiled for a `TrainingConfig`; the numbers of a training, `Hyperparameters`, are traced and may differ from model to
 model.
 """
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
+from jaxtyping import Array, Key, PRNGKeyArray, PyTree
 
-from jaxtree.compilation import compiled
-from jaxtree.devices import current_platform
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.soft.epochs import (
-    MOST_EPOCHS_A_CALL,
-    Hyperparameters,
-    Progress,
-    TrainingConfig,
-    TrainingRows,
-    monitor_start,
-    run_epochs,
-)
+from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows
+from jaxtree.soft.runs import Report, Run, Trained, Validation, train_runs
 
-NAMES_OF_LOSSES = ("loss", "validation loss")
-
-SECONDS_A_CALL = 1.0
-"""About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
-
-
-class Validation(NamedTuple):
-    """Rows on which checkpoints are compared, to keep the best.
-
-    Attributes:
-        rows: The rows.
-        patience: After how many epochs without a better loss training ends; None is never.
-        keeps_start: Whether the model as it is given is a candidate, too, so that fine-tuning never makes a good one
-            worse on these rows; the best epoch is then 0.
-    """
-
-    rows: TrainingRows
-    patience: int | None = None
-    keeps_start: bool = False
-
-
-class Trained(NamedTuple):
-    """The result of a training.
-
-    Attributes:
-        model: The model; of `train_many` with an axis of models in front of every array.
-        loss: The mean loss over the steps of every epoch.
-        validation_loss: The loss on validation rows after every epoch; None without any.
-        best_epoch: The number of epochs after which the model stood as it is.
-        progress: The state at the end, to go on from.
-    """
-
-    model: Any
-    loss: Float[np.ndarray, "*model epoch"]
-    validation_loss: Float[np.ndarray, "*model epoch"] | None
-    best_epoch: Int[np.ndarray, "*model"]
-    progress: Progress
+REMEDIES = "smaller learning rates, a higher last temperature, or inputs and targets of moderate size may help"
 
 
 def train(
@@ -76,12 +29,14 @@ def train(
     config: TrainingConfig = TrainingConfig(),
     hyperparameters: Hyperparameters = Hyperparameters(),
     validation: Validation | None = None,
-    report: Callable[[int, str], Any] | None = None,
+    report: Report | None = None,
 ) -> Trained:
     """Trains a model.
 
     With validation rows the parameters after the epoch with the least loss on them are kept, computed at the last
-    temperature; without any, those after the last epoch. An interrupt (Ctrl-C) keeps the best so far, with a warning.
+    temperature; without any, those after the last epoch. An interrupt (Ctrl-C) keeps the best so far, with a warning;
+    and so does a loss that is no longer finite: without validation rows, the best is then that of the least loss in
+    training.
 
     Args:
         model: The parameters to begin with; or the `Progress` of an earlier training, to go on from its averages and
@@ -95,119 +50,141 @@ def train(
         report: Called after every epoch with 1 and its losses in words.
 
     Raises:
-        TrainingError: The loss has become infinite or not a number.
+        TrainingError: The loss has been infinite or not a number from the first epochs on.
     """
-    one = train_many(
-        jax.tree.map(lambda leaf: leaf[None], model),
-        rows,
-        keys=key[None],
-        num_epochs=num_epochs,
-        config=config,
-        hyperparameters=hyperparameters,
-        validation=validation,
-        report=report,
+    trained = train_to_the_end(
+        [Run(model, rows, key, num_epochs, hyperparameters, validation)], config=config, report=report
     )
-    return jax.tree.map(lambda leaf: leaf[0], one)
+    check_trained(trained)
+    return trained[0]
 
 
 def train_many(
     models: PyTree,
-    rows: TrainingRows,
+    rows: TrainingRows | Sequence[TrainingRows],
     *,
     keys: Key[Array, " model"],
-    num_epochs: int,
+    num_epochs: int | Sequence[int],
     config: TrainingConfig = TrainingConfig(),
     hyperparameters: Hyperparameters = Hyperparameters(),
-    validation: Validation | None = None,
-    report: Callable[[int, str], Any] | None = None,
+    validation: Validation | Sequence[Validation | None] | None = None,
+    report: Report | None = None,
 ) -> Trained:
-    """Trains many models of one form as one program.
+    """Trains many models of one form with one program; each has the bits that `train` gives it.
+
+    On a CPU every model has a thread, on as many as there are cores; other devices train models on the same rows side
+    by side. A model whose loss is no longer finite ends with its best until then, and a warning; the others go on.
 
     Args:
         models: As in `train`; every array has an axis of models in front, as `jax.vmap(init)` has it.
-        rows: The rows that all train on.
+        rows: The rows that all train on; or those of every model, such as folds.
         keys: The keys, one a model.
-        num_epochs: As in `train`.
+        num_epochs: As in `train`; or that of every model.
         config: As in `train`.
         hyperparameters: The numbers. Those that are arrays have a value for every model.
-        validation: As in `train`; every model keeps its own best, and training ends when every model's patience has.
-        report: As in `train`.
+        validation: As in `train`; or that of every model. Every model keeps its own best, and ends by its own patience.
+        report: As in `train`; it is called after every epoch of every model.
 
     Raises:
-        TrainingError: The loss of a model has become infinite or not a number.
+        InvalidInputError: There are more or fewer rows, numbers of epochs or validations than models.
+        TrainingError: The loss of a model has been infinite or not a number from the first epoch on.
+
+    Example: two folds of one table.
+        >>> from jaxtree.soft import SoftForm, init, make_rows
+        >>> x, y = np.eye(4), np.array([0, 1, 0, 1])
+        >>> keys = jax.random.split(jax.random.key(0), 2)
+        >>> trees = jax.vmap(lambda key: init(SoftForm(1, num_features=4, num_outputs=2), key=key))(keys)
+        >>> folds = [make_rows(x[:2], y[:2]), make_rows(x[2:], y[2:])]
+        >>> train_many(trees, folds, keys=keys, num_epochs=[5, 3]).loss.shape
+        (2, 5)
     """
-    if num_epochs < 1:
-        raise InvalidInputError(f"num_epochs must be at least 1, got {num_epochs}")
-    floats = jnp.result_type(float)
+    floats = jax.dtypes.canonicalize_dtype(float)
     numbers = jax.tree.map(lambda number: np.broadcast_to(np.asarray(number, floats), keys.shape), hyperparameters)
-    progress = _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
-    held, patience, keeps_start = (None, None, False) if validation is None else validation
-    patience = num_epochs if patience is None else patience
-    if held is not None and keeps_start:
-        progress = monitor_start(progress, held, numbers, config=config)
-    losses = [2 * [np.zeros((len(keys), 0), np.float32)]]
-    done, at_once = 0, 1
-    try:
-        while done < num_epochs and np.any(done - np.asarray(progress.best_epoch) <= patience):
-            began = time.perf_counter()
-            stop = min(done + at_once, num_epochs)
-            limits = np.array([done, stop, num_epochs, patience], np.int32)
-            progress, latest = jax.block_until_ready(
-                run_epochs(progress, rows, held, numbers, keys, limits, config=config, platform=current_platform())
-            )
-            losses.append([np.asarray(part)[:, : stop - done] for part in latest])
-            _check_finite(losses[-1][0], done)
-            done = stop
-            at_once = _next_number(at_once, time.perf_counter() - began)
-            if report is not None:
-                for words in _in_words(losses[-1][: 1 if held is None else 2]):
-                    report(1, words)
-    except KeyboardInterrupt:
-        text = f"interrupted: training has ended after {done} of {num_epochs} epochs"
-        warnings.warn(text, InterruptedFitWarning, stacklevel=2)
-    loss, validation_loss = (np.concatenate(parts, axis=1) for parts in zip(*losses, strict=True))
-    if held is None:
-        return Trained(progress.average, loss, None, np.full(len(loss), done), progress)
-    return Trained(progress.best, loss, validation_loss, np.asarray(progress.best_epoch), progress)
+    rows_of = _of_each("rows", rows, len(keys), is_one=isinstance(rows, TrainingRows))
+    epochs_of = _of_each("num_epochs", num_epochs, len(keys), is_one=np.ndim(num_epochs) == 0)
+    is_one = validation is None or isinstance(validation, Validation)
+    held_of = _of_each("validation", validation, len(keys), is_one=is_one)
+    models = jax.tree.map(np.asarray, models)
+    runs = [
+        Run(_taken(models, i), rows_of[i], key, int(epochs_of[i]), _taken(numbers, i), held_of[i])
+        for i, key in enumerate(keys)
+    ]
+    trained = train_to_the_end(runs, config=config, report=report)
+    check_trained(trained)
+    return stacked(trained)
 
 
-@compiled("config")
-def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
-    """The state before the first step."""
-    models = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models)
-    num_models = jax.tree.leaves(models)[0].shape[0]
-    steps = jax.vmap(config.optimizer.init)(models)
-    never = jnp.full(num_models, jnp.inf)
-    zero = jnp.zeros(num_models, jnp.int32)
-    return Progress(models, models, steps, zero, models, never, zero)
+def train_to_the_end(runs: Sequence[Run], *, config: TrainingConfig, report: Report | None = None) -> list[Trained]:
+    """Trains models that share what is compiled; an interrupt (Ctrl-C) is a warning, and keeps them as they are."""
+    trained, is_interrupted = train_runs(runs, config=config, report=report)
+    if is_interrupted:
+        done, total = sum(one.loss.size for one in trained), sum(run.num_epochs for run in runs)
+        text = f"interrupted: training has ended after {done} of {total} epochs"
+        warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+    return trained
 
 
-def _go_on(progress: Progress) -> Progress:
-    """The state before the first further step: there is no best so far."""
-    never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
-    return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
+def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all: bool = True) -> None:
+    """Raises TrainingError if trainings have reached nothing finite, and warns of those that have diverged.
+
+    Args:
+        trained: The trainings.
+        name: What they are, for the messages.
+        needs_all: Whether all must have reached something, or one is enough.
+    """
+    is_lost = [not is_usable(one) for one in trained]
+    raises = any(is_lost) if needs_all else all(is_lost)
+    for number, (one, lost) in enumerate(zip(trained, is_lost, strict=True)):
+        own = f"of {name} {number} " if len(trained) > 1 else ""
+        found = f"the loss {own}is not finite in epoch {one.diverged_in}"
+        if one.diverged_in == 0:
+            found = f"the validation loss {own}is never finite"
+        if lost and raises:
+            raise TrainingError(f"{found}: {REMEDIES}")
+        if lost or one.diverged_in > 0:
+            kept = "nothing of it is kept" if lost else f"its parameters after epoch {one.best_epoch} are kept"
+            warnings.warn(f"{found}: it has ended, and {kept}; {REMEDIES}", DivergedFitWarning, stacklevel=3)
 
 
-def _in_words(losses: Sequence[Float[np.ndarray, "model epoch"]]) -> list[str]:
-    """Returns the losses of every epoch, means over the models: that of training, and that of validation."""
-    parts = [part.mean(axis=0) for part in losses]
-    rows = np.stack(parts, axis=1).tolist()
-    return [", ".join(f"{name} {x:z.5g}" for name, x in zip(NAMES_OF_LOSSES, row, strict=False)) for row in rows]
+def final_loss(trained: Trained) -> float:
+    """Returns the loss by which trainings are compared: that of the parameters kept; infinite if nothing is."""
+    if not is_usable(trained) or not trained.loss.size:
+        return np.inf
+    takes_best = trained.validation_loss is not None or trained.diverged_in > 0
+    return float(trained.progress.best_loss if takes_best else trained.loss[-1])
 
 
-def _next_number(number: int, seconds: float) -> int:
-    """How many epochs the next call makes, when the last has made `number` in so many seconds."""
-    if seconds > SECONDS_A_CALL:
-        return max(1, number // 2)
-    return min(2 * number, MOST_EPOCHS_A_CALL) if seconds < SECONDS_A_CALL / 2 else number
+def is_usable(trained: Trained) -> bool:
+    """Returns whether a training has reached anything finite; one that was interrupted at its start stays there."""
+    if trained.validation_loss is not None:
+        return not trained.validation_loss.size or bool(np.isfinite(trained.progress.best_loss))
+    return bool(trained.diverged_in == 0 or trained.best_epoch > 0)
 
 
-def _check_finite(loss: Float[np.ndarray, "model epoch"], done: int) -> None:
-    """Raises TrainingError where a loss of the last call, which began after `done` epochs, is no number."""
-    bad = ~np.isfinite(loss)
-    if bad.any():
-        model, epoch = np.argwhere(bad)[0]
-        raise TrainingError(
-            f"the loss of model {model} is {loss[model, epoch]} in epoch {done + epoch + 1}: smaller learning "
-            "rates, a higher last temperature, or inputs and targets of moderate size may help"
+def stacked(trained: Sequence[Trained]) -> Trained:
+    """Returns trainings as one, with an axis of models; the losses of those that ended earlier are NaN afterwards."""
+    most = max(one.loss.size for one in trained)
+
+    def padded(loss: Any) -> Any:
+        return np.pad(loss, (0, most - loss.size), constant_values=np.nan)
+
+    long = [
+        one._replace(
+            loss=padded(one.loss),
+            validation_loss=None if one.validation_loss is None else padded(one.validation_loss),
         )
+        for one in trained
+    ]
+    return jax.tree.map(lambda *parts: np.stack(parts), *long)
+
+
+def _of_each(name: str, given: Any, num_models: int, *, is_one: bool) -> Sequence[Any]:
+    """What every model is given, if there is one for all or one for each."""
+    own = [given] * num_models if is_one else given
+    if len(own) != num_models:
+        raise InvalidInputError(f"{name} must be one, or one for each of {num_models} models, got {len(own)}")
+    return own
+
+
+def _taken(parts: PyTree, number: int) -> PyTree:
+    return jax.tree.map(lambda part: part[number], parts)

@@ -252,7 +252,7 @@ def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monke
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("jaxtree.soft.training.run_epochs", interrupted)
+    monkeypatch.setattr("jaxtree.soft.runs.run_epochs", interrupted)
     done = run("fit", patients, "-t", "ill", "-o", "m.jaxtree", "-a", "soft", "--set", "depth=2", status=130)
     assert done.stderr.splitlines()[-1] == "interrupted; nothing was written"
     assert [path.name for path in tmp_path.iterdir()] == ["patients.csv"]

@@ -33,7 +33,7 @@ from jaxtree.growth.native.trees import grows_on_host
 from jaxtree.optimal import native
 from jaxtree.prune import draws
 from jaxtree.soft import init
-from jaxtree.soft.epochs import models_at_once
+from jaxtree.soft.epochs import models_side_by_side
 from jaxtree.soft.form import SoftForm
 from jaxtree.tree.predictor import ROWS_ON_ACCELERATOR, rows_at_a_time
 from tests.devices.stand_ins import stand_in
@@ -105,10 +105,8 @@ def test_a_stand_in_is_the_only_device_of_its_platform():
     assert devices_of_kind("gpu") == [] and there in devices_of_kind("cpu")
 
 
-SOFT = jax.eval_shape(
-    lambda key: jax.vmap(lambda own: init(SoftForm(10, 4, 2), key=own))(jax.random.split(key, 5)), jax.random.key(0)
-)
-"""Soft trees too large for a core's cache."""
+SOFT = jax.eval_shape(lambda key: init(SoftForm(3, 4, 2), key=key), jax.random.key(0))
+"""A small soft tree, of which accelerators train many side by side."""
 
 BATCH = SimpleNamespace(
     rows=SimpleNamespace(weight=np.zeros(8)), evaluations=(), trees_per_round=1, plan=SimpleNamespace(capacity=8),
@@ -136,7 +134,7 @@ ENTRIES = {
     "optimal trees": lambda: native.is_available() == native.has_handler(native.HANDLER),
     "Shapley values": lambda: shap.current_platform() == "cpu",
     "draws": lambda: draws._block_size(np.zeros((60, 128)), 5000, draws.current_platform()) == 32,
-    "soft epochs": lambda: models_at_once(SOFT, 256, current_platform()) == 1,
+    "soft epochs": lambda: models_side_by_side(SOFT, 2048, 256, current_platform()) == 1,
     "batches of models": lambda: inspect.unwrap(many.slots_for)(BATCH, 10**4, 1) <= many.MOST_SLOTS_OF_HOST,
     "threads of forests": lambda: number_of_threads(3) == 3,
     "predictions": lambda: rows_at_a_time(1, 4) < ROWS_ON_ACCELERATOR,

@@ -11,8 +11,8 @@ from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import init
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows, mean_loss
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import zero_one
-from jaxtree.soft.model import SoftForm
 from jaxtree.soft.scores import ScoredTarget, ScoreScale, takes_batches, weighted_sum
 from jaxtree.soft.training import train
 

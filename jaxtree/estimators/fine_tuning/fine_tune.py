@@ -39,8 +39,9 @@ from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, TrainingRows, make_rows
 from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.runs import Validation
 from jaxtree.soft.sides import SIDES
-from jaxtree.soft.training import Validation, train
+from jaxtree.soft.training import train
 
 AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting)
 

@@ -23,9 +23,9 @@ from jaxtree.soft.epochs import Predict
 from jaxtree.soft.fine_tuning import TunedForest, leaf_sums, means_of_trees, shares_of_trees, sums_of_nodes
 from jaxtree.soft.from_tree import log_shares
 from jaxtree.soft.inputs import SoftSample
-from jaxtree.soft.losses import cross_entropy, weighted_sum
+from jaxtree.soft.losses import cross_entropy
 from jaxtree.soft.model import LEAST_PROBABILITY
-from jaxtree.soft.scores import ScoreScale
+from jaxtree.soft.scores import ScoreScale, weighted_sum
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means

@@ -1,8 +1,8 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
 import abc
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -31,14 +31,15 @@ from jaxtree.estimators.soft.rows import split_sample, training_rows
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, constant
+from jaxtree.soft.epochs import Predict, Progress, TrainingConfig, TrainingRows, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.training import Trained, Validation, train_many
+from jaxtree.soft.runs import Run, Trained, Validation
+from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
@@ -47,6 +48,36 @@ from jaxtree.tree import Tree
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
+
+
+class SoftRows(NamedTuple):
+    """What a fit reads of its table, and searches read once for many settings.
+
+    Attributes:
+        sample: The rows to train on.
+        held: Those on which epochs are compared; None for none.
+        rows: The rows to train on, as training takes them.
+        held_rows: Those of `held`.
+    """
+
+    sample: SoftSample
+    held: SoftSample | None
+    rows: TrainingRows
+    held_rows: TrainingRows | None
+
+
+class SoftTask(NamedTuple):
+    """A fit that has begun: what is trained.
+
+    Attributes:
+        sample: The rows.
+        runs: The training of every model.
+        config: What is compiled for them.
+    """
+
+    sample: SoftSample
+    runs: list[Run]
+    config: TrainingConfig
 
 
 class BaseSoft(SoftParameters, EstimatorOnTables):
@@ -76,6 +107,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
     """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
     _largest_auto_depth: ClassVar[int]
     """The most that `depth="auto"` is."""
+    _name_of_models: ClassVar[str]
+    """What the models that are trained are, for messages."""
+    _needs_all: ClassVar[bool]
+    """Whether a model that has reached nothing finite makes all the others useless."""
 
     @abc.abstractmethod
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
@@ -122,10 +157,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         """A fitted model, or its progress, with an axis of models in front, as training takes it."""
         return jax.tree.map(lambda part: part[None], model)
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
-        """One training of several: that of the least score."""
-        best = int(np.argmin(score))
-        return jax.tree.map(lambda part: part[best], trained)
+    def _choose(self, trained: Sequence[Trained]) -> Trained:
+        """One training of several: that of the least loss, on validation rows if there are any."""
+        return min(trained, key=final_loss)
 
     def fit(
         self,
@@ -165,10 +199,35 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         if (X_val is None) != (y_val is None):
             raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
-            if X_val is not None:
-                held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
-            return self._fit_sample(sample, held)
+            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras=extras, extras_val=extras_val)
+            return self._fit_rows(rows)
+
+    def read_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        *,
+        extras: Mapping[str, Any] | None = None,
+        extras_val: Mapping[str, Any] | None = None,
+    ) -> SoftRows:
+        """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
+        sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
+        if X_val is not None:
+            held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
+        return self._rows_of(sample, held)
+
+    def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
+        """The rows of a fit: a share is held out if it is to be; scales are learned from the others."""
+        if held is None and self.validation_fraction is not None:
+            classes = (self.n_classes_,) if is_classifier(self) else ()
+            sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
+        if not (self.warm_start and hasattr(self, "soft_model_")):
+            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+        held_rows = None if held is None else training_rows(held, self.inputs_)
+        return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -181,21 +240,23 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
-    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
+    def _fit_rows(self, rows: SoftRows, *, taught_by: Any = None) -> Self:
         """Trains on rows that are read, by the loss of a teacher if one is given."""
-        if validation is None and self.validation_fraction is not None:
-            classes = (self.n_classes_,) if is_classifier(self) else ()
-            sample, validation = split_sample(sample, classes, self.validation_fraction, self.random_state)
-        if self.monitor != "loss" and validation is None:
+        task = self.begin_fit(rows, taught_by=taught_by)
+        return self.finish_fit(task, self._train(task))
+
+    def begin_fit(self, rows: SoftRows, *, taught_by: Any = None) -> SoftTask:
+        """Returns what is trained on rows that are read, by the loss of a teacher if one is given."""
+        if self.monitor != "loss" and rows.held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
-        models = self._begin(sample)
+        models = self._begin(rows.sample, rows.rows)
         held = None
-        if validation is not None:
-            held = Validation(training_rows(validation, self.inputs_), self.n_iter_no_change, self.init is not None)
+        if rows.held_rows is not None:
+            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
         loss = self._training_loss() if taught_by is None else taught_by
-        num_rows = len(sample.values)
+        num_rows = len(rows.sample.values)
         num_epochs = epochs_of(self, num_rows, self._rows_of_step(num_rows))
-        return self._train(models, sample, loss, num_epochs=num_epochs, validation=held)
+        return self._task(models, rows.sample, rows.rows, loss, num_epochs, held)
 
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
@@ -207,25 +268,26 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             earlier = []
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
-                models = self._begin(sample)
+                self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+                rows = training_rows(sample, self.inputs_)
+                models = self._begin(sample, rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
-                earlier = self.history_["loss"]
+                rows, earlier = training_rows(sample, self.inputs_), self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
                 self._key = RandomKey.of(jax.random.fold_in(self._key.key(), 0))
-            self._train(models, sample, self._training_loss(), num_epochs=1, goes_on=True)
+            task = self._task(models, sample, rows, self._training_loss(), 1, goes_on=True)
+            self.finish_fit(task, self._train(task))
             self.history_["loss"] = [*earlier, *self.history_["loss"]]
             self.best_epoch_ = len(self.history_["loss"])
         return self
 
-    def _begin(self, sample: SoftSample) -> Any:
-        """Learns the inputs, and returns the models to begin with."""
+    def _begin(self, sample: SoftSample, rows: TrainingRows) -> Any:
+        """The models to begin with, once the inputs are learned."""
         key, own = jax.random.split(key_of(self.random_state))
         self._key = RandomKey.of(own)
         old = getattr(self, "soft_model_", None) if self.warm_start else None
-        if old is None:
-            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
         form = SoftForm(
             depth=self._depth_to_begin_with(len(sample.values), old),
             num_features=self.inputs_.num_features,
@@ -236,7 +298,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
-        models = self._first_models(form, key, self.inputs_.transform(sample.values))
+        models = self._first_models(form, key, np.asarray(rows.x)[: len(sample.values)])
         if old is None:
             return models
         kept = self._stacked(old)
@@ -252,21 +314,23 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
             return self.depth_
         return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
 
-    def _train(
+    def _task(
         self,
         models: Any,
         sample: SoftSample,
+        rows: TrainingRows,
         loss: Any,
-        *,
         num_epochs: int,
         validation: Validation | None = None,
+        *,
         goes_on: bool = False,
-    ) -> Self:
-        """Trains the models and takes what they have become as the fitted one.
+    ) -> SoftTask:
+        """What is trained.
 
         Args:
             models: The models, or their progress, with an axis of models.
             sample: The rows.
+            rows: The same as training takes them.
             loss: The loss; another than that of the parameters is a teacher's.
             num_epochs: How often the rows are seen.
             validation: The rows on which checkpoints are compared.
@@ -279,20 +343,28 @@ class BaseSoft(SoftParameters, EstimatorOnTables):
         if goes_on:
             numbers = numbers._replace(first_temperature=self.last_temperature)
             config = config._replace(decay=constant)
-        with progress_of(self.verbose, num_epochs, "training", "epochs") as report:
-            trained = train_many(
-                models,
-                training_rows(sample, self.inputs_),
-                keys=jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0]),
-                num_epochs=num_epochs,
-                config=config,
-                hyperparameters=numbers,
-                validation=validation,
-                report=report,
-            )
-        losses = trained.loss[:, -1:] if trained.validation_loss is None else trained.validation_loss
-        chosen = self._choose(jax.tree.map(np.asarray, trained), losses.min(axis=1, initial=np.inf))
-        self._rows = sample
+        models = jax.tree.map(np.asarray, models)
+        keys = jax.random.split(self._key.key(), jax.tree.leaves(models)[0].shape[0])
+        runs = [
+            Run(jax.tree.map(lambda part, i=i: part[i], models), rows, key, num_epochs, numbers, validation)
+            for i, key in enumerate(keys)
+        ]
+        return SoftTask(sample, runs, config)
+
+    def _train(self, task: SoftTask) -> list[Trained]:
+        total = sum(run.num_epochs for run in task.runs)
+        with progress_of(self.verbose, total, "training", "epochs") as report:
+            return train_to_the_end(task.runs, config=task.config, report=report)
+
+    def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
+        """Takes what the models of a fit have become as the fitted one.
+
+        Raises:
+            TrainingError: No model has reached anything finite; or one of several that predict together has not.
+        """
+        check_trained(trained, self._name_of_models, needs_all=self._needs_all)
+        chosen = self._choose(trained)
+        self._rows = task.sample
         self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
         self.history_ = {"loss": chosen.loss.tolist()}
         if chosen.validation_loss is not None:

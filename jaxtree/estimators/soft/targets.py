@@ -17,7 +17,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
-from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.base import BaseSoft, SoftRows, SoftTask
 from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, POSITIVE, rows_of_step
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
@@ -118,16 +118,20 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _num_outputs(self) -> int:
         return self.n_classes_
 
-    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
-        """Trains on rows that are read: on shares of classes by the mean of the cross entropies of these."""
+    def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         has_shares = _codes_of(sample.target).ndim == 2
         if has_shares and self.loss != "log_loss":
             raise InvalidInputError(f"loss must be 'log_loss' where y has probabilities, got {self.loss!r}")
-        if validation is not None and _codes_of(validation.target).ndim == 2 and not has_shares:
+        if held is not None and _codes_of(held.target).ndim == 2 and not has_shares:
             raise InvalidInputError("y_val has probabilities, and y has classes: give labels() of y_val")
-        if validation is not None and has_shares and _codes_of(validation.target).ndim == 1:
-            validation = validation._replace(target=np.eye(self.n_classes_)[validation.target])
-        return super()._fit_sample(sample, validation, taught_by=losses.distillation if has_shares else taught_by)
+        if held is not None and has_shares and held.target.ndim == 1:
+            held = held._replace(target=np.eye(self.n_classes_)[held.target])
+        return super()._rows_of(sample, held)
+
+    def begin_fit(self, rows: SoftRows, *, taught_by: Any = None) -> SoftTask:
+        """Returns what is trained on rows that are read: on shares of classes by the mean of their cross entropies."""
+        has_shares = _codes_of(rows.sample.target).ndim == 2
+        return super().begin_fit(rows, taught_by=losses.distillation if has_shares else taught_by)
 
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
         y = given.y

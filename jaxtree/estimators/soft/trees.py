@@ -1,7 +1,7 @@
 """Soft trees and soft forests as estimators."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, ClassVar
 
 import jax
@@ -27,7 +27,8 @@ from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
 from jaxtree.soft.harden import harden
 from jaxtree.soft.model import SoftTree, init
-from jaxtree.soft.training import Trained
+from jaxtree.soft.runs import Trained
+from jaxtree.soft.training import stacked
 from jaxtree.table.encoder import Encoder
 
 ROWS_FOR_THRESHOLDS = 1000
@@ -48,6 +49,8 @@ class OfOneTree(BaseSoft):
     _renewed: ClassVar[Callable[..., Any]]
     """Gives leaves that have means of their rows what the loss is least at for these."""
     _largest_auto_depth = 10
+    _name_of_models = "restart"
+    _needs_all = False
 
     def harden(
         self,
@@ -142,6 +145,8 @@ class OfOneForest(BaseSoft):
     colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
 
     _largest_auto_depth = 8
+    _name_of_models = "tree"
+    _needs_all = True
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
@@ -154,12 +159,18 @@ class OfOneForest(BaseSoft):
             return super()._stacked(model)
         return model.trees if isinstance(model, SoftForest) else model
 
-    def _choose(self, trained: Trained, score: Float[np.ndarray, " model"]) -> Trained:
+    def _choose(self, trained: Sequence[Trained]) -> Trained:
         if self.mixture != "mean":
-            return super()._choose(trained, score)
-        loss, validation_loss = jax.tree.map(lambda loss: loss.mean(axis=0), (trained.loss, trained.validation_loss))
-        best_epoch = np.median(trained.best_epoch)
-        return Trained(SoftForest(trained.model, None), loss, validation_loss, best_epoch, trained.progress)
+            return super()._choose(trained)
+        # An interrupt leaves trees that have not begun.
+        together = stacked([one for one in trained if one.loss.size] or trained)
+        loss, validation_loss = jax.tree.map(
+            lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
+        )
+        return Trained(
+            SoftForest(together.model, None), loss, validation_loss, np.median(together.best_epoch),
+            together.diverged_in.max(), together.progress,
+        )  # fmt: skip
 
 
 def _first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:

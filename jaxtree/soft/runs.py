@@ -1,0 +1,317 @@
+"""Runs: trainings of one program, each with rows, numbers and an end of its own.
+
+Runs of one form share a program. On a CPU each is trained by itself, in a thread, so that it has the bits of its lone
+run by construction. Other devices train runs on the same rows side by side, in blocks of one width that a lone run
+fills with copies.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int, PRNGKeyArray, PyTree
+
+from jaxtree.compilation import compiled
+from jaxtree.devices import carried, current_platform, num_cores
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.epochs import (
+    MOST_EPOCHS_A_CALL,
+    Epochs,
+    Hyperparameters,
+    Limits,
+    Progress,
+    TrainingConfig,
+    TrainingRows,
+    models_side_by_side,
+    monitor_start,
+    run_epochs,
+)
+
+NAMES_OF_LOSSES = ("loss", "validation loss")
+
+SECONDS_A_CALL = 1.0
+"""About how long one call of the program takes: how often progress is reported, and an interrupt is noticed."""
+
+Report = Callable[[int, str], Any]
+"""Is called after every epoch with 1 and its losses in words."""
+
+
+class Validation(NamedTuple):
+    """Rows on which checkpoints are compared, to keep the best.
+
+    Attributes:
+        rows: The rows.
+        patience: After how many epochs without a better loss training ends; None is never.
+        keeps_start: Whether the model as it is given is a candidate, too, so that fine-tuning never makes a good one
+            worse on these rows; the best epoch is then 0.
+    """
+
+    rows: TrainingRows
+    patience: int | None = None
+    keeps_start: bool = False
+
+
+class Run(NamedTuple):
+    """One training.
+
+    Attributes:
+        model: The parameters to begin with, or the `Progress` of an earlier training, to go on from.
+        rows: The rows to train on.
+        key: The key of the batches and the noise.
+        num_epochs: How often all rows are seen.
+        hyperparameters: The numbers.
+        validation: The rows on which checkpoints are compared.
+    """
+
+    model: PyTree
+    rows: TrainingRows
+    key: PRNGKeyArray
+    num_epochs: int
+    hyperparameters: Hyperparameters = Hyperparameters()
+    validation: Validation | None = None
+
+
+class Trained(NamedTuple):
+    """The result of a training.
+
+    Attributes:
+        model: The model; of `train_many` with an axis of models in front of every array.
+        loss: The mean loss over the steps of every epoch; of `train_many` NaN after a model's own end.
+        validation_loss: The loss on validation rows after every epoch; None without any.
+        best_epoch: The number of epochs after which the model stood as it is.
+        diverged_in: The epoch in which a loss or a parameter was no longer finite, which is left out of all the others;
+            0 if they always were.
+        progress: The state at the end, to go on from.
+    """
+
+    model: Any
+    loss: Float[np.ndarray, "*model epoch"]
+    validation_loss: Float[np.ndarray, "*model epoch"] | None
+    best_epoch: Int[np.ndarray, "*model"]
+    diverged_in: Int[np.ndarray, "*model"]
+    progress: Progress
+
+
+class _Block(NamedTuple):
+    """Runs that are trained side by side."""
+
+    numbers: list[int]
+    runs: list[Run]
+    width: int
+    form: Hashable
+
+
+def train_runs(
+    runs: Sequence[Run], *, config: TrainingConfig, report: Report | None = None
+) -> tuple[list[Trained], bool]:
+    """Trains models that share what is compiled, and returns each as a lone run would, and whether it was interrupted.
+
+    After an interrupt (Ctrl-C) every run is as it stood; those that had not begun are at their start, with no epoch.
+
+    Args:
+        runs: The trainings.
+        config: What is compiled.
+        report: Called after every epoch of a run.
+
+    Raises:
+        InvalidInputError: A number of epochs is below 1.
+    """
+    for run in runs:
+        if run.num_epochs < 1:
+            raise InvalidInputError(f"num_epochs must be at least 1, got {run.num_epochs}")
+    session = _Session(config, report)
+    blocks = _blocks(runs, config)
+    num_threads = min(len(blocks), num_cores()) if current_platform() == "cpu" else 1
+    if num_threads == 1:
+        parts = [session.train(block) for block in blocks]
+    else:
+        parts = session.train_in_threads(blocks, num_threads)
+    found: dict[int, Trained] = {}
+    for block, part in zip(blocks, parts, strict=True):
+        found.update(zip(block.numbers, part, strict=True))
+    return [found[number] for number in range(len(runs))], session.is_interrupted
+
+
+class _Session:
+    """The trainings of one call: who reports, who compiles, and whether they are to end."""
+
+    def __init__(self, config: TrainingConfig, report: Report | None):
+        self.is_interrupted = False
+        self._config = config
+        self._report = report
+        self._lock = threading.Lock()
+        self._first_calls: dict[Hashable, threading.Lock] = {}
+        self._compiled: set[Hashable] = set()
+
+    def train_in_threads(self, blocks: Sequence[_Block], num_threads: int) -> list[list[Trained]]:
+        """Trains blocks, as many at a time as there are threads."""
+        with ThreadPoolExecutor(num_threads) as pool:
+            futures = [pool.submit(carried(self.train), block) for block in blocks]
+            try:
+                for future in futures:
+                    future.result()
+            except BaseException as error:
+                # Threads end after their calls; the rest then takes no time.
+                self.is_interrupted = True
+                if not isinstance(error, KeyboardInterrupt):
+                    raise
+            return [future.result() for future in futures]
+
+    def train(self, block: _Block) -> list[Trained]:
+        """Trains the models of a block."""
+        runs = block.runs + [block.runs[-1]] * (block.width - len(block.runs))
+        first, held = runs[0], runs[0].validation
+        numbers = _stacked([_numbers_of(run) for run in runs])
+        keys = jnp.stack([run.key for run in runs])
+        progress = _start(runs, config=self._config)
+        if held is not None and held.keeps_start:
+            progress = monitor_start(progress, held.rows, numbers, config=self._config)
+        num_epochs = np.array([run.num_epochs for run in runs], np.int32)
+        own = [run.validation.patience if run.validation else None for run in runs]
+        patience = np.array(
+            [last if most is None else most for most, last in zip(own, num_epochs, strict=True)], np.int32
+        )
+        done, diverged_in = np.zeros(len(runs), np.int32), np.zeros(len(runs), np.int32)
+        losses: list[list[Any]] = [[] for _ in runs]
+        at_once, goes_on = 1, np.ones(len(runs), bool)
+        try:
+            while goes_on.any() and not self.is_interrupted:
+                began = time.perf_counter()
+                stop = np.where(goes_on, np.minimum(done + at_once, num_epochs), done)
+                limits = Limits(done, stop, num_epochs, patience)
+                with self._compiling_once(block.form):
+                    made: Epochs = jax.block_until_ready(
+                        run_epochs(
+                            progress, first.rows, None if held is None else held.rows, numbers, keys, limits,
+                            config=self._config,
+                        )
+                    )  # fmt: skip
+                progress = made.progress
+                is_finite, number = np.asarray(made.is_finite), np.asarray(made.number)
+                diverged_in = np.where(~is_finite, done + number, diverged_in)
+                number = number - ~is_finite
+                latest = [np.asarray(made.loss), np.asarray(made.validation_loss)][: 1 if held is None else 2]
+                for own_losses, count, *parts in zip(losses, number, *latest, strict=True):
+                    own_losses.append(np.stack([part[:count] for part in parts]))
+                done = done + number
+                is_patient = done - np.asarray(progress.best_epoch) <= patience
+                goes_on = goes_on & is_finite & (done < num_epochs) & is_patient
+                at_once = _next_number(at_once, time.perf_counter() - began)
+                self._tell([own_losses[-1] for own_losses in losses[: len(block.runs)]])
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+        state = jax.tree.map(np.asarray, progress)
+        return [
+            _trained(
+                jax.tree.map(lambda part, i=i: part[i], state),
+                losses[i],
+                int(diverged_in[i]),
+                has_held=held is not None,
+            )
+            for i in range(len(block.runs))
+        ]
+
+    @contextlib.contextmanager
+    def _compiling_once(self, form: Hashable) -> Iterator[None]:
+        """Lets one thread alone make the first call of a program, which compiles it."""
+        with self._lock:
+            own = self._first_calls.setdefault(form, threading.Lock())
+        with contextlib.nullcontext() if form in self._compiled else own:
+            yield
+            self._compiled.add(form)
+
+    def _tell(self, losses: Sequence[Float[np.ndarray, "kind _epoch"]]) -> None:
+        if self._report is None:
+            return
+        with self._lock:
+            for own in losses:
+                for epoch in own.T.tolist():
+                    words = (f"{name} {x:z.5g}" for name, x in zip(NAMES_OF_LOSSES, epoch, strict=False))
+                    self._report(1, ", ".join(words))
+
+
+def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
+    """Divides runs into those that are trained side by side: of one form, and on the same rows."""
+    platform = current_platform()
+    groups: dict[tuple[Hashable, Hashable], list[int]] = {}
+    for number, run in enumerate(runs):
+        held = run.validation
+        same = (id(run.rows), None if held is None else (id(held.rows), held.keeps_start))
+        groups.setdefault((_form_of(run), same), []).append(number)
+    blocks = []
+    for (form, _), numbers in groups.items():
+        one = runs[numbers[0]]
+        model = one.model.model if isinstance(one.model, Progress) else one.model
+        width = models_side_by_side(model, one.rows.x.shape[0], config.batch_size, platform)
+        for at in range(0, len(numbers), width):
+            own = numbers[at : at + width]
+            blocks.append(_Block(own, [runs[number] for number in own], width, form))
+    return blocks
+
+
+def _form_of(run: Run) -> tuple[Hashable, ...]:
+    """What the program of a run is compiled for."""
+    parts = run.model, run.rows, run.hyperparameters, None if run.validation is None else run.validation.rows
+    leaves, structure = jax.tree.flatten(parts)
+    return structure, tuple((np.shape(leaf), getattr(leaf, "dtype", float)) for leaf in leaves)
+
+
+def _numbers_of(run: Run) -> Hyperparameters:
+    floats = jnp.result_type(float)
+    return jax.tree.map(lambda number: np.asarray(number, floats), run.hyperparameters)
+
+
+def _stacked(parts: Sequence[PyTree]) -> PyTree:
+    return jax.tree.map(lambda *own: np.stack(own), *parts)
+
+
+def _start(runs: Sequence[Run], *, config: TrainingConfig) -> Progress:
+    """The state of models before their first step, or before their first further one."""
+    models = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.model for run in runs))
+    return _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
+
+
+@compiled("config")
+def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
+    """The state before the first step."""
+    models = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models)
+    num_models = jax.tree.leaves(models)[0].shape[0]
+    steps = jax.vmap(config.optimizer.init)(models)
+    never = jnp.full(num_models, jnp.inf, float)  # of no weak type, as after the first call
+    zero = jnp.zeros(num_models, jnp.int32)
+    return Progress(models, models, steps, zero, models, never, zero)
+
+
+def _go_on(progress: Progress) -> Progress:
+    """The state before the first further step: there is no best so far."""
+    never, zero = jnp.full_like(progress.best_loss, jnp.inf), jnp.zeros_like(progress.best_epoch)
+    return progress._replace(best=progress.average, best_loss=never, best_epoch=zero)
+
+
+def _trained(
+    progress: Progress, losses: Sequence[Float[np.ndarray, "kind _epoch"]], diverged_in: int, *, has_held: bool
+) -> Trained:
+    """What a run has come to: the best on validation rows or, where training diverged, in training; else the last."""
+    loss = np.concatenate(losses, axis=1) if losses else np.zeros((1 + has_held, 0), np.float32)
+    takes_best = has_held or diverged_in > 0
+    return Trained(
+        model=progress.best if takes_best else progress.average,
+        loss=loss[0],
+        validation_loss=loss[1] if has_held else None,
+        best_epoch=np.asarray(progress.best_epoch if takes_best else loss.shape[1], np.int32),
+        diverged_in=np.asarray(diverged_in, np.int32),
+        progress=progress,
+    )
+
+
+def _next_number(number: int, seconds: float) -> int:
+    """How many epochs the next call makes, when the last has made `number` in so many seconds."""
+    if seconds > SECONDS_A_CALL:
+        return max(1, number // 2)
+    return min(2 * number, MOST_EPOCHS_A_CALL) if seconds < SECONDS_A_CALL / 2 else number
