@@ -10,8 +10,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.bags import BagRows, FitData
+from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.edits import Edit
-from jaxtree.additive.fitting import BagRows, FitData, FittedBags, fit_additive
+from jaxtree.additive.fitting import FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
 from jaxtree.boosting.round_tree import ScoredRows
@@ -49,6 +51,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     additive_: AdditiveModel
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
+
+    divides_groups: ClassVar[bool] = True
+    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
 
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
@@ -124,16 +129,11 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             task: What `read_task` has returned.
             num_threads: Threads to use; as many as there are cores if not given.
         """
-        data, loss = task
-        sample = data.sample
-        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
-        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-        given = FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(sample))
-        config = self.config(data.schema, data.outputs, sample.num_rows)
+        given, config = self.fit_data(task), self.config_of(task)
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
-        self.set_model(data, loss, fitted)
+        self.set_model(task.data, task.loss, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
             warnings.warn(text, InterruptedFitWarning, stacklevel=3)
@@ -143,6 +143,17 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
                 "Log odds then have no limit, and curves are as far apart as early stopping let them come"
             )
             warnings.warn(text, SeparableClassesWarning, stacklevel=3)
+
+    def fit_data(self, task: AdditiveTask) -> FitData:
+        """Returns the rows of what was read, in bags."""
+        data, loss = task
+        rows = ScoredRows(data.codes, target_of(data.sample), weight_of(data.sample), data.sample.fields)
+        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
+        return FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(data.sample))
+
+    def config_of(self, task: AdditiveTask) -> AdditiveConfig:
+        """Returns the parameters of the fit of what was read."""
+        return self.config(task.data.schema, task.data.outputs, task.data.sample.num_rows)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""
