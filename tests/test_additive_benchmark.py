@@ -10,13 +10,13 @@ import pandas
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from benchmarks.additive import contenders, measuring, synthetic
+from benchmarks.additive import contenders, measuring, searches, synthetic
 from benchmarks.additive.__main__ import _take_peers
 from benchmarks.additive.aims import aims_of
 from benchmarks.additive.cases import TRAINS, describe, read_place, write_place
 from benchmarks.additive.contenders import CONTENDERS, OURS, why_not
 from benchmarks.additive.measuring import SLOW, Settings, measure_folds
-from benchmarks.additive.report import compare, means, summarise
+from benchmarks.additive.report import compare, lines_of, means, summarise
 from benchmarks.additive.scores import score_classes
 from benchmarks.additive.synthetic import LONG, Long, draw, frame, write_long
 from benchmarks.additive.worker import main as work
@@ -97,6 +97,16 @@ def test_a_worker_fits_a_long_table_and_tells_the_best_score(is_file, tmp_path, 
     (answer,) = ordered(mode="long", contender="lightgbm", place=str(written), parameters={})
     assert 0.6 < answer["auc"] < answer["best"]["auc"]
     assert answer["log_loss"] > answer["best"]["log_loss"]
+
+
+def test_a_worker_searches_beside_one_fit(ordered, monkeypatch):
+    monkeypatch.setattr(searches, "NUM_ROWS", 200)
+    monkeypatch.setattr(searches, "NUM_COLUMNS", 7)
+    monkeypatch.setattr(searches, "NUM_FOLDS", 2)
+    (answer,) = ordered(mode="search", name="numbers, grid", num_settings=4)
+    assert answer["settings"] == 4 and answer["fit"].keys() == answer["search"].keys()
+    assert answer["cpu ratio"] == answer["search"]["cpu"] / answer["fit"]["cpu"]
+    assert lines_of({"tables": {}, "first": {}, "long": {}, "search": {"numbers": answer}})[0].startswith("numbers")
 
 
 def test_areas_of_several_classes_are_those_of_each_against_the_others():

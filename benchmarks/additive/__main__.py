@@ -9,7 +9,8 @@ as gaps. A peer whose fit takes more than two minutes has the first fold alone. 
 mean of each against the others) and log loss, or the root mean squared error. Seconds of the wall and of the CPU are
 those of a fit from the table to the model, compiling included: ours fits the folds of a table in one new process with
 nothing cached. Imports do not count. `first` is the first fit of a process on 1,000 rows, and the second; `long` is
-500,000 rows of 230 columns in memory, and 10 million of 50 in a file of Parquet, 2 GB, that is read in parts.
+500,000 rows of 230 columns in memory, and 10 million of 50 in a file of Parquet, 2 GB, that is read in parts. `search`
+is 100 settings on eight folds of 10,000 rows, beside one fit of eight bags.
 
 Peers are slow. With `--peers FILE` those figures of peers that the file of a former run has are taken from it, but for
 adult's test rows, which all fit in one run. A machine may have been busy then: as seconds of the wall count at most
@@ -28,12 +29,20 @@ from typing import Any
 from benchmarks.additive.aims import aims_of
 from benchmarks.additive.cases import ADULT, NAMES, NUM_FOLDS
 from benchmarks.additive.contenders import CONTENDERS, LIBRARIES, MAIN, OURS
-from benchmarks.additive.measuring import Settings, describe_case, measure_first, measure_folds, measure_long
+from benchmarks.additive.measuring import (
+    Settings,
+    describe_case,
+    measure_first,
+    measure_folds,
+    measure_long,
+    measure_search,
+)
 from benchmarks.additive.report import line_of, lines_of
+from benchmarks.additive.searches import SEARCHES
 from benchmarks.additive.synthetic import FIRST, LONG, contenders_of_long
 from benchmarks.suite.provenance import describe_run
 
-PARTS = ("tables", "first", "long")
+PARTS = ("tables", "first", "long", "search")
 PACKAGES = ("jaxtree", "jax", "interpret-core", "lightgbm", "pygam", "numpy", "pandas", "scikit-learn")
 
 
@@ -48,7 +57,8 @@ def main() -> None:
             arguments.data, arguments.kept or Path(folder), arguments.folds, arguments.limit, arguments.parameters
         )
         for part in arguments.parts:
-            for line in {"tables": _tables, "first": _first, "long": _long}[part](report, arguments, settings):
+            work = {"tables": _tables, "first": _first, "long": _long, "search": _search}[part]
+            for line in work(report, arguments, settings):
                 print(line, flush=True)
                 report["load"] = os.getloadavg()[1]
                 arguments.out.parent.mkdir(parents=True, exist_ok=True)
@@ -66,6 +76,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--tables", nargs="+", choices=NAMES, default=list(NAMES), metavar="NAME", help="real tables")
     parser.add_argument("--long", nargs="+", choices=LONG, default=list(LONG), metavar="NAME", help="long tables")
+    parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES), metavar="NAME")
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--folds", type=int, default=NUM_FOLDS, help="the first so many of five")
     parser.add_argument("--peers", type=Path, help="a file of a former run, for the figures of peers")
@@ -138,6 +149,12 @@ def _long(report: dict[str, Any], arguments: argparse.Namespace, settings: Setti
                 found = report["long"].setdefault(name, {})
                 found[contender] = measure_long(name, contender, settings)
                 yield f"{name} {contender} {found[contender]}"
+
+
+def _search(report: dict[str, Any], arguments: argparse.Namespace, settings: Settings) -> Iterator[str]:
+    for name in arguments.searches:
+        report["search"][name] = measure_search(name, settings)
+        yield f"{name} {report['search'][name]}"
 
 
 if __name__ == "__main__":

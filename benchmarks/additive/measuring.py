@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.additive.cases import ADULT, describe, read_place, write_case
 from benchmarks.additive.contenders import OURS, why_not
+from benchmarks.additive.searches import NUM_SETTINGS
 from benchmarks.additive.synthetic import LONG, write_first, write_long
 from benchmarks.suite.processes import ask
 
@@ -87,6 +88,11 @@ def measure_long(name: str, contender: str, settings: Settings) -> Found:
     parameters = LONG[name].parameters | settings.parameters if contender == OURS else {}
     order = {"mode": "long", "contender": contender, "place": str(place), "parameters": parameters}
     return _one(order, settings.limit)
+
+
+def measure_search(name: str, settings: Settings) -> Found:
+    """A search beside one fit."""
+    return _one({"mode": "search", "name": name, "num_settings": NUM_SETTINGS}, settings.limit)
 
 
 def describe_case(name: str, settings: Settings) -> Found:

@@ -63,7 +63,7 @@ def summarise(tables: Mapping[str, Found]) -> dict[str, float]:
 
 
 def lines_of(report: Found) -> list[str]:
-    """All that is told at the end: tables, their comparison, first fits, long tables."""
+    """All that is told at the end: tables, their comparison, first fits, long tables, searches."""
     lines = []
     for name, table in report["tables"].items():
         lines += [line_of(name, contender, found) for contender, found in table["contenders"].items()]
@@ -74,6 +74,7 @@ def lines_of(report: Found) -> list[str]:
     for part in ("first", "long"):
         for name, contenders in report[part].items():
             lines += [f"{name:28s} {contender:10s} {_figures(found)}" for contender, found in contenders.items()]
+    lines += [f"{name:28s} {_figures(found)}" for name, found in report.get("search", {}).items()]
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What a child process does: the fits of one contender on some folds of a table, or two fits of a new process.
+"""What a child process does: fits of one contender on folds of a table, two fits of a new process, or a search.
 
 CPU seconds are those of the process and of its workers, and peak memory is the sum of their peaks: interpret has
 workers, and memory that they share counts more than once. Libraries are imported before, and are in the peak.
@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.additive.cases import read_place
 from benchmarks.additive.contenders import CONTENDERS, import_library, ours_of_file
 from benchmarks.additive.scores import score, score_classes
+from benchmarks.additive.searches import SEARCHES, search_of, table_of
 from benchmarks.additive.synthetic import TARGET, draw, frame
 from benchmarks.suite.memory import peak_mib
 from benchmarks.suite.processes import answer
@@ -27,7 +28,7 @@ def main() -> None:
     """Does what the standard input orders."""
     warnings.filterwarnings("ignore")
     order = json.load(sys.stdin)
-    {"folds": _folds, "first": _first, "long": _long}[order.pop("mode")](**order)
+    {"folds": _folds, "first": _first, "long": _long, "search": _search}[order.pop("mode")](**order)
 
 
 def _folds(contender: str, place: str, folds: list[int], parameters: dict[str, Any]) -> None:
@@ -68,6 +69,19 @@ def _long(contender: str, place: str, parameters: dict[str, Any]) -> None:
     chances = 1 / (1 + np.exp(-odds))
     best = score_classes(np.stack([1 - chances, chances], axis=1), y)
     answer({"baseline_mib": baseline} | figures | score(model, frame(X), y, 2) | {"best": best})
+
+
+def _search(name: str, num_settings: int) -> None:
+    """A fit of eight bags, after one that compiles, and a search over one bag a fold."""
+    searched = SEARCHES[name]
+    X, y = table_of(searched)
+    estimator, search = search_of(searched, num_settings)
+    estimator.fit(X, y)
+    _, fit = _timed(lambda: estimator.fit(X, y))
+    _, found = _timed(lambda: search.fit(X, y))
+    ratios = {f"{of} ratio": found[of] / fit[of] for of in ("wall", "cpu")}
+    settings = len(search.cv_results_["params"])
+    answer({"settings": settings, "fit": fit, "search": found} | ratios)
 
 
 def _timed(fit: Callable[[], Any]) -> tuple[Any, dict[str, float]]:

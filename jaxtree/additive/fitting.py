@@ -1,115 +1,30 @@
 """The fit of an additive model: terms of features in every bag, the pairs that interact, and the mean of all bags."""
 
-import dataclasses
-import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt
+from jaxtyping import Float64, Int64
 
+from jaxtree.additive.bags import Bag, FitData, SharedRows
+from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
-from jaxtree.additive.quadratic import (
-    RowLoss,
-    SquaredErrors,
-    is_quadratic,
-    rows_of_loss,
-    unit_of_weights,
-    whole_weights,
-)
-from jaxtree.additive.rules import AdditiveRules
-from jaxtree.additive.screening import savings_of_pairs
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
-from jaxtree.additive.terms import (
-    Heredity,
-    candidate_pairs,
-    coarse_axes,
-    leading_values,
-    main_terms,
-    pair_terms,
-)
-from jaxtree.additive.training import BaggedTerms, boost_terms, boosts_on_grams
-from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.additive.quadratic import unit_of_weights, whole_weights
+from jaxtree.additive.rules import Plan
+from jaxtree.additive.sums import bin_sums
+from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.devices import carried, num_cores
-from jaxtree.losses.loss import BaseLoss
-from jaxtree.table.schema import Schema
-
-Pairs = Sequence[tuple[int, int]]
 
 LONGER = 5
 """Steps of fewer leaves may make so many times as many rounds."""
 
-
-class AdditiveConfig(NamedTuple):
-    """The parameters of a fit.
-
-    Attributes:
-        rules: The rules of boosting single features.
-        smoother: Other rules for single features, which are taken where they are better on the rows held out.
-        pair_rules: Those of boosting pairs.
-        monotone: How the first score may go as a feature rises: 1, -1 or 0.
-        pairs: The pairs of features that are fitted, or how many, of those that save most.
-        heredity: Which pairs may be among the best; all may if None.
-        pair_bins: The most bins of a feature in a pair, that of missing values included.
-        most_places: The most bins of all pairs together; coarser bins make them fewer.
-        screening_bins: The most bins of a feature where pairs are compared.
-        min_category_rows: The least rows of a category that has a bin of its own.
-    """
-
-    rules: AdditiveRules
-    smoother: AdditiveRules | None
-    pair_rules: AdditiveRules
-    monotone: Int64[np.ndarray, " feature"]
-    pairs: Pairs | int
-    heredity: Heredity | None
-    pair_bins: int
-    most_places: int
-    screening_bins: int
-    min_category_rows: int
-
-
-class BagRows(NamedTuple):
-    """The rows of a bag.
-
-    Attributes:
-        rows: Their numbers; all if None.
-        is_held: Which of them are held out; none if None.
-    """
-
-    rows: Int64[np.ndarray, " _row"] | None
-    is_held: Bool[np.ndarray, " _row"] | None
-
-
-class FitData(NamedTuple):
-    """The rows of a fit.
-
-    Attributes:
-        codes: Their codes.
-        schema: The meaning of the codes.
-        rows: Targets, weights and extras, without padding.
-        loss: The loss.
-        start: The scores before the first step.
-        bags: The rows of every bag.
-    """
-
-    codes: UInt[np.ndarray, "feature row"]
-    schema: Schema
-    rows: ScoredRows
-    loss: BaseLoss
-    start: Float64[np.ndarray, " score"]
-    bags: Sequence[BagRows]
-
-    @property
-    def share_left_out(self) -> float:
-        """The share of all rows that a bag does not learn from."""
-        number = self.codes.shape[1]
-        learned = [len(own.rows) if own.rows is not None else number for own in self.bags]
-        held = [0 if own.is_held is None else int(own.is_held.sum()) for own in self.bags]
-        return 1 - float(np.mean(np.subtract(learned, held))) / number
+OfBags = Sequence[BaggedTerms]
+"""What every bag has made of some terms."""
 
 
 class FittedBags(NamedTuple):
@@ -136,39 +51,17 @@ class FittedBags(NamedTuple):
         return sum(min(of_bag[-1]) for of_bag in self.held_losses) / first if first > 0 else np.nan
 
 
-class _Bag(NamedTuple):
-    """The codes of the rows of a bag, and their loss."""
-
-    codes: UInt[np.ndarray, "feature _row"]
-    loss: RowLoss
-
-    @classmethod
-    def of(cls, data: FitData, bag: BagRows) -> "_Bag":
-        """Returns a bag; of all rows without a copy of their codes."""
-        if bag.rows is None:
-            return cls(data.codes, rows_of_loss(data.loss, data.rows, data.start, bag.is_held))
-        codes = np.ascontiguousarray(data.codes[:, bag.rows])
-        target, weight, extras = data.rows.target, data.rows.weight, data.rows.extras
-        taken = {name: values[bag.rows] for name, values in extras.items()}
-        rows = ScoredRows(codes, target[bag.rows], weight[bag.rows], taken)
-        return cls(codes, rows_of_loss(data.loss, rows, data.start, bag.is_held))
-
-    def scores(self, layout: Layout, table: Int64[np.ndarray, "score place"]) -> Int64[np.ndarray, "score _row"]:
-        """Returns the sums of values at the bins of every row."""
-        return np.stack([row_scores(layout, self.codes, own) for own in table])
-
-
 class _Bags(NamedTuple):
     """The bags of a fit, which are made where they are boosted: their rows take more memory than codes.
 
     Attributes:
-        data: The rows.
+        shared: The rows.
         stop: Ends all boosting at the next readings once it is set.
         on_bag: Called with 1 whenever a bag has boosted some terms.
         num_threads: Threads to use.
     """
 
-    data: FitData
+    shared: SharedRows
     stop: threading.Event
     on_bag: Callable[[int], object] | None
     num_threads: int
@@ -197,65 +90,145 @@ def fit_additive(
         KeyboardInterrupt: An interrupt came before any bag had made a step.
         TrainingError: Derivatives at the start are no numbers.
     """
-    bags = _Bags(data, threading.Event(), on_bag, num_threads or num_cores())
-    counts = [np.bincount(own, minlength=n + 1) for own, n in zip(data.codes, data.schema.num_values, strict=True)]
-    mains = main_terms(data.schema, counts, config.monotone, config.min_category_rows)
-    fitted = _boost_mains(mains, bags, config)
-    stages, layout = [fitted], mains
-    if config.pairs and not bags.stop.is_set():
-        pairs = _pair_layout(data, config, mains, counts, np.mean([own.values for own in fitted], axis=0))
+    return fit_alike(SharedRows(data), [config], on_bag, num_threads=num_threads)[0]
+
+
+def fit_alike(
+    shared: SharedRows,
+    configs: Sequence[AdditiveConfig],
+    on_bag: Callable[[int], object] | None = None,
+    *,
+    stop: threading.Event | None = None,
+    num_threads: int | None = None,
+) -> list[FittedBags]:
+    """Fits additive models that boost single features by the same rules, each as its fit by itself, bit for bit.
+
+    They may differ in when boosting ends, which cuts the same steps at several places, and in their pairs. What is
+    equal is made once: models that do not differ are one object.
+
+    Args:
+        shared: The rows.
+        configs: The parameters of every fit, whose `kind_of_mains` is the same.
+        on_bag: Called as by `fit_additive`.
+        stop: Ends all boosting, as an interrupt does, once it is set.
+        num_threads: As of `fit_additive`.
+
+    Raises:
+        KeyboardInterrupt: It was to end before any bag had made a step.
+    """
+    bags = _Bags(shared, stop or threading.Event(), on_bag, num_threads or num_cores())
+    mains = shared.mains(configs[0].monotone, configs[0].min_category_rows)
+    fitted = _boost_mains(mains, bags, configs)
+    fits = [_Fit(mains, [own]) for own in fitted]
+    ranked: dict[Hashable, Ranked] = {}
+    kinds = [(_places_of_cuts([own]), config.kind_of_pairs) for own, config in zip(fitted, configs, strict=True)]
+    for group in _grouped(kinds):
+        config, own = configs[group[0]], fitted[group[0]]
+        if not config.pairs or bags.stop.is_set():
+            continue
+        values = np.mean([bag.values for bag in own], axis=0)
+        pairs = pair_layout(shared, config, mains, values, ranked.setdefault(kinds[group[0]][0], {}))
         if pairs.num_terms:
-            stages.append(_boost_all(pairs, bags, config.pair_rules, (mains, fitted)))
+            plan = Plan(config.pair_rules, [configs[number].pair_ending for number in group])
+            of_pairs = _boost_all(pairs, bags, plan, (mains, own))
             layout = join_layouts([mains, pairs])
+            for number, made in zip(group, of_pairs, strict=True):
+                fits[number] = _Fit(layout, [own, made])
     if bags.stop.is_set():
-        # Bags that had not begun, or were no better than the start, would make the mean of the others smaller.
-        begun = [number for number, own in enumerate(fitted) if own.num_rounds]
+        fits = [fit.begun() for fit in fits]
+    means: dict[Hashable, FittedBags] = {}
+    for fit in fits:
+        key = id(fit.layout), _places_of_cuts(fit.stages)
+        if key not in means:
+            means[key] = _mean_of_bags(shared.data, fit, bags.stop.is_set())
+    return [fit.told(means[id(fit.layout), _places_of_cuts(fit.stages)]) for fit in fits]
+
+
+class _Fit(NamedTuple):
+    """The terms of a fit, and what bags have made of them: of single features, and of pairs if there are some."""
+
+    layout: Layout
+    stages: Sequence[OfBags]
+
+    def begun(self) -> "_Fit":
+        """Returns what an interrupt has left: without bags that had not begun, or were no better than the start.
+
+        These would make the mean of the others smaller.
+        """
+        begun = [number for number, own in enumerate(self.stages[0]) if own.num_rounds]
         if not begun:
             raise KeyboardInterrupt
-        stages = [[stage[number] for number in begun] for stage in stages]
-    return _mean_of_bags(data, layout, stages, bags.stop.is_set())
+        return _Fit(self.layout, [[stage[number] for number in begun] for stage in self.stages])
+
+    def told(self, mean: FittedBags) -> FittedBags:
+        """Returns the mean of its bags with its own losses, which go on for longer where boosting ended later."""
+        return mean._replace(held_losses=[[own.held_losses for own in bag] for bag in zip(*self.stages, strict=True)])
 
 
-def _boost_mains(mains: Layout, bags: _Bags, config: AdditiveConfig) -> list[BaggedTerms]:
+def _places_of_cuts(stages: Sequence[OfBags]) -> Hashable:
+    """What is equal where boosting was cut at the same places: the arrays of steps are the same."""
+    return tuple(id(own.steps) for stage in stages for own in stage)
+
+
+def _grouped(kinds: Sequence[Hashable]) -> list[list[int]]:
+    """The numbers of equal kinds."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, kind in enumerate(kinds):
+        groups.setdefault(kind, []).append(number)
+    return list(groups.values())
+
+
+def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) -> list[OfBags]:
     """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
-    fitted = _boost_all(mains, bags, config.rules)
-    if config.smoother is None or bags.stop.is_set() or bags.data.bags[0].is_held is None:
+    endings, smoother = [own.ending for own in configs], configs[0].smoother
+    fitted = _boost_all(mains, bags, Plan(configs[0].rules, endings))
+    if smoother is None or bags.stop.is_set() or bags.shared.data.bags[0].is_held is None:
         return fitted
-    most = LONGER * max(own.num_rounds for own in fitted)
-    smoother = dataclasses.replace(config.smoother, max_rounds=max(1, min(config.smoother.max_rounds, most)))
-    others = _boost_all(mains, bags, smoother)
-    losses = [np.mean([own.least_loss for own in bags_of_rules]) for bags_of_rules in (fitted, others)]
-    return others if losses[1] < losses[0] and not bags.stop.is_set() else fitted
+    longer = [LONGER * max(own.num_rounds for own in of_bags) for of_bags in fitted]
+    endings = [
+        own._replace(max_rounds=max(1, min(own.max_rounds, most))) for own, most in zip(endings, longer, strict=True)
+    ]
+    others = _boost_all(mains, bags, Plan(smoother, endings))
+    if bags.stop.is_set():
+        return fitted
+    pairs = zip(fitted, others, strict=True)
+    return [other if _mean_loss(other) < _mean_loss(own) else own for own, other in pairs]
 
 
-def _boost_all(
-    layout: Layout,
-    bags: _Bags,
-    rules: AdditiveRules,
-    earlier: tuple[Layout, Sequence[BaggedTerms]] | None = None,
-) -> list[BaggedTerms]:
+def _mean_loss(bags: OfBags) -> float:
+    return float(np.mean([own.least_loss for own in bags]))
+
+
+def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, OfBags] | None = None) -> list[OfBags]:
     """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then.
 
     Args:
         layout: The terms.
         bags: The bags.
-        rules: The rules.
+        plan: The rules, and when boosting ends, by every setting.
         earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
-    """
-    number = len(bags.data.bags)
-    threads, gram_of_all = min(bags.num_threads, number), _gram_of_all(layout, bags.data, rules)
 
-    def boost_bag(place: int) -> BaggedTerms:
-        bag, scores = _Bag.of(bags.data, bags.data.bags[place]), None
+    Returns:
+        What bags have made, of every setting.
+    """
+    data = bags.shared.data
+    number = len(data.bags)
+    threads = min(bags.num_threads, number)
+    # Nobody else has the terms of pairs.
+    shared = bags.shared if earlier is None else SharedRows(data)
+    grams = shared.grams(layout, plan.rules)
+
+    def boost_bag(place: int) -> list[BaggedTerms]:
+        bag, scores = Bag.of(data, data.bags[place]), None
         if earlier is not None:
             scores = bag.scores(earlier[0], earlier[1][place].steps)
         return boost_terms(
             layout,
             bag.codes,
             bag.loss,
-            rules,
+            plan,
             scores=scores,
-            gram_of_all=gram_of_all,
+            grams=grams(place),
             should_end=bags.stop,
             num_threads=bags.num_threads // threads,
         )
@@ -269,67 +242,12 @@ def _boost_all(
                     bags.on_bag(1)
         except KeyboardInterrupt:
             bags.stop.set()
-        return [future.result() for future in futures]
+        return [list(of_setting) for of_setting in zip(*(future.result() for future in futures), strict=True)]
 
 
-def _gram_of_all(layout: Layout, data: FitData, rules: AdditiveRules) -> Gram | None:
-    """Returns the sums over pairs of bins of all rows, which bags of squared errors share; None where they do not."""
-    are_parts = any(own.rows is not None or own.is_held is None for own in data.bags)
-    if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
-        return None
-    whole = SquaredErrors(data.rows, data.start, None)
-    return gram_sums(layout, data.codes, whole.whole) if boosts_on_grams(layout, whole, rules) else None
-
-
-def _pair_layout(
-    data: FitData,
-    config: AdditiveConfig,
-    mains: Layout,
-    counts: Sequence[Int64[np.ndarray, " _code"]],
-    values_of_scores: Float64[np.ndarray, "score place"],
-) -> Layout:
-    """Returns the terms of the pairs that are named, or that save most of the loss at the mean scores of all bags."""
-    sizes = [len(count) for count in counts]
-    rows = np.concatenate(
-        [np.bincount(mains.bins[f, 0, : len(n)], n, mains.size[f]) for f, n in enumerate(counts)]
-    ).astype(np.int64)  # fmt: skip
-    values = leading_values(mains, values_of_scores, rows)
-    fine = functools.partial(coarse_axes, sizes, rows, mains, values)
-    if not isinstance(config.pairs, int):
-        return _fine_pairs(config.pairs, fine, config)
-    size = np.abs(values_of_scores).sum(axis=0) * rows
-    candidates = candidate_pairs(np.add.reduceat(size, mains.first[:-1]), config.heredity)
-    # A surface could bend a curve that has one way to go.
-    candidates = [pair for pair in candidates if not config.monotone[list(pair)].any()]
-    # Rows of the first bag, which are all but of a very long table.
-    whole = _Bag.of(data, data.bags[0]._replace(is_held=None))
-    scores = whole.scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
-    reading = whole.loss.read(scores, renews=True)
-    assert reading.weight is not None
-    coarse = coarse_axes(sizes, rows, mains, values, config.screening_bins)
-    saved = savings_of_pairs(
-        candidates, coarse, whole.codes, reading.gradient, reading.weight, config.pair_rules.min_samples_leaf
-    )
-    best = [int(pair) for pair in np.argsort(-saved, kind="stable")[: config.pairs] if saved[pair] > 0]
-    return _fine_pairs([candidates[pair] for pair in best], fine, config)
-
-
-def _fine_pairs(pairs: Pairs, axes_of: Callable[[int], Any], config: AdditiveConfig) -> Layout:
-    """Returns the terms of pairs on as many bins as are allowed, or as leave all pairs few enough places."""
-    least, most = 2, config.pair_bins
-    while least < most:
-        bins = (least + most + 1) // 2
-        if pair_terms(pairs, axes_of(bins)).num_places <= config.most_places:
-            least = bins
-        else:
-            most = bins - 1
-    return pair_terms(pairs, axes_of(least))
-
-
-def _mean_of_bags(
-    data: FitData, layout: Layout, stages: Sequence[Sequence[BaggedTerms]], was_interrupted: bool
-) -> FittedBags:
+def _mean_of_bags(data: FitData, fit: _Fit, was_interrupted: bool) -> FittedBags:
     """Returns the mean of the bags, pure and centred."""
+    layout, stages = fit
     weight = _weights(layout, data)
     of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in zip(*stages, strict=True)]
     # All bags have one set of weights, and so one system of equations a pair.
@@ -340,8 +258,7 @@ def _mean_of_bags(
         data.schema, layout, data.start + intercepts.mean(axis=0), values.mean(axis=0), errors, weight
     )
     num_rounds = np.array([[own.num_rounds for own in bag] for bag in zip(*stages, strict=True)], np.int64)
-    losses = [[own.held_losses for own in bag] for bag in zip(*stages, strict=True)]
-    return FittedBags(model, values, num_rounds, losses, was_interrupted)
+    return FittedBags(model, values, num_rounds, [], was_interrupted)
 
 
 def _standard_errors(

@@ -6,6 +6,8 @@ part that leaves is the weighted least squares fit of a row effect and a column 
 system is exact, where repeated subtraction of means converges.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Bool, Float64
 from threadpoolctl import threadpool_limits
@@ -31,10 +33,8 @@ def additive_part(
     of_row, of_column = weight.sum(axis=1), weight.sum(axis=0)
     system = np.block([[np.diag(of_row), weight], [weight.T, np.diag(of_column)]])
     sums = np.concatenate([np.einsum("rc,rcs->rs", weight, surface), np.einsum("rc,rcs->cs", weight, surface)])
-    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution. Threads for so
-    # small a system wait longer than they work.
-    with threadpool_limits(1):
-        effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
+    # A constant may be in rows or in columns, and bins without rows have no effect: the least solution.
+    effects = np.linalg.lstsq(system, sums, rcond=1e-12)[0]
     return effects[:num_rows], effects[num_rows:]
 
 
@@ -51,16 +51,11 @@ def purify(
         weight: The weight of the rows of every bin.
     """
     values = values.copy()
-    own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
-    for term in np.flatnonzero(layout.features[:, 1] >= 0).tolist():
-        shape, places = layout.num_bins[term], layout.places(term)
-        surface = values[places].reshape(*shape, -1)
-        effects = additive_part(surface, weight[places].reshape(shape))
-        values[places] = (surface - effects[0][:, None] - effects[1][None]).reshape(-1, values.shape[1])
-        for side, effect in enumerate(effects):
-            main = own_term[int(layout.features[term, side])]
-            coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
-            values[layout.places(main)] += effect[coarse]
+    pairs = np.flatnonzero(layout.features[:, 1] >= 0).tolist()
+    if pairs:
+        # Threads for systems so small wait longer than they work.
+        with threadpool_limits(1):
+            _purify_pairs(pairs, layout, values, weight)
     intercept = np.zeros(values.shape[1])
     for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
         places = layout.places(term)
@@ -70,6 +65,25 @@ def purify(
         intercept += mean
     values[unknown_places(layout, weight)] = 0
     return intercept, values
+
+
+def _purify_pairs(
+    pairs: Sequence[int],
+    layout: Layout,
+    values: Float64[np.ndarray, "place score"],
+    weight: Float64[np.ndarray, " place"],
+) -> None:
+    """Moves what pairs have of their features alone to the terms of these."""
+    own_term = {int(first): term for term, (first, second) in enumerate(layout.features) if second < 0}
+    for term in pairs:
+        shape, places = layout.num_bins[term], layout.places(term)
+        surface = values[places].reshape(*shape, -1)
+        effects = additive_part(surface, weight[places].reshape(shape))
+        values[places] = (surface - effects[0][:, None] - effects[1][None]).reshape(-1, values.shape[1])
+        for side, effect in enumerate(effects):
+            main = own_term[int(layout.features[term, side])]
+            coarse = layout.bins[term, side, layout.first_code[main, 0, : layout.size[main]]]
+            values[layout.places(main)] += effect[coarse]
 
 
 def unknown_places(layout: Layout, weight: Float64[np.ndarray, " place"]) -> Bool[np.ndarray, " place"]:

@@ -1,6 +1,7 @@
-"""The rules of cyclic boosting: how large steps are, how they may divide bins, and in which order terms come."""
+"""The rules of cyclic boosting: how large steps are, how they divide bins, in which order terms come, and the end."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,10 +49,6 @@ class AdditiveRules:
             order.
         max_leaves: The most leaves of a step.
         greedy_ratio: Steps on the terms that gain most, for each in turn.
-        max_rounds: The most rounds, of as many steps as there are terms.
-        patience: Rounds without a better loss of the rows held out after which boosting ends.
-        tolerance: How much less a loss must be to be better, as a part of the least so far,
-            or of a tenth of the first one.
         gram_memory: The most bytes of the sums over all pairs of bins, of a bag with all its scores; rows are read
             instead where these would be larger.
     """
@@ -65,19 +62,7 @@ class AdditiveRules:
     cat_smooth: float
     max_leaves: int
     greedy_ratio: float
-    max_rounds: int
-    patience: int
-    tolerance: float
     gram_memory: int
-
-    def least_gain(self, first: float, best: float) -> float:
-        """Returns how much less a loss must be to be better than the best.
-
-        Args:
-            first: The loss before the first step.
-            best: The least loss so far.
-        """
-        return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
 
     def of_steps(self, weight: float, score: float, mean_weight: float, num_terms: int) -> StepRules:
         """Returns the rules of steps in units of whole numbers.
@@ -100,3 +85,39 @@ class AdditiveRules:
             max_leaves=self.max_leaves,
             greedy_steps=round(self.greedy_ratio * num_terms),
         )
+
+
+class Ending(NamedTuple):
+    """When a boosting ends. The steps until then do not depend on it.
+
+    Attributes:
+        max_rounds: The most rounds, of as many steps as there are terms.
+        patience: Rounds without a better loss of the rows held out after which boosting ends.
+        tolerance: How much less a loss must be to be better, as a part of the least so far,
+            or of a tenth of the first one.
+    """
+
+    max_rounds: int
+    patience: int
+    tolerance: float
+
+    def least_gain(self, first: float, best: float) -> float:
+        """Returns how much less a loss must be to be better than the best.
+
+        Args:
+            first: The loss before the first step.
+            best: The least loss so far.
+        """
+        return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
+
+
+class Plan(NamedTuple):
+    """How terms are boosted, and when that ends.
+
+    Attributes:
+        rules: The rules.
+        endings: The endings of one or more settings, which cut the same steps.
+    """
+
+    rules: AdditiveRules
+    endings: Sequence[Ending]

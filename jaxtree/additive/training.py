@@ -1,7 +1,9 @@
 """The boosting of one set of terms, for one bag of rows: readings of rows, and passes on Gram sums in between."""
 
 import abc
+import functools
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from jaxtyping import Float64, Int32, Int64, UInt
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
-from jaxtree.additive.rules import AdditiveRules
+from jaxtree.additive.rules import AdditiveRules, Ending, Plan
 from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
 
 BYTES_OF_CELL = 4
@@ -21,6 +23,18 @@ USUAL_PASSES = 60
 
 GRAM_PAIR, GRAM_CELL, GRAM_STEP, ROW_STEP = 0.5, 1.0, 0.4, 3.0
 """Nanoseconds of a row and pair of terms and of a cell of sums over pairs, and of a step by place and by row."""
+
+
+class GramsAtStart(NamedTuple):
+    """Sums over pairs of bins that boostings of the same rows and terms have in common.
+
+    Attributes:
+        of_all: Of squared errors, those of all rows: a bag's own are a difference; None where they are not known.
+        at_start: Returns those of a bag at its first reading, which a function makes if nobody has them.
+    """
+
+    of_all: Gram | None
+    at_start: Callable[[Callable[[], list[Gram]]], list[Gram]]
 
 
 class BaggedTerms(NamedTuple):
@@ -53,38 +67,39 @@ def boost_terms(
     layout: Layout,
     codes: UInt[np.ndarray, "feature row"],
     row_loss: RowLoss,
-    rules: AdditiveRules,
+    plan: Plan,
     *,
     scores: Int64[np.ndarray, "score row"] | None = None,
-    gram_of_all: Gram | None = None,
+    grams: GramsAtStart | None = None,
     should_end: threading.Event | None = None,
     num_threads: int = 1,
-) -> BaggedTerms:
+) -> list[BaggedTerms]:
     """Boosts some terms on the rows of a bag until the loss of those held out is not less any more.
 
     Args:
         layout: The terms.
         codes: The codes of all rows.
         row_loss: The loss of the rows.
-        rules: The rules.
+        plan: The rules, and when boosting ends.
         scores: The scores before the first step, without the start; 0 if not given.
-        gram_of_all: Of squared errors, the sums over pairs of bins of all rows: a bag's own are a difference.
+        grams: Where other boostings of the same rows and terms have sums over pairs of bins at the start.
         should_end: Ends the boosting at the next reading once it is set.
         num_threads: Threads to use.
 
     Returns:
-        The terms as they were at the least loss of the rows held out.
+        For every ending the terms as they were at the least loss of the rows held out. Those that were cut at the same
+        place have one array of steps.
     """
-    num_scores = len(row_loss.start)
+    rules, num_scores = plan.rules, len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
     booster: _Booster
     if boosts_on_grams(layout, row_loss, rules):
-        booster = _OnGrams(layout, codes, row_loss, rules, num_threads, gram_of_all)
+        booster = _OnGrams(layout, codes, row_loss, rules, num_threads, grams)
     else:
         booster = _OnRows(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
-    best, best_loss, best_pass = steps.copy(), np.inf, 0
+    cuts = [_Cut(own, rounds_per_pass, row_loss.held_weight is not None) for own in plan.endings]
     losses: list[float] = []
     number = 0
     while True:
@@ -94,18 +109,53 @@ def boost_terms(
         if reading.weight is not None:
             booster.renew(reading.weight)
         losses.append(reading.held_loss)
-        is_number = np.isfinite(reading.held_loss) or row_loss.held_weight is None
-        if number == 0 or (is_number and not reading.held_loss >= best_loss - rules.least_gain(losses[0], best_loss)):
-            best, best_loss, best_pass = steps.copy(), reading.held_loss, number
-        is_late = (number - best_pass) * rounds_per_pass >= rules.patience
-        is_last = number * rounds_per_pass >= rules.max_rounds
-        if is_late or is_last or (should_end is not None and should_end.is_set()):
+        better = [own for own in cuts if not own.is_over and own.is_better(number, losses)]
+        kept = steps.copy() if better else steps
+        for own in better:
+            own.keep(number, reading.held_loss, kept)
+        for own in cuts:
+            own.look(number)
+        if all(own.is_over for own in cuts) or (should_end is not None and should_end.is_set()):
             break
         new = booster.boost(reading.gradient)
         steps += new
         scores += np.stack([row_scores(layout, codes, own, num_threads=num_threads) for own in new])
         number += 1
-    return BaggedTerms(best, row_loss.score_unit, round(best_pass * rounds_per_pass), losses)
+    return [own.terms(row_loss.score_unit, losses) for own in cuts]
+
+
+class _Cut:
+    """Where an ending cuts a boosting."""
+
+    def __init__(self, ending: Ending, rounds_per_pass: float, holds_out: bool):
+        self.ending, self.rounds_per_pass, self.holds_out = ending, rounds_per_pass, holds_out
+        self.best_loss, self.best_pass, self.end = np.inf, 0, 0
+        self.is_over = False
+
+    def is_better(self, number: int, losses: Sequence[float]) -> bool:
+        """Whether the steps of some passes are better than those of fewer."""
+        loss = losses[-1]
+        is_number = np.isfinite(loss) or not self.holds_out
+        return number == 0 or bool(
+            is_number and not loss >= self.best_loss - self.ending.least_gain(losses[0], self.best_loss)
+        )
+
+    def keep(self, number: int, loss: float, steps: Int64[np.ndarray, "score place"]) -> None:
+        """Takes the steps of some passes as the best."""
+        self.best_loss, self.best_pass, self.steps = loss, number, steps
+
+    def look(self, number: int) -> None:
+        """Ends after some passes if it must."""
+        if self.is_over:
+            return
+        is_late = (number - self.best_pass) * self.rounds_per_pass >= self.ending.patience
+        is_last = number * self.rounds_per_pass >= self.ending.max_rounds
+        self.is_over, self.end = is_late or is_last, number
+
+    def terms(self, score_unit: float, losses: Sequence[float]) -> BaggedTerms:
+        """Returns the best steps, and the losses until the end."""
+        num_rounds = round(self.best_pass * self.rounds_per_pass)
+        return BaggedTerms(self.steps, score_unit, num_rounds, list(losses[: self.end + 1]))
 
 
 class _Booster(abc.ABC):
@@ -146,22 +196,27 @@ class _OnGrams(_Booster):
     """Boosts on sums over pairs of bins; of squared errors one reading is enough."""
 
     def __init__(self, *given: Any):
-        *common, self.gram_of_all = given
+        *common, self.shared = given
         super().__init__(*common)
         rows = self._sums((self.row_loss.weight > 0).astype(np.int64)).astype(np.int32)
         # Squared errors have one set of weights for all scores.
         self.num_grams = 1 if self.row_loss.is_quadratic else len(self.row_loss.start)
         self.rows = np.tile(rows, (self.num_grams, 1))
+        self.grams: list[Gram] = []
         self.gradient = None
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         super().renew(weights)
-        if self.gram_of_all is not None and self.row_loss.is_held is not None:
+        make = functools.partial(self._make_grams, weights)
+        self.grams = make() if self.grams or self.shared is None else self.shared.at_start(make)
+
+    def _make_grams(self, weights: Int32[np.ndarray, "score row"]) -> list[Gram]:
+        of_all = None if self.shared is None else self.shared.of_all
+        if of_all is not None and self.row_loss.is_held is not None:
             held = np.flatnonzero(self.row_loss.is_held)
             others = np.ascontiguousarray(self.codes[:, held]), self.row_loss.whole_held[held]
-            self.grams = [self.gram_of_all.minus(gram_sums(self.layout, *others, num_threads=self.num_threads))]
-            return
-        self.grams = [
+            return [of_all.minus(gram_sums(self.layout, *others, num_threads=self.num_threads))]
+        return [
             gram_sums(self.layout, self.codes, own, num_threads=self.num_threads) for own in weights[: self.num_grams]
         ]
 

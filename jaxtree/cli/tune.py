@@ -1,4 +1,4 @@
-"""`jaxtree tune`: the best ensemble of boosted trees that is found in a given time, as a model file and a page.
+"""`jaxtree tune`: the best boosted trees or additive model found in a given time, as a model file and a page.
 
 The modules that read tables or compute are imported when the command runs, so that its help does not wait for them.
 """
@@ -7,7 +7,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -52,6 +52,10 @@ def tune(
             show_default="NAME.tuned.jaxtree, and the page NAME.tuned.html, of DATA's name",
         ),
     ] = None,
+    algorithm: Annotated[
+        Literal["boosting", "additive"],
+        typer.Option("--algorithm", "-a", help="An ensemble of boosted trees, or an additive model to be read."),
+    ] = "boosting",
     minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
     page: Annotated[
         str | None, typer.Option(callback=as_output, help="Write a page about the search; - is standard output.")
@@ -66,7 +70,7 @@ def tune(
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Searches for the best boosted trees in a given time, and writes an ensemble of them.
+    """Searches for the best boosted trees in a given time, and writes an ensemble of them; or an additive model.
 
     Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
     """
@@ -84,13 +88,14 @@ def tune(
     if scoring is not None:
         check_scorer_name(scoring)
     training = read_training(session, data, target, columns)
-    options = {"cv": cv, "scoring": scoring, "n_iter": n_iter, "random_state": seed}
+    options = {"algorithm": algorithm, "cv": cv, "scoring": scoring, "n_iter": n_iter, "random_state": seed}
     search = _tuned(session, training, 60 * minutes, began, options)
     keep_reading(search.best_estimator_, training)
     print_results("-" if "-" in (output, page) else output, _results(search, time.monotonic() - began))
     save_model(search, output)
     if page is not None:
-        write_bytes(search.to_html(title=f"Boosted trees, tuned for {in_short(target)}").encode(), page)
+        kind = "Boosted trees" if algorithm == "boosting" else "Additive model"
+        write_bytes(search.to_html(title=f"{kind}, tuned for {in_short(target)}").encode(), page)
         if page != "-":
             session.note(f"page: {page}")
     if search.was_interrupted_:
@@ -108,15 +113,14 @@ def _names_by(data: str, page: str | None) -> tuple[str, str]:
 
 def _tuned(session: Session, training: "Labelled", seconds: float, began: float, options: dict[str, Any]) -> Any:
     """Searches for what is left of the time, with a bar in a terminal."""
-    import jaxtree
-    from jaxtree.search.tuned_search import TunedSearchCV
+    from jaxtree.search.tuned_search import ALGORITHMS, TunedSearchCV
 
-    of_classes = training.task == "classification"
-    name = "GradientBoostingClassifier" if of_classes else "GradientBoostingRegressor"
+    for_classes, for_numbers = ALGORITHMS[options.pop("algorithm")]
+    estimator = for_classes() if training.task == "classification" else for_numbers()
     # The imports and the table took seconds, too.
     minutes = max(seconds - (time.monotonic() - began), 1e-3) / 60
     shows = not session.quiet and sys.stderr.isatty()
-    search = TunedSearchCV(getattr(jaxtree, name)(), minutes=minutes, verbose=int(shows), **options)
+    search = TunedSearchCV(estimator, minutes=minutes, verbose=int(shows), **options)
     with warnings.catch_warnings():
         # What an interrupt leaves is written, and said.
         warnings.filterwarnings("ignore", "the tuning was interrupted", InterruptedFitWarning)
@@ -127,9 +131,9 @@ def _results(search: Any, seconds: float) -> list[str]:
     """Says what a tuning has found."""
     tuned, yardstick, tried = search.tuned_, search.tuned_.yardstick, search.tuned_.tried
     best, defaults = tuned.best_and_defaults()
-    members = len(tuned.model.estimators_)
-    rows = [("ensemble", tuned.scores), ("best setting", best), ("defaults", defaults)]
-    lines = ["interrupted; the ensemble is of the settings that were finished"] if tuned.was_interrupted else []
+    kind = tuned.kind_of_model
+    rows = [(kind, tuned.scores), ("best setting", best), ("defaults", defaults)]
+    lines = [f"interrupted; the {kind} is of the settings that were finished"] if tuned.was_interrupted else []
     lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {seconds:.0f} s"]
     if tried.was_cut.any():
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
@@ -137,6 +141,13 @@ def _results(search: Any, seconds: float) -> list[str]:
     lines += [
         f"  {name:<12}  {mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}" for name, scores in rows
     ]
-    plural = "s" if members > 1 else ""
+    return [*lines, f"{type(tuned.model).__name__}: {_parts(tuned)}, fitted on all rows"]
+
+
+def _parts(tuned: Any) -> str:
+    """Says what the model is made of."""
+    if not tuned.is_ensemble:
+        return f"{len(tuned.model.term_names_)} terms, mean of {len(tuned.model.bag_values_)} bags"
+    members = len(tuned.model.estimators_)
     kind = "" if tuned.finalists is None else f" of {len(tuned.finalists.numbers)} finalists"
-    return [*lines, f"{type(tuned.model).__name__}: {members} member{plural}{kind}, fitted on all rows"]
+    return f"{members} member{'s' if members > 1 else ''}{kind}"

@@ -18,7 +18,7 @@ def scatter_card(tuned: Any) -> Card | None:
     """Returns the card of all parameters that have several values; None where there are none.
 
     Args:
-        tuned: A `jaxtree.search.tuning.TunedEnsemble`.
+        tuned: A `jaxtree.search.tuning.TunedModel`.
     """
     tried = tuned.tried
     means = tried.scores.mean(axis=1)

@@ -26,7 +26,7 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
     """Returns a page about what a tuning has found; it needs no network.
 
     Args:
-        tuned: A `jaxtree.search.tuning.TunedEnsemble`.
+        tuned: A `jaxtree.search.tuning.TunedModel`.
         y: The target of the rows that it was tuned on.
         title: The heading of the page.
 
@@ -40,8 +40,14 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
                     tuned.tried.parameter_importances())  # fmt: skip
     importances = zip(model.schema_.column_names, model.feature_importances_.tolist(), strict=True)
     columns = sorted(((name, value) for name, value in importances if value > 0), key=lambda own: -own[1])
-    second = [scatter_card(tuned), weights, _bars("importances", "Importance of the columns", "Share of the loss that "
-              "the splits on a column save, mean over the members.", columns[:MOST_COLUMNS])]  # fmt: skip
+    meaning = "Share of the loss that the splits on a column save, mean over the members."
+    if not tuned.is_ensemble:
+        meaning = "Share of the mean size of what terms add to the scores that those of a column have."
+    second = [
+        scatter_card(tuned),
+        weights,
+        _bars("importances", "Importance of the columns", meaning, columns[:MOST_COLUMNS]),
+    ]
     groups = [
         Group(name, [card for card in cards if card]) for name, cards in (("scores", first), ("settings", second))
     ]
@@ -54,6 +60,7 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
         summary=_summary(tuned, len(y)),
         was_interrupted=tuned.was_interrupted,
         is_judged=len(tuned.tests) > 1,
+        is_ensemble=tuned.is_ensemble,
         leaders=_leaders(tuned),
         groups=groups,
     )
@@ -62,12 +69,12 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
 def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     yardstick, tried = tuned.yardstick, tuned.tried
     best, defaults = tuned.best_and_defaults()
-    scores = [("ensemble", tuned.scores.mean()), ("best setting", best.mean()), ("defaults", defaults.mean())]
+    scores = [(tuned.kind_of_model, tuned.scores.mean()), ("best setting", best.mean()), ("defaults", defaults.mean())]
     facts = [(f"{name}: {yardstick.in_words}", score_in_words(yardstick.shown(float(score)))) for name, score in scores]
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
     sizes += [("settings", len(tried.settings))]
     sizes += [] if tuned.finalists is None else [("finalists", len(tuned.finalists.numbers))]
-    sizes += [("members", len(tuned.model.estimators_))]
+    sizes += [("members", len(tuned.model.estimators_))] if tuned.is_ensemble else []
     return [*facts, *((name, f"{size:,}") for name, size in sizes)]
 
 
@@ -102,7 +109,8 @@ def _in_words(value: Any) -> str:
 def _comparison(tuned: Any) -> Card:
     """The scores of the ensemble, the best setting and the defaults on every fold, and the reason in words."""
     yardstick, (best, defaults) = tuned.yardstick, tuned.best_and_defaults()
-    named = (("ensemble", tuned.scores, ACCENT), ("best setting", best, "#009E73"),
+    kind = tuned.kind_of_model
+    named = ((kind, tuned.scores, ACCENT), ("best setting", best, "#009E73"),
              ("defaults", defaults, "#CC79A7"))  # fmt: skip
     items = []
     for name, scores, colour in named:
@@ -112,13 +120,16 @@ def _comparison(tuned: Any) -> Card:
         items.append({"name": name, "dots": dots, "words": score_in_words(float(shown.mean()))})
     chart: Chart = {
         "kind": "list",
-        "label": "Scores of the ensemble, the best setting and the defaults on every fold",
+        "label": f"Scores of the {kind}, the best setting and the defaults on every fold",
         "items": items,
         "x": axis(f"{yardstick.in_words}: {'less' if yardstick.name.startswith('neg_') else 'more'} is better"),
         "caption": reason_in_words(tuned),
     }
     return Card(
-        "comparison", "Ensemble, best setting, defaults", "Grey: every fold; in colour: their mean.", {"": chart}
+        "comparison",
+        f"{kind.capitalize()}, best setting, defaults",
+        "Grey: every fold; in colour: their mean.",
+        {"": chart},
     )
 
 
@@ -126,7 +137,12 @@ def reason_in_words(tuned: Any) -> str:
     """Returns why the ensemble is better than the best setting, or is not."""
     (best, _), members = tuned.best_and_defaults(), np.flatnonzero(tuned.weights)
     if len(tuned.tests) < 2:
-        return "On a single fold nothing could judge an ensemble: the best setting was taken alone."
+        return f"On a single fold nothing could judge the {tuned.kind_of_model}: the best setting was taken alone."
+    if not tuned.is_ensemble:
+        return (
+            "The model is the best setting alone, so that its curves can be read; its score is that of settings "
+            "that the other folds have chosen."
+        )
     if tuned.finalists is not None and len(tuned.finalists.numbers) == 1:
         return "There is one finalist, the mean of models of folds of the defaults: it was taken alone."
     if len(members) == 1:
@@ -210,7 +226,7 @@ def _calibration(tuned: Any) -> Card:
     predicted, target = predicted[known], yardstick.target[known]
     if yardstick.classes is None:
         chart = means_chart(predicted[:, 0], target, "held-out")
-        return Card("calibration", "Means by prediction", "Mean target by the mean prediction of the ensemble, tenths "
+        return Card("calibration", "Means by prediction", "Mean target by the mean prediction on other folds, tenths "
                     "of the rows.", {"": chart})  # fmt: skip
     number = len(yardstick.classes)
     # Of two classes, the curve of the first is that of the second, turned over.
@@ -220,7 +236,7 @@ def _calibration(tuned: Any) -> Card:
         str(at): calibration_chart(names[at], ACCENT, predicted[:, place], target == place, np.ones(len(target)))
         for at, place in enumerate(shown)
     }
-    hint = "Share of the rows that have a class, by the probability that the ensemble of other folds gives it."
+    hint = "Share of the rows that have a class, by the probability that what other folds have chosen gives it."
     return Card("calibration", "Calibration", hint, charts, (("Class", tuple(names)),), (0,))
 
 

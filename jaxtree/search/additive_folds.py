@@ -1,24 +1,54 @@
-"""Search over additive models: the rows of every fold are read once, and settings are fitted side by side."""
+"""Search over additive models: the rows of every fold are read once, and what settings have in common is fitted once.
+
+Settings that differ in when boosting ends, or in their pairs, are a *group*: they share the steps of single features,
+which the endings cut at several places. Groups of a fold share codes, bags, and sums over pairs of bins.
+"""
 
 import functools
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Any, ClassVar
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import Any, ClassVar, NamedTuple
 
-from sklearn.base import clone
-
+from jaxtree.additive.bags import SharedRows
+from jaxtree.additive.fitting import fit_alike
+from jaxtree.boosting.ending import Deadline
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.devices import carried, num_cores
+from jaxtree.errors import JaxtreeError
 from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
 from jaxtree.search.alone import PlainSearchCV
-from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
+from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone
+from jaxtree.search.settings import configured, identity
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
+
+OF_ROWS = ("loss", "class_weight", "outer_bags", "max_samples", "validation_size", "random_state")
+"""Parameters by which rows and bags differ, beside those of the encoder."""
+
+OF_ENDINGS = ("max_rounds", "early_stopping_rounds", "early_stopping_tolerance")
+OF_PAIRS = ("interactions", "heredity", "max_interaction_bins")
+"""Parameters in which the settings of a group may differ."""
+
+
+class FittedSetting(NamedTuple):
+    """A setting that is fitted on a fold.
+
+    Attributes:
+        number: Its number.
+        fold: The fold.
+        made: What was made of the fitted estimator.
+        seconds: How long the fit took: its part of the time of a group.
+    """
+
+    number: int
+    fold: int
+    made: Any
+    seconds: float
 
 
 class AdditiveSearchCV(PlainSearchCV):
-    """A search whose members, a setting on a fold each, share codes and are fitted in a thread each.
+    """A search whose members, a setting on a fold each, share what they have in common.
 
     Every member is what its fit by itself would be, bit for bit.
 
@@ -35,72 +65,171 @@ class AdditiveSearchCV(PlainSearchCV):
     }
 
     def _score_all(self, search: Search, results: Results, on_scored: Callable[[int], object]) -> None:
-        """Fills in the results of every setting and fold, side by side."""
+        """Fills in the results of every setting and fold, group by group."""
         if not can_share_growth(search):
             return super()._score_all(search, results, on_scored)
-        encodings = Encodings()
-        with ThreadPoolExecutor(num_cores()) as pool:
-            # Fold by fold, so that few codes are wanted at a time.
-            members = [(number, fold) for fold in range(len(search.splits)) for number in range(len(results))]
-            score = carried(lambda number, fold: _score_setting(search, number, fold, encodings))
-            futures = {pool.submit(score, *member): member for member in members}
-            try:
-                for future in as_completed(futures):
-                    number, fold = futures[future]
-                    results[number][fold] = future.result()
-                    on_scored(1)
-            except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)
-                raise
+
+        def keep(fitted: FittedSetting) -> None:
+            results[fitted.number][fitted.fold] = {"fit_error": None, "fit_time": fitted.seconds, **fitted.made}
+            on_scored(1)
+
+        def fit_by_itself(number: int, fold: int) -> None:
+            results[number][fold] = fit_alone(search, number, fold)
+            on_scored(1)
+
+        fit_on_folds(search, functools.partial(_scores, search), keep, fit_by_itself)
         return None
 
 
-class Encodings:
-    """The codes of folds by kind of encoder, each made by the first thread that asks for them."""
+def fit_on_folds(
+    search: Search,
+    use: Callable[[Any, int], Any],
+    keep: Callable[[FittedSetting], None],
+    fit_by_itself: Callable[[int, int], None],
+    deadline: Deadline | None = None,
+    *,
+    must_fit_first: bool = False,
+) -> None:
+    """Fits every setting on every fold, groups side by side in threads.
 
-    def __init__(self) -> None:
+    Args:
+        search: The task.
+        use: Called with a fitted estimator and a fold; once for settings whose models are equal.
+        keep: Called with every setting that was fitted.
+        fit_by_itself: Called with the number of a setting that has failed among others, and with the fold.
+        deadline: When fits end that are not finished; they are left out.
+        must_fit_first: Whether the group of the first setting is fitted whatever time it takes.
+    """
+    settings = [configured(search.estimator, own) for own in search.candidates]
+    groups = _grouped(settings)
+    stops = [threading.Event() for _ in groups]
+    with ThreadPoolExecutor(num_cores()) as pool:
+        futures: dict[Future[list[FittedSetting]], tuple[int, int]] = {}
+        # Fold by fold, so that the rows of few are held at a time.
+        for fold in range(len(search.splits)):
+            rows = _RowsOfFold(search, fold)
+            for place, group in enumerate(groups):
+                own = {number: configured(settings[number], {}) for number in group}
+                work = carried(_fit_group)
+                futures[pool.submit(work, rows, own, use, stops[place])] = place, fold
+            # Those that wait hold them.
+            del rows
+
+        def end(first: int) -> None:
+            for future, (place, _) in list(futures.items()):
+                if place >= first:
+                    stops[place].set()
+                    future.cancel()
+
+        def take(future: Future[list[FittedSetting]]) -> None:
+            place, fold = futures.pop(future)
+            if future.cancelled() or stops[place].is_set():
+                return
+            fitted = {own.number: own for own in future.result()}
+            for number in groups[place]:
+                if number in fitted:
+                    keep(fitted[number])
+                else:
+                    fit_by_itself(number, fold)
+
+        try:
+            try:
+                for future in as_completed(list(futures), None if deadline is None else max(deadline.left(), 0.0)):
+                    take(future)
+            except TimeoutError:
+                end(int(must_fit_first))
+                for future in as_completed(list(futures)):
+                    take(future)
+        except BaseException:
+            end(0)
+            raise
+
+
+class _RowsOfFold:
+    """The training rows of a fold, which the first thread that asks for them reads, and what fits on them share."""
+
+    def __init__(self, search: Search, fold: int):
+        self.search, self.fold = search, fold
         self._lock = threading.Lock()
-        self._locks: dict[tuple[int, str], threading.Lock] = {}
-        self._known: dict[tuple[int, str], Dataset] = {}
+        self._codes: dict[str, Dataset] = {}
+        self._read: dict[Hashable, tuple[AdditiveTask, SharedRows]] = {}
 
-    def read(self, fold: int, kind: str, read: Callable[[Dataset | None], AdditiveTask]) -> AdditiveTask:
-        """Returns what a function reads, given the codes of these rows if they are known; those that it makes are kept.
-
-        Args:
-            fold: The fold.
-            kind: The kind of encoder.
-            read: Reads the rows of a fit; codes of all rows that it was given are kept.
-        """
+    def read(self, setting: Any) -> tuple[AdditiveTask, SharedRows]:
+        """Returns the rows as a setting reads them."""
+        kind = _kind_of_rows(setting, self.search.X)
         with self._lock:
-            own = self._locks.setdefault((fold, kind), threading.Lock())
-        with own:
-            task = read(self._known.get((fold, kind)))
-            if task.data.has_weight is None:
-                self._known.setdefault((fold, kind), task.data)
+            if kind not in self._read:
+                task = self._read_rows(setting)
+                self._read[kind] = task, SharedRows(setting.fit_data(task), keeps_grams=True)
+            return self._read[kind]
+
+    def _read_rows(self, setting: Any) -> AdditiveTask:
+        search, (train, _) = self.search, self.search.splits[self.fold]
+        X, y = safe_split(setting, search.X, search.y, train)
+        params = check_method_params(search.X, params=search.fit_params, indices=train)
+        kind = setting.kind_of_codes(search.X)
+        task = setting.read_task(X, y, **params, same_as=self._codes.get(kind))
+        if task.data.has_weight is None:
+            self._codes.setdefault(kind, task.data)
         return task
 
 
-def _score_setting(search: Search, candidate: int, fold: int, encodings: Encodings) -> dict[str, Any]:
-    """Returns the result of a setting on a fold, in scikit-learn's form."""
-    scored = unless_it_fails(_fit_and_score, search, candidate, fold, encodings)
-    return fit_alone(search, candidate, fold) if scored is None else scored
-
-
-def _fit_and_score(search: Search, candidate: int, fold: int, encodings: Encodings) -> dict[str, Any]:
+def _fit_group(
+    rows: _RowsOfFold, group: dict[int, Any], use: Callable[[Any, int], Any], stop: threading.Event
+) -> list[FittedSetting]:
+    """Fits the settings of a group on a fold; those that fail, and all once it is to stop, are left out."""
     began = time.perf_counter()
-    train, _ = search.splits[fold]
-    blank: Any = clone(search.estimator)
-    setting = blank.set_params(**search.candidates[candidate])
-    X, y = safe_split(setting, search.X, search.y, train)
-    params = check_method_params(search.X, params=search.fit_params, indices=train)
-    read = functools.partial(setting.read_task, X, y, **params)
-    task = encodings.read(fold, setting.kind_of_codes(X), lambda known: read(same_as=known))
-    setting.fit_task(task, num_threads=1)
-    fitted, scores = time.perf_counter(), {}
-    for part, rows in zip(("train", "test"), search.splits[fold], strict=True):
+    try:
+        task, shared = rows.read(next(iter(group.values())))
+        configs = {number: config for number, setting in group.items() if (config := _config(setting, task))}
+        fits = fit_alike(shared, list(configs.values()), stop=stop, num_threads=1) if configs else []
+        seconds, made = (time.perf_counter() - began) / max(len(fits), 1), {}
+        for number, fitted in zip(configs, fits, strict=True):
+            if id(fitted.model) not in made:
+                group[number].set_model(task.data, task.loss, fitted)
+                made[id(fitted.model)] = use(group[number], rows.fold)
+    except (Exception, KeyboardInterrupt):
+        # Each fails by itself, as scikit-learn's search tells it. It is interrupted where it is to stop.
+        return []
+    pairs = zip(configs, fits, strict=True)
+    return [FittedSetting(number, rows.fold, made[id(fitted.model)], seconds) for number, fitted in pairs]
+
+
+def _config(setting: Any, task: AdditiveTask) -> Any:
+    """The parameters of a fit; None where they are not allowed."""
+    try:
+        setting.check_parameters()
+        return setting.config_of(task)
+    except JaxtreeError:
+        return None
+
+
+def _scores(search: Search, setting: Any, fold: int) -> dict[str, Any]:
+    """The scores of a fitted setting on the parts of a fold, and how long they took."""
+    began, (train, test), scores = time.perf_counter(), search.splits[fold], {}
+    for part, rows in (("train", train), ("test", test)):
         if part == "test" or search.return_train_score:
             X, y = safe_split(setting, search.X, search.y, rows, train)
             params = check_method_params(search.X, params=search.score_params, indices=rows)
             scores[f"{part}_scores"] = score_by_scorer(setting, X, y, search.scorer, params, search.error_score)
-    times = {"fit_time": fitted - began, "score_time": time.perf_counter() - fitted}
-    return {"fit_error": None, **times, **scores}
+    return {"score_time": time.perf_counter() - began, **scores}
+
+
+def _kind_of_group(setting: Any) -> Hashable:
+    """What is equal for settings whose single features are boosted alike."""
+    differ = {*OF_ENDINGS, *OF_PAIRS, "verbose"}
+    own = sorted(setting.get_params(deep=False).items())
+    return tuple((name, identity(value)) for name, value in own if name not in differ)
+
+
+def _kind_of_rows(setting: Any, X: Any) -> Hashable:
+    """What is equal for settings that read rows alike, and divide them into the same bags."""
+    return setting.kind_of_codes(X), tuple(identity(getattr(setting, name, None)) for name in OF_ROWS)
+
+
+def _grouped(settings: Sequence[Any]) -> list[list[int]]:
+    """The numbers of the settings of every group."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, setting in enumerate(settings):
+        groups.setdefault(_kind_of_group(setting), []).append(number)
+    return list(groups.values())

@@ -349,4 +349,4 @@ def fit_alone(search: Search, setting: Any, fold: int) -> Fitted:
         return Fitted(result, np.nan, np.zeros(0), None)
     X_test, _ = safe_split(model, search.X, search.y, test, train)
     predicted = np.asarray(model.predict_proba(X_test) if is_classifier(model) else model.predict(X_test), np.float64)
-    return Fitted(result, model.n_estimators_, np.zeros(0), predicted.reshape(len(test), -1))
+    return Fitted(result, getattr(model, "n_estimators_", np.nan), np.zeros(0), predicted.reshape(len(test), -1))

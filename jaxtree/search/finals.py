@@ -173,7 +173,7 @@ class FinalRound:
             # Classes that the part does not have get no probability.
             columns = np.searchsorted(model.classes_, own.classes_) if is_classifier(own) else np.arange(1)
             judged[test] = 0.0
-            judged[np.ix_(test, columns)] = _predictions(own, X)
+            judged[np.ix_(test, columns)] = predictions(own, X)
         if not np.isfinite(judged).all():
             return
         self.models[number], self._predicted[number], self._is_judged = model, judged, True
@@ -205,7 +205,8 @@ def _part_of(task: Task, rows: Any) -> Task:
     return task._replace(X=X, y=y, weight=params["weight"])
 
 
-def _predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
+def predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
+    """Returns the probabilities of classes, or the numbers, that a model predicts."""
     predicted = np.asarray(model.predict_proba(X) if is_classifier(model) else model.predict(X), np.float64)
     return predicted.reshape(len(predicted), -1)
 
@@ -213,4 +214,4 @@ def _predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
 def _by_its_folds(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
     """What the models of folds say of rows that they have not seen; rows of weight 0 no model has."""
     own = model.oof_predictions_.reshape(len(model.oof_predictions_), -1)
-    return np.where(np.isnan(own), _predictions(model, X), own)
+    return np.where(np.isnan(own), predictions(model, X), own)

@@ -18,7 +18,7 @@ class Task(NamedTuple):
     """What is tuned.
 
     Attributes:
-        estimator: A blank `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        estimator: A blank estimator, of boosted trees or an additive model.
         X: The table.
         y: The target.
         weight: The weight of every row, or None.

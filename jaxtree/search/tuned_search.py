@@ -1,6 +1,7 @@
-"""Tuning from Python: a search for a given time that ends in an ensemble, with scikit-learn's interface."""
+"""Tuning from Python: a search for a given time that ends in one model, with scikit-learn's interface."""
 
 import contextlib
+import itertools
 import os
 import time
 import warnings
@@ -9,18 +10,19 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import column_or_1d, indexable
+from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks, kernel
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
+from jaxtree.estimators.additive.base import BaseAdditive
+from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.scorers import scorer_named
-from jaxtree.losses.loss import BaseLoss
+from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.budget import MOST_SETTINGS, Budget
 from jaxtree.search.evaluation import Results
@@ -30,10 +32,12 @@ from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.spaces import Space, space_for
 from jaxtree.search.tried import OnProgress, Task, silent
-from jaxtree.search.tuning import TunedEnsemble, find_ensemble
+from jaxtree.search.tuned_additive import find_additive
+from jaxtree.search.tuned_targets import check_loss, checked_target, scoring_of
+from jaxtree.search.tuning import TunedModel, find_ensemble
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.sources import is_source
-from jaxtree.table.target import encode_classes, encode_numbers, has_classes
+from jaxtree.table.target import has_classes
 
 FEW_WITHOUT_KERNEL = 2
 """Settings that are fitted at once where the kernel in C++ is missing."""
@@ -44,19 +48,18 @@ FEWEST_SETTINGS = 100
 LEAST_ROWS = 10
 """The fewest rows of a fit in a fold."""
 
-SCORING_OF_LOSSES = {
-    "absolute": "neg_mean_absolute_error",
-    "poisson": "neg_mean_poisson_deviance",
-    "gamma": "neg_mean_gamma_deviance",
-}
-"""The scorers of losses of numbers that are not those of squares."""
-
 MOST_MINUTES = 366 * 24 * 60
 """A longer time is a mistake."""
 
+ALGORITHMS = {
+    "boosting": (GradientBoostingClassifier, GradientBoostingRegressor),
+    "additive": (ExplainableBoostingClassifier, ExplainableBoostingRegressor),
+}
+"""What is tuned, and the estimators of classes and of numbers."""
+
 
 class TunedSearchCV(BaseSettingsSearch):
-    """The best ensemble of boosted trees that is found in a given time.
+    """The best ensemble of boosted trees, or the best additive model, that is found in a given time.
 
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
     for half of the time. The first setting is that of the defaults. In the other half the defaults and the best are
@@ -72,10 +75,16 @@ class TunedSearchCV(BaseSettingsSearch):
     weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
     `monotonic_cst`, `categorical_features` or `loss`, are kept.
 
+    An additive model is no ensemble, so that its curves can be read: it is the best setting, fitted on all rows with
+    the bags of the estimator. In the search settings have one bag, and their space has learning rate, leaves, greedy
+    steps, the least rows of a leaf, `reg_lambda`, bins, and the number of pairs, unless the estimator says which.
+
     Args:
-        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`.
+        estimator: A `GradientBoostingClassifier`, `GradientBoostingRegressor`, `ExplainableBoostingClassifier` or
+            `ExplainableBoostingRegressor`.
         minutes: The time of all of it, compilation included. A batch of settings and one member are fitted in any case;
-            where time does not suffice for all of their rounds, they end with fewer.
+            where time does not suffice for all of their rounds, they end with fewer. Those of additive models do not
+            end before, and may take longer.
         cv: The number of folds, which are shuffled and have like shares of classes; or a splitter of scikit-learn.
         scoring: The name of a scorer of scikit-learn. If not given, "neg_log_loss" of classes, and of numbers
             "neg_root_mean_squared_error", or for the losses "absolute_error", "poisson" and "gamma" their mean.
@@ -84,16 +93,17 @@ class TunedSearchCV(BaseSettingsSearch):
         verbose: 0 for nothing, 1 for a bar, more for a line every so many batches and fits.
 
     Attributes:
-        best_estimator_: The ensemble: a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`. `predict`,
-            `predict_proba` and `score` are its own; the last one by `scoring`.
-        best_score_: Its score, of ensembles chosen on the other folds, mean over the folds; greater is better.
+        best_estimator_: The ensemble: a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or the additive
+            model. `predict`, `predict_proba` and `score` are its own; the last one by `scoring`.
+        best_score_: Its score, of ensembles or settings chosen on the other folds, mean over the folds; greater is
+            better.
         best_params_: The parameters of the best setting, as single models.
         best_index_: Its place in `cv_results_`.
         cv_results_: Scores and times of all settings, as single models, as in
             `sklearn.model_selection.GridSearchCV`, with `mean_n_rounds` and `weight`, that in the ensemble.
         oof_predictions_: Probabilities of classes, or predictions, of every row by ensembles chosen on other folds.
-        was_interrupted_: Whether Ctrl-C ended it, which warns: the ensemble is of what was finished by then.
-        tuned_: All that was found, a `jaxtree.search.tuning.TunedEnsemble`.
+        was_interrupted_: Whether Ctrl-C ended it, which warns: the model is of what was finished by then.
+        tuned_: All that was found, a `jaxtree.search.tuning.TunedModel`.
 
     Raises:
         InvalidInputError: An argument is not allowed, there is one class only, or rows are too few for the folds.
@@ -108,7 +118,7 @@ class TunedSearchCV(BaseSettingsSearch):
         ((3, 2), 1)
     """
 
-    _estimators = (GradientBoostingClassifier, GradientBoostingRegressor)
+    _estimators = tuple(itertools.chain.from_iterable(ALGORITHMS.values()))
     _parameter_constraints: ClassVar[dict] = {
         **{name: BaseSettingsSearch._parameter_constraints[name] for name in ("cv", "random_state", "verbose")},
         "estimator": [*_estimators],
@@ -154,9 +164,11 @@ class TunedSearchCV(BaseSettingsSearch):
         seed = _seed_of(self.random_state)
         task = self._task_of(X, y, sample_weight, groups, seed)
         with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
-            self._take(find_ensemble(task, self._space(task), budget, seed, report))
+            find = find_additive if isinstance(self.estimator, BaseAdditive) else find_ensemble
+            self._take(find(task, self._space(task), budget, seed, report))
         if self.was_interrupted_:
-            text = f"the tuning was interrupted: its ensemble is of {len(self.cv_results_['params'])} settings"
+            kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
+            text = f"the tuning was interrupted: its {kind} is of {number} settings"
             warnings.warn(text, InterruptedFitWarning, stacklevel=2)
         return self
 
@@ -181,8 +193,11 @@ class TunedSearchCV(BaseSettingsSearch):
         shown = super()._html_repr()
         return shown + self.leaderboard()._repr_html_() if hasattr(self, "tuned_") else shown
 
-    def to_html(self, *, title: str = "Tuned boosted trees") -> str:
+    def to_html(self, *, title: str | None = None) -> str:
         """Returns a page about the settings, their learning curves, calibration and importances.
+
+        Args:
+            title: The heading of the page; "Tuned boosted trees" or "Tuned additive model" if not given.
 
         Raises:
             MissingExtraError: jinja2 is not installed.
@@ -191,22 +206,23 @@ class TunedSearchCV(BaseSettingsSearch):
         from jaxtree.page.tuned import tuned_page
 
         check_is_fitted(self)
-        return tuned_page(self.tuned_, self.tuned_.yardstick.target, title=title)
+        usual = "Tuned boosted trees" if self.tuned_.is_ensemble else "Tuned additive model"
+        return tuned_page(self.tuned_, self.tuned_.yardstick.target, title=usual if title is None else title)
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the ensemble into a file, which `jaxtree.load` reads."""
+        """Writes the model into a file, which `jaxtree.load` reads."""
         check_is_fitted(self)
         self.best_estimator_.save(path)
 
     def _check_arguments(self, X: Any) -> None:
         """Raises if a parameter is not allowed, or the table is none in memory."""
         if not isinstance(self.estimator, self._estimators):
-            names = " and ".join(own.__name__ for own in self._estimators)
+            names = ", ".join(own.__name__ for own in self._estimators)
             raise InvalidTypeError(f"TunedSearchCV tunes {names}, got {type(self.estimator).__name__}")
         self._validate_params()
         cloned(self.estimator).check_parameters()
-        if isinstance(self.estimator, GradientBoostingRegressor):
-            _check_loss(self.estimator.loss)
+        if is_regressor(self.estimator):
+            check_loss(self.estimator.loss)
         if is_source(X):
             raise InvalidTypeError(
                 f"a tuning takes the rows of folds from a table in memory, got a {type(X).__name__} that is read in "
@@ -215,13 +231,13 @@ class TunedSearchCV(BaseSettingsSearch):
 
     def _task_of(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> Task:
         """Returns what is tuned, with all that was given checked."""
-        of_classes = isinstance(self.estimator, GradientBoostingClassifier)
+        of_classes = is_classifier(self.estimator)
         X = X if hasattr(X, "shape") else np.asarray(X)
-        y = _checked_target(y, of_classes=of_classes)
+        y = checked_target(y, of_classes=of_classes)
         X, y, sample_weight, groups = indexable(X, plain_target(y), sample_weight, groups)
         splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups)
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
-        scoring = self.scoring or (None if of_classes else _scoring_of(self.estimator.loss))
+        scoring = self.scoring or (None if of_classes else scoring_of(self.estimator.loss))
         check_scorer(scoring, y, of_classes=of_classes)
         yardstick = make_yardstick(scoring, y, of_classes=of_classes)
         return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
@@ -229,13 +245,19 @@ class TunedSearchCV(BaseSettingsSearch):
     def _space(self, task: Task) -> Space:
         """Returns the settings that suit the table."""
         classes = task.yardstick.classes
-        space = space_for(*task.X.shape, num_classes=0 if classes is None else len(classes))
+        num_classes = 0 if classes is None else len(classes)
+        if isinstance(self.estimator, BaseAdditive):
+            space = additive_space_for(*task.X.shape, num_classes=num_classes)
+            if self.estimator.interactions != "auto":
+                space.ranges.pop("interactions")
+        else:
+            space = space_for(*task.X.shape, num_classes=num_classes)
         if not isinstance(self.cv, int):
             # The user says which rows may judge which: no other folds may.
             space = space._replace(finals=None)
         if kernel.load() is None:
             # Fits take several times as long, and a batch that has no time for all rounds is worth less.
-            space = space._replace(batch=FEW_WITHOUT_KERNEL)
+            space = space._replace(batch=min(FEW_WITHOUT_KERNEL, space.batch))
         return space
 
     @contextlib.contextmanager
@@ -254,7 +276,7 @@ class TunedSearchCV(BaseSettingsSearch):
 
             yield tell
 
-    def _take(self, tuned: TunedEnsemble) -> None:
+    def _take(self, tuned: TunedModel) -> None:
         """Takes what was found, in scikit-learn's form."""
         tried = tuned.tried
         self.tuned_, self.was_interrupted_ = tuned, tuned.was_interrupted
@@ -280,9 +302,16 @@ class TunedSearchCV(BaseSettingsSearch):
 
 
 def tune(
-    X: Any, y: Any, sample_weight: Any = None, *, minutes: float = 5, estimator: Any = None, **options: Any
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    minutes: float = 5,
+    algorithm: str = "boosting",
+    estimator: Any = None,
+    **options: Any,
 ) -> TunedSearchCV:
-    """Returns the best ensemble of boosted trees that is found in a given time, as a fitted `TunedSearchCV`.
+    """Returns the best ensemble of boosted trees, or additive model, found in a given time: a fitted `TunedSearchCV`.
 
     Args:
         X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
@@ -290,8 +319,10 @@ def tune(
             classes; an estimator says otherwise.
         sample_weight: The weight of every row in the fits.
         minutes: The time of all of it.
-        estimator: A `GradientBoostingClassifier` or `GradientBoostingRegressor`, with parameters that are kept; by
-            the target if not given.
+        algorithm: "boosting", or "additive" for a model whose curves can be read; both are never tried side by side,
+            as each would have half of the time.
+        estimator: One that `TunedSearchCV` tunes, in place of an algorithm, with parameters that are kept; by the
+            algorithm and the target if not given.
         options: Other parameters of `TunedSearchCV`, such as `scoring`, and `groups` of its `fit`. A bar is shown
             unless `verbose` says otherwise.
 
@@ -306,36 +337,18 @@ def tune(
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'std', 'rounds'])
     """
+    if algorithm not in ALGORITHMS:
+        raise InvalidInputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
     if estimator is None:
-        estimator = GradientBoostingClassifier() if has_classes(y) else GradientBoostingRegressor()
+        for_classes, for_numbers = ALGORITHMS[algorithm]
+        estimator = for_classes() if has_classes(y) else for_numbers()
+    elif algorithm == "additive" and not isinstance(estimator, BaseAdditive):
+        raise InvalidInputError(
+            f"algorithm={algorithm!r} is not that of {type(estimator).__name__}: give the one or the other"
+        )
     groups = options.pop("groups", None)
     search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
     return search.fit(X, y, sample_weight, groups=groups)
-
-
-def _loss_of(loss: Any) -> BaseLoss:
-    return LOSSES[loss]() if isinstance(loss, str) else loss
-
-
-def _check_loss(loss: Any) -> None:
-    """Raises InvalidInputError if the predictions of a loss are no numbers close to one target a row."""
-    if scores_by_loss(_loss_of(loss), 1):
-        raise InvalidInputError(
-            f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
-            "with BoostSearchCV"
-        )
-
-
-def _scoring_of(loss: Any) -> str | None:
-    """Returns the scorer of a loss of numbers if none is given; None for that of squares.
-
-    Raises:
-        InvalidInputError: The loss asks for another one, as it is least at quantiles or expectiles.
-    """
-    made = _loss_of(loss)
-    if made.name in ("quantile", "expectile"):
-        raise InvalidInputError(f"squares do not score predictions of the loss {made}: give scoring")
-    return SCORING_OF_LOSSES.get(made.name)
 
 
 def _seed_of(random_state: Any) -> int:
@@ -343,22 +356,6 @@ def _seed_of(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(generator_of(random_state).randint(2**31 - 1))
-
-
-def _checked_target(y: Any, *, of_classes: bool) -> Any:
-    """Returns the target, a value a row; raises InvalidInputError if it cannot be learned or has one class only."""
-    shape = getattr(y, "shape", np.shape(y) if isinstance(y, list | tuple) else ())
-    if len(shape) == 2 and shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    elif len(shape) > 1:
-        raise InvalidInputError(f"y must have one value a row, got an array of shape {tuple(shape)}")
-    if not of_classes:
-        encode_numbers(y)
-        return y
-    classes = encode_classes(y).classes
-    if len(classes) == 1 and len(classes[0]) < 2:
-        raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
-    return y
 
 
 def _or_nan(scores: Any) -> Any:

@@ -30,23 +30,26 @@ from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried, silent
 
+FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline], None]
+"""What fits some settings on all folds, with fewer rounds if it can end in time by this."""
 
-class TunedEnsemble(NamedTuple):
+
+class TunedModel(NamedTuple):
     """What a tuning has found.
 
     Attributes:
-        model: The ensemble, fitted on all rows.
+        model: The ensemble, or the best additive model, fitted on all rows.
         tried: The settings.
         finalists: Those that were judged as what members are; None if members are single models.
-        weights: The weight of every setting in the ensemble.
-        predicted: Out-of-fold predictions of ensembles that were chosen on other folds.
+        weights: The weight of every setting in the model; of an additive model it is that of one.
+        predicted: Out-of-fold predictions of what was chosen on other folds.
         scores: Their score on every fold.
         yardstick: How predictions are scored.
         tests: The test rows of every fold.
         was_interrupted: Whether it ended by Ctrl-C, with what was finished by then.
     """
 
-    model: BoostedEnsemble
+    model: Any
     tried: Tried
     finalists: Finalists | None
     weights: Float[np.ndarray, " setting"]
@@ -55,6 +58,16 @@ class TunedEnsemble(NamedTuple):
     yardstick: Yardstick
     tests: list[Int[np.ndarray, " row"]]
     was_interrupted: bool
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether the model is a mean of others, not one setting."""
+        return isinstance(self.model, BoostedEnsemble)
+
+    @property
+    def kind_of_model(self) -> str:
+        """What the model is, in a word."""
+        return "ensemble" if self.is_ensemble else "model"
 
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
         """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
@@ -71,9 +84,7 @@ class TunedEnsemble(NamedTuple):
         return self.finalists.predicted[np.isin(self.finalists.numbers, members)]
 
 
-def find_ensemble(
-    task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent
-) -> TunedEnsemble:
+def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent) -> TunedModel:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
     A batch of settings begins if one like the longest so far ends in time. Where there is no time for all rounds of a
@@ -106,7 +117,9 @@ def find_ensemble(
     """
     estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
     forecast = Forecast(budget.seconds, space.batch, len(task.splits))
-    search = _SearchInTime(task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast)
+    search = SearchInTime(
+        task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast, _fit_boosted
+    )
     blank = task._replace(estimator=configured(task.estimator, {"random_state": seed}))
     if space.finals is not None:
         forecast.keep(PART_FOR_FINALS * budget.seconds)
@@ -122,8 +135,8 @@ def find_ensemble(
 
 
 def _of_finalists(
-    task: Task, search: "_SearchInTime", finals: FinalRound, budget: Budget, forecast: Forecast, report: OnProgress
-) -> TunedEnsemble:
+    task: Task, search: "SearchInTime", finals: FinalRound, budget: Budget, forecast: Forecast, report: OnProgress
+) -> TunedModel:
     """Looks for further finalists while there is time, and chooses an ensemble of all."""
     try:
         while finals.has_time():
@@ -137,7 +150,7 @@ def _of_finalists(
     every = np.zeros(len(tried.settings))
     every[finalists.numbers] = chosen.weights
     members = by_weight(every)
-    return TunedEnsemble(
+    return TunedModel(
         ensemble_of([finals.models[number] for number in members], every[members].tolist()),
         tried,
         finalists,
@@ -148,8 +161,8 @@ def _of_finalists(
 
 
 def _of_single_models(
-    task: Task, search: "_SearchInTime", fits: FitsOfMembers, budget: Budget, forecast: Forecast, report: OnProgress
-) -> TunedEnsemble:
+    task: Task, search: "SearchInTime", fits: FitsOfMembers, budget: Budget, forecast: Forecast, report: OnProgress
+) -> TunedModel:
     """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
     chosen = _chosen(task, search.tried(), budget, forecast)
     if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
@@ -165,9 +178,7 @@ def _of_single_models(
     # Also settings that were tried after the last choice.
     every = np.pad(chosen.weights, (0, len(tried.settings) - len(chosen.weights)))
     was_interrupted = search.was_interrupted or fits.was_interrupted
-    return TunedEnsemble(
-        fits.ensemble(chosen.weights), tried, None, every, *_judged(task, tried, chosen), was_interrupted
-    )
+    return TunedModel(fits.ensemble(chosen.weights), tried, None, every, *_judged(task, tried, chosen), was_interrupted)
 
 
 def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> Choice:
@@ -207,11 +218,30 @@ def _judged(task: Task, tried: Tried, chosen: Choice) -> tuple[Any, Any, Any, An
     return chosen.predicted, scores, task.yardstick, tests
 
 
-class _SearchInTime:
-    """Settings that are tried batch by batch."""
+class SearchInTime:
+    """Settings that are tried batch by batch.
 
-    def __init__(self, task: Task, settings: list[dict[str, Any]], budget: Budget, forecast: Forecast):
+    Args:
+        task: The task.
+        settings: The settings.
+        budget: The time.
+        forecast: What a batch is expected to take, and what it leaves.
+        fit: Fits a batch.
+        is_for_ensemble: Whether time is left for the choice of an ensemble.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        settings: list[dict[str, Any]],
+        budget: Budget,
+        forecast: Forecast,
+        fit: FitBatch,
+        *,
+        is_for_ensemble: bool = True,
+    ):
         self._task, self._settings, self._budget, self._forecast = task, settings, budget, forecast
+        self._fit, self._is_for_ensemble = fit, is_for_ensemble
         self._parts: list[Tried] = []
         self._begun = 0
         self.was_interrupted = False
@@ -236,12 +266,12 @@ class _SearchInTime:
         on_rounds = None if report is silent else lambda number, words: report(self._budget.used(), "")
         began = self._budget.used()
         deadline = self._budget.deadline(self._forecast.reserve())
-        part, self.was_interrupted = _try_batch(self._task, batch, self._budget, deadline, on_rounds)
+        part, self.was_interrupted = _try_batch(self._task, batch, self._fit, self._budget, deadline, on_rounds)
         self._begun += len(batch)
         if part is None:
             return
         self._parts.append(part)
-        if len(self._parts) == 1:
+        if len(self._parts) == 1 and self._is_for_ensemble:
             self._forecast.choice_takes(_seconds_of_choice(self._task, part))
         self._forecast.batch_took(len(batch), self._budget.used() - began)
 
@@ -277,17 +307,23 @@ def _joined(parts: Sequence[Tried]) -> Tried:
 
 
 def _try_batch(
-    task: Task, batch: list[dict[str, Any]], budget: Budget, deadline: Deadline, on_rounds: Callable[..., Any] | None
+    task: Task,
+    batch: list[dict[str, Any]],
+    fit: FitBatch,
+    budget: Budget,
+    deadline: Deadline,
+    on_rounds: Callable[..., Any] | None,
 ) -> tuple[Tried | None, bool]:
     """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
     fit_params = {} if task.weight is None else {"sample_weight": task.weight}
     X, y, splits = task.X, task.y, task.splits
     search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
     settings = [configured(task.estimator, own) for own in batch]
-    standings = Standings([own.n_estimators for own in settings], len(splits))
+    # Of settings that do not count their rounds, each counts once.
+    standings = Standings([getattr(own, "n_estimators", 1) for own in settings], len(splits))
     was_interrupted = False
     try:
-        fit_settings(search, settings, None, standings, SearchProgress(on_rounds, standings.most_rounds()), deadline)
+        fit(search, settings, standings, SearchProgress(on_rounds, standings.most_rounds()), deadline)
     except KeyboardInterrupt:
         was_interrupted = True
     numbers, num_folds = [number for number, fits in enumerate(standings.fits) if fits], len(splits)
@@ -311,6 +347,13 @@ def _try_batch(
         np.array([any(own.was_cut for own in row) for row in fits]),
     )
     return tried, was_interrupted
+
+
+def _fit_boosted(
+    search: Search, settings: Sequence[Any], standings: Standings, progress: SearchProgress, deadline: Deadline
+) -> None:
+    """Fits settings of boosted trees."""
+    fit_settings(search, settings, None, standings, progress, deadline)
 
 
 def _raise_as_alone(search: Search, setting: Any, fits: Sequence[Fitted]) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.additive import fitting
+from jaxtree.additive.bags import SharedRows
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import SquaredErrors, rows_of_loss
-from jaxtree.additive.rules import AdditiveRules
+from jaxtree.additive.rules import AdditiveRules, Ending, Plan
 from jaxtree.additive.training import boost_terms
 from jaxtree.boosting import Loss, logistic, quantile, squared
 from jaxtree.boosting.round_tree import ScoredRows
@@ -20,7 +21,7 @@ from tests.additive import problems, reference
 FEW = {"outer_bags": 2, "max_rounds": 200}
 RULES = AdditiveRules(
     learning_rate=0.1, reg_lambda=1.0, reg_alpha=0.0, max_delta_step=np.inf, min_samples_leaf=2, min_hessian=1e-4,
-    cat_smooth=3.0, max_leaves=3, greedy_ratio=1.0, max_rounds=20, patience=10**6, tolerance=0.0, gram_memory=2**30,
+    cat_smooth=3.0, max_leaves=3, greedy_ratio=1.0, gram_memory=2**30,
 )  # fmt: skip
 
 
@@ -55,7 +56,7 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     rows = ScoredRows(codes, residual * 10.0 ** (seed % 7 - 3) / 3, weight, {})
     errors = rows_of_loss(squared(), rows, np.array([0.25]), None)
     assert isinstance(errors, SquaredErrors)
-    made = boost_terms(layout, codes, errors, RULES)
+    (made,) = boost_terms(layout, codes, errors, Plan(RULES, [Ending(20, 10**6, 0.0)]))
     own = RULES.of_steps(
         errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
     )
@@ -266,11 +267,11 @@ def test_bags_of_long_tables_have_rows_of_their_own():
 def test_bags_share_sums_over_pairs_of_bins_bit_by_bit(monkeypatch):
     X, numbers, _ = table(2000)
     weight, options = np.random.default_rng(9).integers(0, 4, 2000), {"max_bins": 8, "interactions": 0, **FEW}
-    original, grams = fitting._gram_of_all, []
-    monkeypatch.setattr(fitting, "_gram_of_all", lambda *given: grams.append(original(*given)) or grams[-1])
+    original, grams = SharedRows._of_all, []
+    monkeypatch.setattr(SharedRows, "_of_all", lambda *given: grams.append(original(*given)) or grams[-1])
     shared = ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight)
     assert grams and all(gram is not None for gram in grams)
-    monkeypatch.setattr(fitting, "_gram_of_all", lambda *_: None)
+    monkeypatch.setattr(SharedRows, "_of_all", lambda *_: None)
     assert same_terms(shared, ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight))
 
 

@@ -75,6 +75,19 @@ def test_a_model_and_a_page_come_out(run, table, target, left_out):
     assert {"settings", "progress", "curves", "calibration", "parameters"} <= tags.ids
 
 
+def test_an_additive_model_and_its_page_come_out(run, table):
+    options = ["--algorithm", "additive", "--n-iter", "2", "--cv", "2", "--ignore", "y", "--minutes", "60"]
+    done = run("tune", table, "-t", "kind", *options, "-o", "m.jaxtree", "--page", "p.html")
+    assert "2 settings on 2 folds" in done.stdout and "terms, mean of 8 bags" in done.stdout
+    assert "  model  " in done.stdout and "ensemble" not in done.stdout
+    assert type(jaxtree.load("m.jaxtree")).__name__ == "ExplainableBoostingClassifier"
+    page, tags = open("p.html").read(), Tags()  # noqa: SIM115
+    tags.feed(page)
+    assert not tags.open and "<title>Additive model, tuned for kind" in page and "The ensemble" not in page
+    said = run("tune", table, "-t", "kind", "--algorithm", "forest", status=2).stderr
+    assert "boosting" in said and "additive" in said
+
+
 @pytest.mark.slow
 def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path):
     (tmp_path / "in.a.folder").mkdir()

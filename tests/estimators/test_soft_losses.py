@@ -314,6 +314,14 @@ def test_what_a_loss_does_not_allow_is_named(loss, y, extras, message):
         SoftTreeRegressor(loss=loss).fit(X, y, **extras)
 
 
+def test_another_loss_is_fitted_anew_and_does_not_go_on():
+    model = SoftTreeRegressor(1, max_epochs=2, random_state=0, loss="cox").fit(X, POSITIVE, event=EVENT)
+    model.set_params(loss="poisson")
+    with pytest.raises(InvalidInputError, match=r"must be that of the first fit, cox\(ties='efron'\), got poisson"):
+        model.partial_fit(X, POSITIVE)
+    assert model.fit(X, COUNT).survival_ is None and not hasattr(model, "predict_median")
+
+
 @pytest.mark.slow
 def test_searches_give_extras_to_fits_and_scores():
     search = jaxtree.SearchCV(SoftTreeRegressor(**{**FEW, "max_epochs": 5}, loss="cox"), {"depth": [1, 2]}, cv=2)

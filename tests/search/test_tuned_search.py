@@ -204,7 +204,7 @@ def test_what_cannot_be_tuned_is_refused_before_the_work(name, monkeypatch):
 
 
 def test_other_estimators_and_sources_are_refused():
-    with pytest.raises(InvalidTypeError, match=r"tunes GradientBoostingClassifier and .*, got DecisionTreeClassifier"):
+    with pytest.raises(InvalidTypeError, match=r"tunes GradientBoostingClassifier, .*, got DecisionTreeClassifier"):
         TunedSearchCV(jaxtree.DecisionTreeClassifier()).fit(FRAME, WORDS)
     with pytest.raises(InvalidTypeError, match="read it first"):
         tune("train.parquet", WORDS, **QUICK)

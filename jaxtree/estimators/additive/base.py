@@ -10,8 +10,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.bags import BagRows, FitData
+from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.edits import Edit
-from jaxtree.additive.fitting import BagRows, FitData, FittedBags, fit_additive
+from jaxtree.additive.fitting import FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
 from jaxtree.boosting.round_tree import ScoredRows
@@ -50,6 +52,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
 
+    divides_groups: ClassVar[bool] = True
+    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
+
     _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
 
     def __sklearn_tags__(self):
@@ -72,7 +77,8 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`), of which codes alone are held.
-            y: The target of every row. Of a source also the name of its column.
+            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
+                see `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
             extras: What else the loss asks for, an array of every row by name, such as `offset=`, which is added to
@@ -123,16 +129,11 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             task: What `read_task` has returned.
             num_threads: Threads to use; as many as there are cores if not given.
         """
-        data, loss = task
-        sample = data.sample
-        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
-        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-        given = FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(sample))
-        config = self.config(data.schema, data.outputs, sample.num_rows)
+        given, config = self.fit_data(task), self.config_of(task)
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
-        self.set_model(data, loss, fitted)
+        self.set_model(task.data, task.loss, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
             warnings.warn(text, InterruptedFitWarning, stacklevel=3)
@@ -142,6 +143,17 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
                 "Log odds then have no limit, and curves are as far apart as early stopping let them come"
             )
             warnings.warn(text, SeparableClassesWarning, stacklevel=3)
+
+    def fit_data(self, task: AdditiveTask) -> FitData:
+        """Returns the rows of what was read, in bags."""
+        data, loss = task
+        rows = ScoredRows(data.codes, target_of(data.sample), weight_of(data.sample), data.sample.fields)
+        start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
+        return FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(data.sample))
+
+    def config_of(self, task: AdditiveTask) -> AdditiveConfig:
+        """Returns the parameters of the fit of what was read."""
+        return self.config(task.data.schema, task.data.outputs, task.data.sample.num_rows)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""
@@ -174,7 +186,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if "group" in sample.fields:
             _, held = split_groups(sample.fields["group"], fraction, seed)
         else:
-            _, held = split_rows(sample.target, sample.num_classes, fraction, seed)
+            _, held = split_rows(sample.labels, sample.num_classes, fraction, seed)
         is_held = np.zeros(sample.num_rows, bool)
         is_held[held] = True
         return BagRows(rows, is_held)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.additive.fitting import AdditiveConfig
-from jaxtree.additive.rules import AdditiveRules
+from jaxtree.additive.config import AdditiveConfig
+from jaxtree.additive.rules import AdditiveRules, Ending
 from jaxtree.additive.terms import Heredity
 from jaxtree.additive.training import USUAL_PASSES
 from jaxtree.dataset.sample import Outputs
@@ -106,9 +106,7 @@ class AdditiveParameters(EncodingParameters):
         Args:
             num_columns: The number of columns.
         """
-        bins = self.max_bins
-        if bins == "auto":
-            bins = min(MOST_BINS, max(LEAST_BINS, MOST_PLACES // max(num_columns, 1)))
+        bins = usual_bins(num_columns) if self.max_bins == "auto" else self.max_bins
         return Encoder(
             max_bins=bins, max_categories=self.max_categories, categorical_features=self.categorical_features
         )
@@ -135,9 +133,6 @@ class AdditiveParameters(EncodingParameters):
             cat_smooth=self.cat_smooth,
             max_leaves=USUAL_LEAVES if isinstance(self.max_leaves, str) else self.max_leaves,
             greedy_ratio=self.greedy_ratio,
-            max_rounds=self.max_rounds,
-            patience=self.early_stopping_rounds,
-            tolerance=self.early_stopping_tolerance,
             gram_memory=int(self.gram_memory * 2**20),
         )
 
@@ -158,18 +153,20 @@ class AdditiveParameters(EncodingParameters):
             InvalidInputError: A parameter does not fit the columns.
         """
         rules = self.rules()
+        ending = Ending(self.max_rounds, self.early_stopping_rounds, self.early_stopping_tolerance)
         monotone = read_monotone(self.monotone_constraints, schema, outputs, name="monotone_constraints")
         bins, is_auto = self.max_interaction_bins, self.max_leaves == "auto"
         return AdditiveConfig(
             rules=rules,
+            ending=ending,
             smoother=dataclasses.replace(rules, max_leaves=2) if is_auto and num_rows < ROWS_OF_ONE_RULE else None,
             pair_rules=dataclasses.replace(
                 rules,
                 learning_rate=PAIR_RATE * rules.learning_rate,
                 greedy_ratio=min(rules.greedy_ratio, PAIR_GREEDY),
-                patience=max(1, round(rules.patience / PAIR_RATE)),
                 min_samples_leaf=max(rules.min_samples_leaf, PAIR_ROWS),
             ),
+            pair_ending=ending._replace(patience=max(1, round(ending.patience / PAIR_RATE))),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
             pairs=self._free_pairs(schema, outputs, monotone),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
@@ -216,6 +213,15 @@ class AdditiveParameters(EncodingParameters):
         """Returns how much a fit of so many rows and columns has to do."""
         rows = min(num_rows, self.max_samples)
         return costs.additive(rows, num_columns, passes=USUAL_PASSES, bags=self.num_bags(num_rows, 1))
+
+
+def usual_bins(num_columns: int) -> int:
+    """Returns the most bins of a column where `max_bins` is "auto".
+
+    >>> usual_bins(4), usual_bins(20), usual_bins(1_000)
+    (1024, 409, 32)
+    """
+    return min(MOST_BINS, max(LEAST_BINS, MOST_PLACES // max(num_columns, 1)))
 
 
 def _pair(given: Any, schema: Schema) -> tuple[int, int]:

@@ -18,7 +18,16 @@ MOST_COLUMNS = 5
 HIDDEN = frozenset(
     [
         *("additive_members", "batched", "check_parameters", "class_names", "class_orders", "column_fractions"),
-        *("config", "costed_target", "draws_growth", "features_of_growth", "find_collapsed", "finish_fit"),
+        *(
+            "config",
+            "config_of",
+            "costed_target",
+            "divides_groups",
+            "draws_growth",
+            "features_of_growth",
+            "find_collapsed",
+        ),
+        *("finish_fit", "fit_data"),
         *("fitted_state", "fitted_table", "fixed_predictions", "grow_trees", "growth_limits", "growth_task"),
         *("has_statistics", "held_out_share", "hold_out_validation", "in_table_units", "kept_parameters", "learn"),
         *("limit_parameters", "make_encoder", "make_objective", "make_recipe", "model_of", "native_splits"),

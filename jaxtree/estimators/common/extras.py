@@ -46,8 +46,10 @@ def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) ->
     """
     if (scoring is not None and not takes_extras(scoring)) or get_config()["enable_metadata_routing"]:
         return {}
-    names = (*EXTRAS, *getattr(getattr(model, "loss", None), "needs", ()))
-    return {name: fit_params[name] for name in names if name in fit_params}
+    needs = getattr(getattr(model, "loss", None), "needs", ())
+    # Groups that the rows held out are divided by say nothing of a score.
+    left_out = {"group"} if getattr(model, "divides_groups", False) and "group" not in needs else set()
+    return {name: fit_params[name] for name in (*EXTRAS, *needs) if name in fit_params and name not in left_out}
 
 
 def fit_fields(loss: BaseLoss, sample: Sample) -> Sample:

@@ -267,7 +267,11 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         self.history_ = {"loss": chosen.loss.tolist()}
         if chosen.validation_loss is not None:
             self.history_["validation_loss"] = chosen.validation_loss.tolist()
+        self._learn_beside(self._rows)
         return self
+
+    def _learn_beside(self, sample: SoftSample) -> None:
+        """Learns what predictions need beside the trained model, such as baselines of hazards."""
 
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""

@@ -10,7 +10,6 @@ from jaxtyping import Array, Float, Key, Real
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.inputs import SoftSample
 from jaxtree.tree import Tree
 
 
@@ -48,14 +47,6 @@ class DiffersByKind(abc.ABC):
     @abc.abstractmethod
     def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
         """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
-
-    def _refits(self, refit: bool | None, target: Any) -> bool:
-        """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
-        return bool(refit)
-
-    def _renewed(self, hardened: Any, sample: SoftSample) -> Any:
-        """A hardened tree whose leaves have means of numbers with the values that the loss is least at."""
-        return hardened
 
     @abc.abstractmethod
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:

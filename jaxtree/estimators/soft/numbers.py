@@ -1,7 +1,7 @@
 """Models of numbers: what these soft estimators predict by their loss, and how they read their targets."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -32,7 +32,7 @@ from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import RoutesExtras, check_fields, fit_fields
 from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
-from jaxtree.estimators.soft.base import BaseSoft, SoftTask
+from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import POSITIVE, rows_of_step
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
@@ -49,7 +49,6 @@ from jaxtree.losses.start import weighted_quantile
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.renewal import renewed
-from jaxtree.soft.runs import Trained
 from jaxtree.soft.scores import ScoredTarget, ScoreScale
 from jaxtree.table.target import encode_numbers
 from jaxtree.table.weights import check_sample_weight
@@ -213,6 +212,8 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             raise InvalidInputError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
         outputs = Outputs.of(numbers)
         of_one = self._make_loss()
+        if is_known and of_one != self._loss_of_one:
+            raise InvalidInputError(f"the loss must be that of the first fit, {self._loss_of_one}, got {of_one}")
         loss = self._loss if is_known else of_outputs(of_one, outputs.number)
         weight = check_sample_weight(given.sample_weight, num_rows)
         fields = read_fields(given.fields, num_rows)
@@ -227,14 +228,12 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known[counts], extras)
         return self._scale.rows(loss, target, sample.fields)
 
-    def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
-        """Takes what the models of a fit have become, and learns what survival times need; see `BaseSoft`."""
-        super().finish_fit(task, trained)
+    def _learn_beside(self, sample: SoftSample) -> None:
+        vars(self).pop("survival_", None)
         if is_of_times(self._loss):
-            sample, rows = task.sample, task.sample.target
+            rows = sample.target
             of_loss = Sample(None, rows.target[None], self._outputs, sample.weight, rows.extras, ())
             self.survival_ = learn_times(self._loss, of_loss, self._scale.scores(self._outputs_of(sample.values)))
-        return self
 
     def _refits(self, refit: bool | None, target: ScoredTarget) -> bool:
         loss, num_predictions = self._loss, self._hard_value(np.zeros((1, self._num_outputs))).shape[1]

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import jax
 import numpy as np
@@ -12,28 +12,22 @@ from sklearn.base import ClassifierMixin
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments
 from jaxtree.dataset.fields import read_fields
-from jaxtree.dataset.sample import note_identifiers
+from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
-from jaxtree.estimators.common.placing import placed_fit
-from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.base import BaseSoft, SoftRows, SoftTask
 from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, POSITIVE, rows_of_step
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
+from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.scores import ScoredTarget
+from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import class_weights
 from jaxtree.tree import Tree
-
-
-class ClassShares(NamedTuple):
-    """A teacher's probabilities, the target of `distil`."""
-
-    classes: Shaped[np.ndarray, " class"]
-    shares: Float[np.ndarray, "row class"]
 
 
 class OfClasses(ScoresSources, ClassifierMixin):
@@ -77,6 +71,8 @@ class SoftClassifier(OfClasses, BaseSoft):
         Raises:
             InvalidInputError: As in `fit`; or a class is not known, or other classes are given than before.
         """
+        if isinstance(y, ClassProbabilities):
+            raise InvalidInputError("partial_fit takes a class for every row, got ClassProbabilities, which fit takes")
         declared = None if classes is None else np.unique(np.asarray(classes))
         if declared is not None and hasattr(self, "soft_model_") and not np.array_equal(declared, self.classes_):
             raise InvalidInputError(
@@ -85,7 +81,9 @@ class SoftClassifier(OfClasses, BaseSoft):
         return self._partial_fit(X, y, sample_weight, declared)
 
     def distil(self, teacher: Any, X: Any, sample_weight: Any = None) -> Self:
-        """Trains the model on a teacher's probabilities.
+        """Trains the model on a teacher's probabilities: `fit` with them as its `jaxtree.ClassProbabilities`.
+
+        `jaxtree.distil` has labels of teachers that have not seen the rows, and more rows.
 
         Args:
             teacher: A fitted classifier with `classes_` and `predict_proba`, such as a forest.
@@ -99,10 +97,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         shares = teacher.predict_proba(X)
         if isinstance(shares, list):
             raise InvalidInputError("a teacher must have one output, got one with several")
-        target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
-        with placed_fit(self, X):
-            rows = self._rows_of(self._read_sample(X, target, sample_weight), None)
-            return self._fit_rows(rows, taught_by=losses.distillation)
+        return self.fit(X, ClassProbabilities(shares, teacher.classes_), sample_weight)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
@@ -123,11 +118,25 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _num_outputs(self) -> int:
         return self.n_classes_
 
+    def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
+        has_shares = _codes_of(sample.target).ndim == 2
+        if has_shares and self.loss != "log_loss":
+            raise InvalidInputError(f"loss must be 'log_loss' where y has probabilities, got {self.loss!r}")
+        if held is not None and _codes_of(held.target).ndim == 2 and not has_shares:
+            raise InvalidInputError("y_val has probabilities, and y has classes: give labels() of y_val")
+        if held is not None and has_shares and held.target.ndim == 1:
+            held = held._replace(target=np.eye(self.n_classes_)[held.target])
+        return super()._rows_of(sample, held)
+
+    def begin_fit(self, rows: SoftRows, *, taught_by: Any = None) -> SoftTask:
+        """Returns what is trained on rows that are read: on shares of classes by the mean of their cross entropies."""
+        has_shares = _codes_of(rows.sample.target).ndim == 2
+        return super().begin_fit(rows, taught_by=losses.distillation if has_shares else taught_by)
+
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
         y = given.y
-        if isinstance(y, ClassShares):
-            self.classes_, self.n_classes_ = y.classes, len(y.classes)
-            return y.shares
+        if isinstance(y, ClassProbabilities):
+            return self._read_probabilities(y, given, is_known=is_known)
         target = encode_classes(y)
         if len(target.classes) != 1:
             raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
@@ -141,6 +150,19 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(f"y has the classes {unknown}; known are {self.classes_.tolist()}")
         codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
         return self._for_loss(codes[target.codes[0]], given.fields)
+
+    def _read_probabilities(self, y: ClassProbabilities, given: FitArguments, *, is_known: bool) -> Any:
+        """The shares of the classes; of rows of one class each their codes."""
+        target = encode_probabilities(y)
+        if not isinstance(target, ShareTarget):
+            return self._read_target(given._replace(y=y.labels()), None, is_known=is_known)
+        if not is_known:
+            self.classes_, self.n_classes_ = target.classes, len(target.classes)
+            return target.shares.T
+        shares = shares_of_known(y, self.classes_)
+        if (shares < 0).any():
+            raise InvalidInputError(f"y has the classes {target.classes.tolist()}; known are {self.classes_.tolist()}")
+        return shares.T
 
     def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Mapping[str, Any]) -> Any:
         """The codes of classes with the extras of a loss of one's own."""
@@ -162,8 +184,16 @@ class SoftClassifier(OfClasses, BaseSoft):
             return None
         codes = _codes_of(target)
         if codes.ndim == 2:
-            raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
+            raise InvalidInputError(
+                f"class_weight of soft trees is for classes, and y has probabilities, got {self.class_weight!r}"
+            )
         return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
+
+    def _refits(self, refit: bool | None, target: Any) -> bool:
+        return bool(refit)
+
+    def _renewed(self, hardened: Any, sample: Any) -> Any:
+        return hardened
 
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:
         return jax.nn.softmax(value)

@@ -1,8 +1,8 @@
 """Soft trees and soft forests as estimators."""
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -44,6 +44,10 @@ class OfOneTree(BaseSoft):
     init_width: Annotated[float, POSITIVE] = 0.1
     n_restarts: Annotated[int, whole(1)] = 1
 
+    _refits: ClassVar[Callable[..., bool]]
+    """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
+    _renewed: ClassVar[Callable[..., Any]]
+    """Gives leaves that have means of their rows what the loss is least at for these."""
     _largest_auto_depth = 10
     _name_of_models = "restart"
     _needs_all = False
@@ -188,7 +192,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     The leaves hold distributions over the classes, and the tree predicts their mean. `harden` makes an ordinary tree of
     it, which decides at every gate. Depth, length of training and noise follow from the number of rows if they are not
-    given.
+    given. Targets may be probabilities, see `jaxtree.ClassProbabilities`: training then makes the mean cross entropy
+    small, without smoothing of labels and, where it is "auto", without noise.
 
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:

@@ -1,0 +1,144 @@
+"""The rows that additive models are fitted on, by bags, and what fits on the same rows have in common."""
+
+import functools
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int32, Int64, UInt
+
+from jaxtree.additive.layout import Layout
+from jaxtree.additive.quadratic import RowLoss, SquaredErrors, is_quadratic, rows_of_loss
+from jaxtree.additive.rules import AdditiveRules
+from jaxtree.additive.sums import Gram, gram_sums, row_scores
+from jaxtree.additive.terms import count_rows, main_terms
+from jaxtree.additive.training import BYTES_OF_CELL, GramsAtStart, boosts_on_grams
+from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.table.schema import Schema
+
+
+class BagRows(NamedTuple):
+    """The rows of a bag.
+
+    Attributes:
+        rows: Their numbers; all if None.
+        is_held: Which of them are held out; none if None.
+    """
+
+    rows: Int64[np.ndarray, " _row"] | None
+    is_held: Bool[np.ndarray, " _row"] | None
+
+
+class FitData(NamedTuple):
+    """The rows of a fit.
+
+    Attributes:
+        codes: Their codes.
+        schema: The meaning of the codes.
+        rows: Targets, weights and extras, without padding.
+        loss: The loss.
+        start: The scores before the first step.
+        bags: The rows of every bag.
+    """
+
+    codes: UInt[np.ndarray, "feature row"]
+    schema: Schema
+    rows: ScoredRows
+    loss: BaseLoss
+    start: Float64[np.ndarray, " score"]
+    bags: Sequence[BagRows]
+
+    @property
+    def share_left_out(self) -> float:
+        """The share of all rows that a bag does not learn from."""
+        number = self.codes.shape[1]
+        learned = [len(own.rows) if own.rows is not None else number for own in self.bags]
+        held = [0 if own.is_held is None else int(own.is_held.sum()) for own in self.bags]
+        return 1 - float(np.mean(np.subtract(learned, held))) / number
+
+
+class Bag(NamedTuple):
+    """The codes of the rows of a bag, and their loss."""
+
+    codes: UInt[np.ndarray, "feature _row"]
+    loss: RowLoss
+
+    @classmethod
+    def of(cls, data: FitData, bag: BagRows) -> "Bag":
+        """Returns a bag; of all rows without a copy of their codes."""
+        if bag.rows is None:
+            return cls(data.codes, rows_of_loss(data.loss, data.rows, data.start, bag.is_held))
+        codes = np.ascontiguousarray(data.codes[:, bag.rows])
+        target, weight, extras = data.rows.target, data.rows.weight, data.rows.extras
+        taken = {name: values[bag.rows] for name, values in extras.items()}
+        rows = ScoredRows(codes, target[bag.rows], weight[bag.rows], taken)
+        return cls(codes, rows_of_loss(data.loss, rows, data.start, bag.is_held))
+
+    def scores(self, layout: Layout, table: Int64[np.ndarray, "score place"]) -> Int64[np.ndarray, "score _row"]:
+        """Returns the sums of values at the bins of every row."""
+        return np.stack([row_scores(layout, self.codes, own) for own in table])
+
+
+class SharedRows:
+    """The rows of fits, and what these have in common, which the first thread that asks for it makes.
+
+    Args:
+        data: The rows.
+        keeps_grams: Whether sums over pairs of bins of bags are kept for other fits, as far as `gram_memory` holds
+            them.
+    """
+
+    def __init__(self, data: FitData, *, keeps_grams: bool = False):
+        self.data, self._keeps_grams = data, keeps_grams
+        self._known: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+        self._locks: dict[Hashable, threading.Lock] = {}
+
+    @functools.cached_property
+    def counts(self) -> list[Int64[np.ndarray, " _code"]]:
+        """The rows of every code of every feature."""
+        return count_rows(self.data.codes, self.data.schema)
+
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns what a function makes, which is called once for all that ask with a key."""
+        with self._lock:
+            own = self._locks.setdefault(key, threading.Lock())
+        with own:
+            if key not in self._known:
+                self._known[key] = make()
+            return self._known[key]
+
+    def mains(self, monotone: Int32[np.ndarray, " feature"], min_category_rows: int) -> Layout:
+        """Returns the terms of single features."""
+        key = ("mains", monotone.tobytes(), min_category_rows)
+        return self.once(key, lambda: main_terms(self.data.schema, self.counts, monotone, min_category_rows))
+
+    def grams(self, layout: Layout, rules: AdditiveRules) -> Callable[[int], GramsAtStart]:
+        """Returns what has sums over pairs of bins of the bag of a number.
+
+        Args:
+            layout: The terms.
+            rules: The rules.
+        """
+        number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
+        kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
+        # By terms, of which those that others ask for live as long as this does.
+        key = ("all", id(layout), rules.gram_memory, rules.greedy_ratio)
+        of_all = self.once(key, lambda: self._of_all(layout, rules))
+
+        def of_bag(bag: int) -> GramsAtStart:
+            own = functools.partial(self.once, ("bag", id(layout), bag))
+            return GramsAtStart(of_all, own if bag < kept else lambda make: make())
+
+        return of_bag
+
+    def _of_all(self, layout: Layout, rules: AdditiveRules) -> Gram | None:
+        """The sums over pairs of bins of all rows, which bags of squared errors share; None where they do not."""
+        data = self.data
+        are_parts = any(own.rows is not None or own.is_held is None for own in data.bags)
+        if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
+            return None
+        whole = SquaredErrors(data.rows, data.start, None)
+        return gram_sums(layout, data.codes, whole.whole) if boosts_on_grams(layout, whole, rules) else None

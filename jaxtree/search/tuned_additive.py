@@ -1,0 +1,138 @@
+"""Tuning of additive models in a given time: settings with one bag a fold, and the best one on all rows."""
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtree.boosting.ending import Deadline
+from jaxtree.errors import InterruptedFitWarning, TrainingError
+from jaxtree.search.additive_folds import FittedSetting, fit_on_folds
+from jaxtree.search.boosted_folds import Fitted, fit_alone
+from jaxtree.search.budget import Budget, Forecast
+from jaxtree.search.evaluation import Search
+from jaxtree.search.finals import predictions
+from jaxtree.search.halving import Standings
+from jaxtree.search.out_of_fold import scores_of_folds
+from jaxtree.search.search_progress import SearchProgress
+from jaxtree.search.settings import configured
+from jaxtree.search.spaces import Space
+from jaxtree.search.tried import OnProgress, Task, Tried, silent
+from jaxtree.search.tuning import SearchInTime, TunedModel
+from jaxtree.sklearn_compat import safe_split
+
+OF_THE_SEARCH = ("outer_bags",)
+"""Parameters of fits on folds that the fit on all rows has not."""
+
+
+def find_additive(task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent) -> TunedModel:
+    """Tries settings of a space while there is time, and fits the best one on all rows.
+
+    A model of which people read the curves is one setting, no ensemble. It is judged by settings that were chosen on
+    the other folds. The first setting, which is that of the defaults, and the fit on all rows are made in any case, and
+    to their ends. A batch of settings begins if one like the longest so far ends in time; those of its settings that
+    are not finished in time are left out. An interrupt (Ctrl-C) ends the search: the best setting is of those that are
+    finished. Another one ends the fit on all rows, with the rounds that its bags have.
+
+    Args:
+        task: The task.
+        space: The settings.
+        budget: The time.
+        seed: The seed of what is drawn.
+        report: Called after every step.
+
+    Raises:
+        InvalidInputError: An argument is not allowed.
+        TrainingError: No setting predicts finite numbers on every fold.
+        KeyboardInterrupt: There was an interrupt before any setting was finished, or before any bag was begun.
+    """
+    estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
+    forecast = Forecast(budget.seconds, space.batch, len(task.splits))
+    settings = space.settings(budget.settings, seed)
+    own = task._replace(estimator=estimator)
+    search = SearchInTime(own, settings, budget, forecast, _Batches().fit, is_for_ensemble=False)
+    if not search.go_on(report):
+        raise KeyboardInterrupt
+    tried = search.tried()
+    means = tried.scores.mean(axis=1)
+    if not np.isfinite(means).any():
+        raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
+    best = int(means.argmax())
+    fixed = {name: value for name, value in space.fixed.items() if name not in OF_THE_SEARCH}
+    blank = configured(task.estimator, {**fixed, "random_state": seed})
+    model, was_interrupted = _fitted_on_all(configured(blank, tried.settings[best]), task)
+    report(budget.used(), "the best setting on all rows")
+    tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
+    predicted = _of_other_choices(tried, tests)
+    return TunedModel(
+        model,
+        tried,
+        None,
+        (np.arange(len(means)) == best).astype(np.float64),
+        predicted,
+        scores_of_folds(task.yardstick, predicted[None], tests)[0],
+        task.yardstick,
+        tests,
+        search.was_interrupted or was_interrupted,
+    )
+
+
+class _Batches:
+    """The fits of batches of settings on all folds."""
+
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def fit(
+        self,
+        search: Search,
+        settings: Sequence[Any],
+        standings: Standings,
+        progress: SearchProgress,
+        deadline: Deadline,
+    ) -> None:
+        """Fits settings; those that are not finished in time are left out, but for the first of all."""
+
+        def keep(own: FittedSetting) -> None:
+            predicted, num_rounds = own.made
+            fitted = Fitted({"fit_time": own.seconds}, num_rounds, np.zeros(0), predicted)
+            standings.keep(own.number, own.fold, fitted)
+            progress.ended(own.number, own.fold, 0)
+
+        def fit_by_itself(number: int, fold: int) -> None:
+            standings.keep(number, fold, fit_alone(search, settings[number], fold))
+            progress.ended(number, fold, 0)
+
+        use = functools.partial(_predicted, search)
+        fit_on_folds(search, use, keep, fit_by_itself, deadline, must_fit_first=not self._has_begun)
+        self._has_begun = True
+
+
+def _predicted(search: Search, setting: Any, fold: int) -> tuple[Float[np.ndarray, "row column"], float]:
+    """What a fitted setting predicts of the test rows of a fold, and the rounds of its bags."""
+    train, test = search.splits[fold]
+    X, _ = safe_split(setting, search.X, search.y, test, train)
+    return predictions(setting, X), float(setting.num_rounds_.sum(axis=1).mean())
+
+
+def _fitted_on_all(setting: Any, task: Task) -> tuple[Any, bool]:
+    """Returns a setting fitted on all rows, and whether an interrupt has ended the fit."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
+        try:
+            return setting.fit(task.X, task.y, task.weight), False
+        except InterruptedFitWarning:
+            # It has what was boosted until then.
+            return setting, True
+
+
+def _of_other_choices(tried: Tried, tests: Sequence[Int[np.ndarray, " row"]]) -> Float[np.ndarray, "row column"]:
+    """What the settings predict of every fold that are the best on the other folds; NaN of rows in no fold."""
+    predicted, scores = np.full_like(tried.predicted[0], np.nan), tried.scores
+    for fold, rows in enumerate(tests):
+        others = np.delete(scores, fold, axis=1) if len(tests) > 1 else scores
+        predicted[rows] = tried.predicted[int(others.mean(axis=1).argmax())][rows]
+    return predicted
