@@ -30,7 +30,7 @@ OF_TRAINING = frozenset(
 """Parameters by which rows are not read."""
 
 
-class _Fit(NamedTuple):
+class _BegunFit(NamedTuple):
     """A setting on a fold that has begun."""
 
     setting: int
@@ -85,7 +85,7 @@ class _Readings:
         self._fold = -1
         self._known: dict[Hashable, tuple[BaseSoft, SoftRows]] = {}
 
-    def begin(self, setting: int, fold: int) -> _Fit:
+    def begin(self, setting: int, fold: int) -> _BegunFit:
         """Begins the fit of a setting on a fold."""
         began = time.perf_counter()
         if fold != self._fold:
@@ -107,12 +107,12 @@ class _Readings:
             self._known[kind] = reader, reader.read_rows(X, y, **params)
         reader, rows = self._known[kind]
         estimator = configured(reader, {name: getattr(own, name) for name in OF_TRAINING if hasattr(own, name)})
-        return _Fit(setting, fold, estimator, estimator.begin_fit(rows), time.perf_counter() - began)
+        return _BegunFit(setting, fold, estimator, estimator.begin_fit(rows), time.perf_counter() - began)
 
 
-def _train(fits: Iterable[_Fit]) -> dict[tuple[int, int], tuple[list[Trained], float]]:
+def _train(fits: Iterable[_BegunFit]) -> dict[tuple[int, int], tuple[list[Trained], float]]:
     """Trains fits that have begun, all of one program together; returns what each has come to, and its seconds."""
-    programs: dict[TrainingConfig, list[_Fit]] = {}
+    programs: dict[TrainingConfig, list[_BegunFit]] = {}
     for fit in fits:
         programs.setdefault(fit.task.config, []).append(fit)
     found = {}
@@ -129,7 +129,7 @@ def _train(fits: Iterable[_Fit]) -> dict[tuple[int, int], tuple[list[Trained], f
     return found
 
 
-def _finish(search: Search, fit: _Fit, trained: list[Trained], seconds: float) -> dict[str, Any]:
+def _finish(search: Search, fit: _BegunFit, trained: list[Trained], seconds: float) -> dict[str, Any]:
     """Returns the result of a fit, in scikit-learn's form."""
     began, scores = time.perf_counter(), {}
     with warnings.catch_warnings(record=True) as caught:

@@ -46,7 +46,7 @@ class TunedLeaves(NamedTuple):
     value: Float[AnyArray, "leaf score"]
 
 
-class Level(NamedTuple):
+class NodesOfDepth(NamedTuple):
     """The nodes of one depth.
 
     Attributes:
@@ -80,7 +80,7 @@ class Topology:
     column: Int[np.ndarray, " inner"]
     is_fixed: Bool[np.ndarray, " inner"]
     missing_right: Bool[np.ndarray, " inner"]
-    levels: tuple[Level, ...]
+    levels: tuple[NodesOfDepth, ...]
     says: Bool[np.ndarray, "leaf score"]
     side: str
 
@@ -200,7 +200,7 @@ def tuned_of(
         is_leaf = np.asarray(tree.is_leaf)[level]
         inner.append(level[~is_leaf])
         leaves.append(level[is_leaf])
-        levels.append(Level(len(inner[-1]), len(leaves[-1]), np.argsort(np.argsort(is_leaf, kind="stable"))))
+        levels.append(NodesOfDepth(len(inner[-1]), len(leaves[-1]), np.argsort(np.argsort(is_leaf, kind="stable"))))
         level = children_of(tree, inner[-1])
     inner, leaves = np.concatenate(inner), np.concatenate(leaves)
     topology = Topology(
