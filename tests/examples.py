@@ -177,10 +177,13 @@ def _soft(table, plain, classes, numbers, two):
 
 def _hardened(table, plain, classes, numbers):
     few = {"depth": 2, "max_epochs": 3, "random_state": 0}
+    by_leaf = {"gate": "hard", "mixture": "by_leaf"}
     return {
         "hardened": (jaxtree.SoftTreeClassifier(**few), table, classes),
         "hardened_regression": (jaxtree.SoftTreeRegressor(**few, scaling="quantile"), plain, numbers),
         "hardened_axis": (jaxtree.SoftTreeClassifier(**few, gate="axis"), table, classes),
+        "hardened_forest": (jaxtree.SoftForestClassifier(3, **few, **by_leaf), table, classes),
+        "hardened_forest_regression": (jaxtree.SoftForestRegressor(3, **few, **by_leaf), plain, numbers),
     }
 
 

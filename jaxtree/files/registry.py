@@ -23,6 +23,7 @@ _KEPT = (
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
     *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
+    *("HardForestClassifier", "HardForestRegressor"),
     *("GradientBoostingClassifier", "GradientBoostingRegressor"),
     *("GradientBoostingRanker", "GradientBoostingDistribution"),
     *("BoostedEnsembleClassifier", "BoostedEnsembleRegressor"),

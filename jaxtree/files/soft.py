@@ -5,19 +5,22 @@ The state of the optimiser is not kept: after loading, `partial_fit` goes on fro
 
 import dataclasses
 import functools
+from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
 from jaxtree.files.records import check, require, require_finite
-from jaxtree.files.trees import FittedTable, RandomKey, node_links
+from jaxtree.files.trees import FittedTable, RandomKey, TreeArrays, node_links
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights, init_forest
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import Inputs, Quantile, Standard
 from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.schema import Schema
+from jaxtree.tree.forest import Forest
 
 MOST_LEVELS = 16
 """The most levels of a soft tree."""
@@ -150,6 +153,31 @@ class HardState:
         return ObliqueTree(**vars(self.nodes), parent=parent, depth=depth, inputs=inputs, num_classes=num_classes)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class HardForestState:
+    """A hardened forest whose leaves have weights.
+
+    Attributes:
+        table: The columns and the target of the soft forest.
+        nodes: The nodes of the trees; means of their targets are scores times weights and, last, weights.
+        first_node: Where every tree begins, and the number of nodes at the end.
+        loss: What predicts from scores, a `BaseLoss`.
+        agreement: How far it predicts what the soft forest does.
+    """
+
+    table: FittedTable
+    nodes: TreeArrays
+    first_node: Int64[np.ndarray, " boundary"]
+    loss: Any
+    agreement: float
+
+    def forest(self, schema: Schema) -> Forest:
+        """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
+        fits = (self.nodes.count.shape[1], self.nodes.target_sum.shape[1]) == (0, self.loss.num_scores + 1)
+        require(fits, "its nodes do not have one number a score, and a weight")
+        return self.nodes.forest(self.first_node, schema, num_classes=())
+
+
 def form_of(model: SoftTree | SoftForest) -> SoftForm:
     """The form of a model, or of its trees."""
     return model.trees.form if isinstance(model, SoftForest) else model.form
@@ -180,6 +208,14 @@ def _(state: SoftState) -> None:
     names = set(state.history)
     require({"loss"} <= names <= {"loss", "validation_loss"}, "the history of its training is none")
     require(0 <= state.best_epoch < 2**31, "the epoch that was kept is none")
+
+
+@check.register
+def _(state: HardForestState) -> None:
+    require(isinstance(state.loss, BaseLoss), "its loss is none")
+    sums, weight = state.nodes.target_sum, state.nodes.weight
+    require(sums.shape[1] and (sums[:, -1] > 0).all(), "a node has a weight in the mean that is not above 0")
+    require((weight > 0).all(), "a node counts no rows")
 
 
 @check.register

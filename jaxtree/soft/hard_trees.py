@@ -50,6 +50,19 @@ class AxisSplits(NamedTuple):
         known = branch_of(self.kind[node], self.threshold[node], value, None)
         return np.where(np.isnan(value), self.missing_branch[node], known)
 
+    @property
+    def turned(self) -> Bool[np.ndarray, " node"]:
+        """The splits that send known values right and missing ones left: in a node table they are turned around."""
+        return (self.threshold == -np.inf) & (self.missing_branch == 0)
+
+    def turned_around(self, schema: Schema) -> "AxisSplits":
+        """Returns the splits as a node table has them, where the children of `turned` ones have changed places."""
+        is_number = ~schema.is_categorical[self.feature]
+        kind = np.where(self.turned & ~is_number, SplitKind.ONE_VS_REST, self.kind)
+        limit = np.where(is_number, np.inf, schema.num_values[self.feature])
+        branch = np.where(self.turned, 1, self.missing_branch)
+        return AxisSplits(self.feature, kind, np.where(self.turned, limit, self.threshold), branch)
+
 
 class HardNodeSums(NamedTuple):
     """The rows of every node, their weight, the weights of classes or sums of targets, and weight times impurity.
@@ -111,7 +124,7 @@ def axis_splits(tests: AxisTests, inputs: Inputs) -> AxisSplits:
     goes_right = limit < 0
     for place, indicated in enumerate(inputs.with_indicator.tolist()):
         goes_right = np.where(feature == indicated, missing[:, place] > 0, goes_right)
-    goes_right = np.where(is_indicator, limit < 1, goes_right) | (threshold == -np.inf)
+    goes_right = np.where(is_indicator, limit < 1, goes_right)
     return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64))
 
 

@@ -109,7 +109,7 @@ def harden(
         is_reached = is_reached | _reached_in_box(routing.normal, routing.offset, x.min(axis=0), x.max(axis=0))
     value = np.zeros((stops.size, soft.form.num_outputs))
     value[stops.size - soft.form.num_ends :] = soft.leaf.value
-    heap, is_leaf, value = _keep_nodes(is_reached, stops, value)
+    heap, is_leaf, value = keep_nodes(is_reached, stops, value, routing.turned)
     links, sums = binary_links(is_leaf), HardNodeSums(*(part[heap] for part in sums))
     if refit:
         value = _refitted(links, sums)
@@ -148,6 +148,11 @@ class _AxisRouting(NamedTuple):
     needs_rows = True
     """Whether a node without rows is a leaf: in a node table it has no value but that of the node above."""
 
+    @property
+    def turned(self) -> Bool[np.ndarray, " inner"]:
+        """The gates whose children change places."""
+        return self.splits.turned
+
     @classmethod
     def of(cls, soft: SoftTree, inputs: Inputs, temperature: float) -> "_AxisRouting":
         """Returns the splits of the gates of a soft tree."""
@@ -168,7 +173,7 @@ class _AxisRouting(NamedTuple):
         self, kept: _KeptNodes, inputs: Inputs, values: Real[np.ndarray, "row value"], num_classes: tuple[int, ...]
     ) -> tuple[Tree, Schema, Float64[np.ndarray, "row output"]]:
         """Returns the node table, its schema, and what it predicts."""
-        splits = AxisSplits(*(part[kept.gates] for part in self.splits))
+        splits = AxisSplits(*(part[kept.gates] for part in self.splits)).turned_around(inputs.schema)
         schema = schema_of_splits(inputs.schema, splits, values)
         tree = tree_of_splits(splits, kept.links, schema, kept.sums, num_classes)
         return tree, schema, node_means(tree)[tree.apply(values)]
@@ -181,6 +186,7 @@ class _PlaneRouting(NamedTuple):
     offset: Float64[np.ndarray, " inner"]
 
     needs_rows = False
+    turned = None
 
     @classmethod
     def of(cls, soft: SoftTree, inputs: Inputs, temperature: float) -> "_PlaneRouting":
@@ -296,8 +302,11 @@ def _reached_in_box(
     return is_reached
 
 
-def _keep_nodes(
-    is_reached: Bool[np.ndarray, " heap"], stops: Bool[np.ndarray, " heap"], value: Float64[np.ndarray, "heap output"]
+def keep_nodes(
+    is_reached: Bool[np.ndarray, " heap"],
+    stops: Bool[np.ndarray, " heap"],
+    value: Float64[np.ndarray, "heap output"],
+    turned: Bool[np.ndarray, " inner"] | None = None,
 ) -> tuple[Int[np.ndarray, " kept"], Bool[np.ndarray, " kept"], Float64[np.ndarray, "kept output"]]:
     """Returns the heap nodes that are kept, in breadth-first order, whether each is a leaf, and its value if it is one.
 
@@ -307,6 +316,7 @@ def _keep_nodes(
         is_reached: Where rows, or points, come to.
         stops: Where they end at the latest; all heap leaves.
         value: The value of each if it is a leaf; of inner nodes only where rows may stop at them.
+        turned: The gates whose second child stands first; None for none.
     """
     kept_of = np.arange(is_reached.size)  # the node that stands for each
     is_leaf, value = stops.copy(), value.copy()
@@ -320,7 +330,8 @@ def _keep_nodes(
     heap = [int(kept_of[0])]
     for node in heap:  # which grows meanwhile
         if not is_leaf[node]:
-            heap += kept_of[[2 * node + 1, 2 * node + 2]].tolist()
+            below = kept_of[[2 * node + 1, 2 * node + 2]].tolist()
+            heap += below if turned is None or not turned[node] else below[::-1]
     return np.array(heap), is_leaf[heap], value[heap]
 
 

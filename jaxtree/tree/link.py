@@ -6,11 +6,14 @@ other link they return raw scores.
 
 import dataclasses
 import enum
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Float, Shaped
+
+from jaxtree.arrays import AnyArray
 
 
 class Link(enum.Enum):
@@ -40,6 +43,8 @@ class ScoreLink:
         predict_on_host: The link from an array of NumPy to another one.
         num_predictions: How many predictions a row has; identities and exponentials take as many first scores.
         classes: The classes, of which probabilities are predicted; None of numbers.
+        is_ratio: Whether the trees add up to scores times weights and, last, to the weights, which divide the others
+            before anything is predicted. Both functions do so.
     """
 
     kind: Link
@@ -47,3 +52,27 @@ class ScoreLink:
     predict_on_host: Callable[..., Any]
     num_predictions: int
     classes: Shaped[np.ndarray, " class"] | None = None
+    is_ratio: bool = False
+
+
+def of_weighted(link: ScoreLink) -> ScoreLink:
+    """Returns the link of trees that add up to scores times weights, and last to the weights."""
+    return dataclasses.replace(
+        link,
+        predict=functools.partial(_predict_of_ratios, link.predict),
+        predict_on_host=functools.partial(_predict_of_ratios, link.predict_on_host),
+        is_ratio=True,
+    )
+
+
+def ratios(sums: Float[AnyArray, "sum row"]) -> Float[AnyArray, "score row"]:
+    """Returns sums of scores times weights over the last of them, the sum of the weights.
+
+    >>> ratios(np.array([[1.0], [6.0], [2.0]])).tolist()
+    [[0.5], [3.0]]
+    """
+    return sums[:-1] / sums[-1:]
+
+
+def _predict_of_ratios(predict: Callable[..., Any], sums: Float[AnyArray, "sum row"]) -> Any:
+    return predict(ratios(sums))

@@ -126,6 +126,8 @@ def two_classes(arrays):
         ("hardened", lambda h, a: a.update({"nodes.num_children": np.minimum(a["nodes.num_children"], 1)}), "not two"),
         ("hardened", lambda h, a: a.update({"nodes.first_child": a["nodes.first_child"] * 0}), "not behind it"),
         ("hardened", lambda h, a: h["table"]["outputs"][0].update(two_classes(a)), "one share a class"),
+        ("hardened_forest", lambda h, a: a.update({"nodes.target_sum": -a["nodes.target_sum"]}), "not above 0"),
+        ("hardened_forest", lambda h, a: h["table"]["outputs"][0].update(two_classes(a)), "its loss is not one of"),
         ("hardened", lambda h, a: h.update(agreement="all"), "agreement must be float"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -102,7 +102,7 @@ class ScoredTrees(RoutesExtras, FittedTrees):
 
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns predictions of rows that `encoder_.values` has encoded."""
-        return self._predictions(self.model_.predict(values))
+        return self._predictions(self.scores_of(values))
 
     def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedPredictions:
         """Returns what the fitted loss predicts from scores and an offset, as an estimator that scorers take."""
@@ -119,7 +119,11 @@ class ScoredTrees(RoutesExtras, FittedTrees):
 
     @part_by_part
     def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
-        return self.model_.predict(self._values(X))
+        return self.scores_of(self._values(X))
+
+    def scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of rows that `encoder_.values` has encoded."""
+        return self.model_.predict(values)
 
     def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
         """Returns what the loss predicts from scores."""
