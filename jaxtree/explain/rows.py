@@ -11,7 +11,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
 from jaxtree.export.conditions import column_of, features_of
-from jaxtree.export.models import exported_model
+from jaxtree.export.models import check_adds_up, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
@@ -109,6 +109,7 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     if len(values) != 1:
         raise InvalidInputError(f"row must be one row, got {len(values)}")
     if model.link is not None:
+        check_adds_up(model, "explanations")
         return explain_scores(model, model.link, values)
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = path_to(tree, end)

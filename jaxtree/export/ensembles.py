@@ -34,8 +34,8 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
 
     The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. Boosted trees
     have the output `scores` besides, and it alone where the link of their loss is none of identity, exponential,
-    logistic and softmax. The planes of a hardened oblique tree are one matrix product, whose sums may be rounded
-    otherwise than jaxtree's.
+    logistic and softmax. The scores of a hardened forest with weights of leaves have been divided by these. The planes
+    of a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
@@ -238,12 +238,23 @@ def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     whole = graph.add("jaxtree/sum of all", "Slice", sums, last, end, axis)
     whole = graph.add("jaxtree/sum", "Squeeze", whole, axis)
     name = "scores" if model.link else "probabilities" if model.classes else "variable"
-    graph.add(name, "Div", whole, graph.table("jaxtree/number of trees", np.array(float(num_trees))))
+    is_ratio = model.link is not None and model.link.is_ratio
+    mean, number = (
+        "jaxtree/means" if is_ratio else name,
+        graph.table("jaxtree/number of trees", np.array(float(num_trees))),
+    )
+    graph.add(mean, "Div", whole, number)
+    num_columns = values.shape[1] - is_ratio
+    if is_ratio:
+        sizes = graph.table("jaxtree/scores and weight", np.array([num_columns, 1], np.int64))
+        weighted, weight = "jaxtree/weighted scores", "jaxtree/weight"
+        graph.nodes.append(graph.onnx.helper.make_node("Split", [mean, sizes], [weighted, weight], axis=1))
+        graph.add(name, "Div", weighted, weight)
     if model.classes:
         _predict_label(graph, model, ends)
     if model.link:
         _predict_from_scores(graph, model.link)
-    graph.output(name, graph.types.DOUBLE, values.shape[1])
+    graph.output(name, graph.types.DOUBLE, num_columns)
 
 
 _OPERATORS = {Link.IDENTITY: "Identity", Link.EXP: "Exp", Link.LOGISTIC: "Sigmoid", Link.SOFTMAX: "Softmax"}

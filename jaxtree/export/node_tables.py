@@ -102,6 +102,9 @@ def _columns(model: FittedModel) -> dict[str, list]:
 def _steps(model: FittedModel) -> dict[str, Any]:
     """Returns by how much every node changes the scores."""
     steps = target_means(model.tree)
+    if model.link is not None and model.link.is_ratio:
+        weighted = {f"weighted score {place}": own for place, own in enumerate(steps.T[:-1])}
+        return {**weighted, "weight in mean": steps[:, -1]}
     if steps.shape[1] == 1:
         return {"step": steps[:, 0]}
     return {f"step of score {place}": own for place, own in enumerate(steps.T)}

@@ -16,7 +16,7 @@ from jaxtree.export.conditions import questions_of_forest
 from jaxtree.export.models import Planes, PlaneTermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
-from jaxtree.tree.link import Link, ScoreLink
+from jaxtree.tree.link import Link, ScoreLink, ratios
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.predictor import Roots, sum_over_trees
 from jaxtree.tree.walk import steps_over_values, walk_values
@@ -68,9 +68,13 @@ void @$function(const double *row, double *output) {
     const double *said = @said + (long)@num_outputs * @walk(row, @root[tree]);
     for (int column = 0; column < @num_outputs; column++) output[column] += said[column];
   }
-  for (int column = 0; column < @num_outputs; column++) output[column] /= $num_trees;
+  for (int column = 0; column < @num_outputs; column++) output[column] /= $num_trees;$ratio
 }
 """
+
+_RATIO = """
+  for (int column = 0; column < $num_scores; column++) output[column] /= output[$num_scores];"""
+"""Scores are means by weights, whose sum is the last number that the trees add up to."""
 
 _PLANES = """\
 /* A plane: a weighted sum of scaled numbers, categories (1 or 0) and missing values (1 or 0). */
@@ -125,10 +129,10 @@ _LINKS = {
     Link.LOGISTIC: f"{_EVERY} output[place] = 1 / (1 + exp(-score[place]));",
     Link.SOFTMAX: """\
   double most = score[0], sum = 0;
-  for (int place = 1; place < @num_outputs; place++)
+  for (int place = 1; place < $num_scores; place++)
     if (score[place] > most) most = score[place];
-  for (int place = 0; place < @num_outputs; place++) sum += output[place] = exp(score[place] - most);
-  for (int place = 0; place < @num_outputs; place++) output[place] /= sum;""",
+  for (int place = 0; place < $num_scores; place++) sum += output[place] = exp(score[place] - most);
+  for (int place = 0; place < $num_scores; place++) output[place] /= sum;""",
 }
 _TWO_CLASSES = """\
   output[1] = 1 / (1 + exp(-score[0]));
@@ -144,7 +148,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
     tree sums may be rounded otherwise, which matters for rows that lie on a plane. Boosted trees have
     `<name>_scores(row, scores)` besides, and it alone where the link of their loss is none of identity, exponential,
-    logistic and softmax.
+    logistic and softmax; of a hardened forest with weights of leaves the mean weight stands behind the scores.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
@@ -171,7 +175,8 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     link, classes = model.link, _classes_of(model)
     label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
     text = _FILE + ("" if link is None else _text_of_link(link)) + ("" if classes is None else label)
-    text = text.replace("$planes", "" if planes is None else _PLANES)
+    is_ratio = link is not None and link.is_ratio
+    text = text.replace("$ratio", _RATIO if is_ratio else "").replace("$planes", "" if planes is None else _PLANES)
     text = text.replace("$value", "row[@column[at]]" if planes is None else "@plane(row, @column[at])")
     what = "The number that is predicted" if classes is None else "The share of every class"
     suffix = "" if classes is None else "_proba"
@@ -180,8 +185,9 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         columns="\n".join(_column_lines(schema)),
         num_columns=len(schema.columns),
         num_outputs=model.node_value.shape[1],
+        num_scores=model.node_value.shape[1] - is_ratio,
         tables="\n".join(_arrays(model, planes, schema, name)),
-        what="The scores that the trees add up to" if link else what,
+        what=_scores_in_words(is_ratio=is_ratio) if link else what,
         what_is_predicted=what,
         suffix=suffix,
         function="scores" if link else f"predict{suffix}",
@@ -198,6 +204,10 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
 def _classes_of(model: FittedModel) -> Shaped[np.ndarray, " class"] | None:
     """The classes that a model predicts; None if it predicts numbers."""
     return model.classes[0] if model.classes else None if model.link is None else model.link.classes
+
+
+def _scores_in_words(*, is_ratio: bool) -> str:
+    return "The scores of the trees, and last their mean weight" if is_ratio else "The scores that the trees add up to"
 
 
 def _text_of_link(link: ScoreLink) -> str:
@@ -347,6 +357,8 @@ def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], A
             end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
             return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
         mean = sum_over_trees(steps, roots, node_value, values) / num_trees
+        if model.link is not None and model.link.is_ratio:
+            return (*_predict_from_scores(mean, model.link), ratios(mean.T).T)
         if model.link is not None:
             return (*_predict_from_scores(mean, model.link), mean)
         return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]

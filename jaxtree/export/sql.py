@@ -98,8 +98,9 @@ def _check_asked(model: FittedModel, share_of: Any, score: int | None) -> None:
 
 def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None) -> None:
     """Raises InvalidInputError if boosted trees have no such share or score, or several predictions."""
-    link, num_scores, names = model.link, model.node_value.shape[1], _classes_of(model)
+    link, names = model.link, _classes_of(model)
     assert link is not None
+    num_scores = model.node_value.shape[1] - link.is_ratio
     _check_share(share_of, names)
     if score is not None:
         if share_of is not None or type(score) is not int or not 0 <= score < num_scores:
@@ -120,9 +121,11 @@ def _from_scores(
     """The prediction of boosted trees, of which `sum_of_trees` writes sums of literals of nodes."""
 
     def sum_of(values: Float64[np.ndarray, " node"]) -> str:
-        return sum_of_trees([dialect.literal(value) for value in values.tolist()])
+        total = sum_of_trees([dialect.literal(value) for value in values.tolist()])
+        return f"{total}\n/ ({weight})" if weight else total
 
-    num_scores, names = steps.shape[1], [] if link.classes is None else link.classes.tolist()
+    weight = sum_of_trees([dialect.literal(value) for value in steps[:, -1].tolist()]) if link.is_ratio else ""
+    num_scores, names = steps.shape[1] - link.is_ratio, [] if link.classes is None else link.classes.tolist()
     one = dialect.literal(1.0)
     if score is not None:
         return sum_of(steps[:, score])

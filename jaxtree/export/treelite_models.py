@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from jaxtree.errors import import_extra
+from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of
-from jaxtree.export.models import exported_model
+from jaxtree.export.models import FORMS_OF_RATIOS, exported_model
 from jaxtree.tree.link import Link
 from jaxtree.tree.model import FittedModel
 
@@ -78,6 +78,11 @@ class _TreeliteForm(NamedTuple):
 
 def _treelite_form(model: FittedModel) -> _TreeliteForm:
     num_columns, link = model.node_value.shape[1], model.link
+    if link is not None and link.is_ratio:
+        raise InvalidInputError(
+            "treelite adds up trees, and a hardened forest with weights of leaves divides by their weights: its forms "
+            f"are {FORMS_OF_RATIOS}"
+        )
     if link is None:
         kind, end = ("kMultiClf", "identity_multiclass") if model.classes else ("kRegressor", "identity")
         return _TreeliteForm(kind, (1, num_columns), end)
