@@ -61,6 +61,11 @@ class Answers(NamedTuple):
         return hasattr(type(self.estimator), "raw_scores")
 
     @property
+    def is_ratio(self) -> bool:
+        """Whether its scores are means by the weights of leaves."""
+        return self.link is not None and self.link.is_ratio
+
+    @property
     def is_additive(self) -> bool:
         """Whether it is a sum of terms of one column or two."""
         return hasattr(type(self.estimator), "eval_terms")
@@ -220,6 +225,6 @@ def _with_offset(answers: Answers, values: Values, fields: Mapping[str, Any]) ->
     if "offset" not in fields:
         return answers.answer(values)
     estimator = answers.estimator
-    fixed = estimator.fixed_predictions(estimator.model_.predict(values), fields["offset"])
+    fixed = estimator.fixed_predictions(estimator.scores_of(values), fields["offset"])
     found = fixed.predict_proba(None) if answers.classes else fixed.predict(None)
     return np.asarray(found, np.float64).reshape(len(values), -1)

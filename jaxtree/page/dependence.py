@@ -61,12 +61,23 @@ def dependence_cards(answers: Answers, table: PageTable, order: list[int]) -> li
 
 
 def order_of_columns(answers: Answers) -> list[int]:
-    """Returns the columns that count, the most important first; of planes those of the greatest weights."""
+    """Returns the columns that count, the most important first.
+
+    Of planes those of the greatest weights, and of trees with weights of leaves those whose splits part the most rows.
+    """
     importances = getattr(answers.estimator, "feature_importances_", None)
     if importances is None:
-        importances = _weights_in_planes(answers)
+        importances = _rows_parted(answers) if answers.is_ratio else _weights_in_planes(answers)
     kept = np.argsort(-np.asarray(importances), kind="stable")
     return [int(place) for place in kept if importances[place] > 0]
+
+
+def _rows_parted(answers: Answers) -> Float[np.ndarray, " column"]:
+    """The weight of the rows that all splits on a column part."""
+    nodes, schema = answers.estimator.forest_.nodes, answers.schema
+    inner = np.flatnonzero(~np.asarray(nodes.is_leaf))
+    column = np.array([feature.column for feature in schema.features])[nodes.feature[inner]]
+    return np.bincount(column, nodes.weight[inner], minlength=len(schema.columns))
 
 
 def _weights_in_planes(answers: Answers) -> Float[np.ndarray, " column"]:

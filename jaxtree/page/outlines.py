@@ -12,6 +12,7 @@ from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.table.numerals import decimal_near, decimals_together
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
+from jaxtree.tree.link import ratios
 from jaxtree.tree.nodes import target_means
 
 MOST_TREES = 3
@@ -75,7 +76,7 @@ def outlines_of_rounds(answers: Answers, first: int) -> list[OutlinedTree]:
     trees = []
     for number in range(first, min(first + MOST_TREES, len(estimator.forest_))):
         tree = estimator.forest_[number]
-        steps = mean_steps(tree)
+        steps = ratios(target_means(tree).T).T if answers.is_ratio else mean_steps(tree)
         branches = [("all rows", "")]
         branches += [_branch(tree, answers.schema, node) for node in range(1, tree.node_count)]
         words = _steps_in_words(steps, [name.removeprefix("score of ") for name in names])

@@ -136,12 +136,17 @@ def _render(
         has_sums=bool(explored) or bool(answers.classes),
         has_rows=bool(explored),
         groups=parts.groups,
-        note="" if not answers.adds_up or answers.is_additive or estimator.evals_result_ else NO_CURVE,
+        note=NO_CURVE if _lacks_curve(answers) else "",
         rows=parts.rows,
         trees=trees,
         widths_of_trees=widths_of_cards(len(trees)),
         hint_of_trees=hint,
     )
+
+
+def _lacks_curve(answers: Answers) -> bool:
+    """Whether it has rounds of which nothing was measured."""
+    return answers.adds_up and not (answers.is_additive or answers.is_ratio or answers.estimator.evals_result_)
 
 
 def _is_explored(answers: Answers) -> bool:
@@ -157,7 +162,7 @@ def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
     if not answers.adds_up:
         return [outline_of_planes(answers)], HINT_OF_PLANES
     check_number(tree, len(answers.estimator.forest_))
-    return outlines_of_rounds(answers, tree), HINT_OF_ROUNDS
+    return outlines_of_rounds(answers, tree), HINT_OF_WEIGHTS if answers.is_ratio else HINT_OF_ROUNDS
 
 
 NO_CURVE = "No rows were set apart whose loss after each round were known: fit with early_stopping, or with eval_set."
@@ -165,6 +170,10 @@ NO_CURVE = "No rows were set apart whose loss after each round were known: fit w
 HINT_OF_ROUNDS = (
     "What each node adds to the score of a row that ends there, or of those below it in the mean: blue more, orange "
     "less. The score of a row is the start and what all trees add."
+)
+HINT_OF_WEIGHTS = (
+    "The score of a leaf, or of those below a node in the mean by their weights: blue above 0, orange below. The score "
+    "of a row is the mean over the trees by the weights of the leaves that it reaches."
 )
 HINT_OF_PLANES = (
     "A node asks on which side of a plane a row lies: here are the greatest terms. Columns are scaled to mean 0 and "

@@ -85,7 +85,7 @@ def page_parts(answers: Answers, tables: list[PageTable], *, of_one_tree: bool) 
 
 
 def _curves(answers: Answers, tables: list[PageTable]) -> list[Card]:
-    if answers.is_additive:
+    if answers.is_additive or answers.is_ratio:
         return []
     if answers.adds_up:
         return learning_cards(answers.estimator, answers.kind)

@@ -68,7 +68,7 @@ def explained_rows(answers: Answers, tables: list[PageTable]) -> list[ExplainedR
 def _members(answers: Answers) -> list[tuple[float, Any]]:
     """The models whose weighted sum is explained."""
     estimator = answers.estimator
-    if hasattr(type(estimator), "model_of_planes"):
+    if hasattr(type(estimator), "model_of_planes") or answers.is_ratio:
         return []
     if not answers.is_ensemble:
         return [(1.0, estimator)]
