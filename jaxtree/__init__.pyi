@@ -16,6 +16,9 @@ from jaxtree import resampling as resampling
 from jaxtree import soft as soft
 from jaxtree.additive.scorecard import to_scorecard as to_scorecard
 from jaxtree.devices.policy import set_device as set_device
+from jaxtree.distillation.distil import distil as distil
+from jaxtree.distillation.labels import teacher_labels as teacher_labels
+from jaxtree.distillation.sizes import distil_sizes as distil_sizes
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier as ExplainableBoostingClassifier
 from jaxtree.estimators.additive.estimators import ExplainableBoostingRegressor as ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution as GradientBoostingDistribution
@@ -76,6 +79,7 @@ from jaxtree.search.search import SearchCV as SearchCV
 from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.search.tuned_search import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tuned_search import tune as tune
+from jaxtree.table.probabilities import ClassProbabilities as ClassProbabilities
 from jaxtree.tree import Tree as Tree
 
 __version__: str

@@ -30,6 +30,7 @@ FLOORS = [
     {"page", "ray"},
     {"search"},
     {"resampling", "doctor"},
+    {"distillation"},
     {"cli", "__init__"},
     {"__main__"},
 ]

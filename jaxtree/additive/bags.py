@@ -6,14 +6,16 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64, UInt
+from jaxtyping import Bool, Float64, Int32, Int64
 
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss, SquaredErrors, is_quadratic, rows_of_loss
 from jaxtree.additive.rules import AdditiveRules
-from jaxtree.additive.sums import Gram, gram_sums, row_scores
-from jaxtree.additive.terms import count_rows, main_terms
+from jaxtree.additive.sums import Gram
+from jaxtree.additive.terms import main_terms
 from jaxtree.additive.training import BYTES_OF_CELL, GramsAtStart, boosts_on_grams
+from jaxtree.arrays import Device
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.schema import Schema
@@ -41,19 +43,21 @@ class FitData(NamedTuple):
         loss: The loss.
         start: The scores before the first step.
         bags: The rows of every bag.
+        devices: Devices that bags are divided among; none for the one that JAX computes on.
     """
 
-    codes: UInt[np.ndarray, "feature row"]
+    codes: CodedRows
     schema: Schema
     rows: ScoredRows
     loss: BaseLoss
     start: Float64[np.ndarray, " score"]
     bags: Sequence[BagRows]
+    devices: Sequence[Device] = ()
 
     @property
     def share_left_out(self) -> float:
         """The share of all rows that a bag does not learn from."""
-        number = self.codes.shape[1]
+        number = self.codes.num_rows
         learned = [len(own.rows) if own.rows is not None else number for own in self.bags]
         held = [0 if own.is_held is None else int(own.is_held.sum()) for own in self.bags]
         return 1 - float(np.mean(np.subtract(learned, held))) / number
@@ -62,7 +66,7 @@ class FitData(NamedTuple):
 class Bag(NamedTuple):
     """The codes of the rows of a bag, and their loss."""
 
-    codes: UInt[np.ndarray, "feature _row"]
+    codes: CodedRows
     loss: RowLoss
 
     @classmethod
@@ -70,15 +74,10 @@ class Bag(NamedTuple):
         """Returns a bag; of all rows without a copy of their codes."""
         if bag.rows is None:
             return cls(data.codes, rows_of_loss(data.loss, data.rows, data.start, bag.is_held))
-        codes = np.ascontiguousarray(data.codes[:, bag.rows])
         target, weight, extras = data.rows.target, data.rows.weight, data.rows.extras
         taken = {name: values[bag.rows] for name, values in extras.items()}
-        rows = ScoredRows(codes, target[bag.rows], weight[bag.rows], taken)
-        return cls(codes, rows_of_loss(data.loss, rows, data.start, bag.is_held))
-
-    def scores(self, layout: Layout, table: Int64[np.ndarray, "score place"]) -> Int64[np.ndarray, "score _row"]:
-        """Returns the sums of values at the bins of every row."""
-        return np.stack([row_scores(layout, self.codes, own) for own in table])
+        rows = ScoredRows(data.rows.codes, target[bag.rows], weight[bag.rows], taken)
+        return cls(data.codes.take(bag.rows), rows_of_loss(data.loss, rows, data.start, bag.is_held))
 
 
 class SharedRows:
@@ -97,9 +96,9 @@ class SharedRows:
         self._locks: dict[Hashable, threading.Lock] = {}
 
     @functools.cached_property
-    def counts(self) -> list[Int64[np.ndarray, " _code"]]:
+    def counts(self) -> Sequence[Int64[np.ndarray, " _code"]]:
         """The rows of every code of every feature."""
-        return count_rows(self.data.codes, self.data.schema)
+        return self.data.codes.counts(self.data.schema)
 
     def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """Returns what a function makes, which is called once for all that ask with a key."""
@@ -141,4 +140,5 @@ class SharedRows:
         if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
             return None
         whole = SquaredErrors(data.rows, data.start, None)
-        return gram_sums(layout, data.codes, whole.whole) if boosts_on_grams(layout, whole, rules) else None
+        is_made = boosts_on_grams(layout, whole, rules, is_divided=data.codes.is_divided)
+        return data.codes.gram_sums(layout, whole.whole) if is_made else None

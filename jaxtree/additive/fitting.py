@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import nullcontext
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float64, Int64
 
@@ -16,7 +18,6 @@ from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import unit_of_weights, whole_weights
 from jaxtree.additive.rules import Plan
-from jaxtree.additive.sums import bin_sums
 from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.devices import carried, num_cores
 
@@ -213,7 +214,8 @@ def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, O
     """
     data = bags.shared.data
     number = len(data.bags)
-    threads = min(bags.num_threads, number)
+    # Processes that sum together do so in one order.
+    threads = 1 if data.codes.is_divided else min(bags.num_threads, number)
     # Nobody else has the terms of pairs.
     shared = bags.shared if earlier is None else SharedRows(data)
     grams = shared.grams(layout, plan.rules)
@@ -221,7 +223,7 @@ def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, O
     def boost_bag(place: int) -> list[BaggedTerms]:
         bag, scores = Bag.of(data, data.bags[place]), None
         if earlier is not None:
-            scores = bag.scores(earlier[0], earlier[1][place].steps)
+            scores = bag.codes.row_scores(earlier[0], earlier[1][place].steps)
         return boost_terms(
             layout,
             bag.codes,
@@ -233,14 +235,22 @@ def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, O
             num_threads=bags.num_threads // threads,
         )
 
+    def boost_on_device(place: int) -> list[BaggedTerms]:
+        with jax.default_device(data.devices[place % len(data.devices)]) if data.devices else nullcontext():
+            return boost_bag(place)
+
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_bag), place) for place in range(number)]
+        futures = [pool.submit(carried(boost_on_device), place) for place in range(number)]
         try:
             for _ in as_completed(futures):
                 if bags.on_bag is not None:
                     bags.on_bag(1)
         except KeyboardInterrupt:
+            if data.codes.is_divided:
+                # Other processes would go on, and wait for this one.
+                pool.shutdown(cancel_futures=True)
+                raise
             bags.stop.set()
         return [list(of_setting) for of_setting in zip(*(future.result() for future in futures), strict=True)]
 
@@ -278,4 +288,4 @@ def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
     """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
     unit = unit_of_weights(weight)
-    return bin_sums(layout, data.codes, whole_weights(weight, unit).astype(np.int64)) * unit
+    return data.codes.bin_sums(layout, whole_weights(weight, unit).astype(np.int64)[None])[0] * unit

@@ -9,10 +9,10 @@ points cost the size of its table.
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float64, Int32, Int64, UInt
+from jaxtyping import Float64, Int32, Int64
 
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.layout import Layout
-from jaxtree.additive.sums import bin_sums
 from jaxtree.additive.terms import pair_terms
 
 PAIRS_AT_A_TIME = 256
@@ -22,7 +22,7 @@ PAIRS_AT_A_TIME = 256
 def savings_of_pairs(
     pairs: Sequence[tuple[int, int]],
     axes: Sequence[Int64[np.ndarray, " _code"]],
-    codes: UInt[np.ndarray, "feature row"],
+    codes: CodedRows,
     gradient: Int64[np.ndarray, "score row"],
     weight: Int32[np.ndarray, "score row"],
     min_rows: int,
@@ -41,10 +41,10 @@ def savings_of_pairs(
     rows = (weight[0] > 0).astype(np.int64)
     for first in range(0, len(pairs), PAIRS_AT_A_TIME):
         layout = pair_terms(pairs[first : first + PAIRS_AT_A_TIME], axes)
-        number = bin_sums(layout, codes, rows)
+        (number,) = codes.bin_sums(layout, rows[None])
         for own_gradient, own_weight in zip(gradient, weight, strict=True):
-            sums = bin_sums(layout, codes, own_gradient), bin_sums(layout, codes, own_weight.astype(np.int64)), number
-            saved[first : first + layout.num_terms] += _best_quadrants(layout, sums, min_rows)
+            sums = codes.bin_sums(layout, np.stack([own_gradient, own_weight.astype(np.int64)]))
+            saved[first : first + layout.num_terms] += _best_quadrants(layout, (*sums, number), min_rows)
     return saved
 
 

@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int32, Int64, UInt
+from jaxtyping import Float64, Int32, Int64
 
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
 from jaxtree.additive.rules import AdditiveRules, Ending, Plan
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
+from jaxtree.additive.sums import Gram
 
 BYTES_OF_CELL = 4
 """Bytes of a sum over a pair of bins."""
@@ -65,7 +66,7 @@ class BaggedTerms(NamedTuple):
 
 def boost_terms(
     layout: Layout,
-    codes: UInt[np.ndarray, "feature row"],
+    codes: CodedRows,
     row_loss: RowLoss,
     plan: Plan,
     *,
@@ -93,7 +94,7 @@ def boost_terms(
     rules, num_scores = plan.rules, len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
     booster: _Booster
-    if boosts_on_grams(layout, row_loss, rules):
+    if boosts_on_grams(layout, row_loss, rules, is_divided=codes.is_divided):
         booster = _OnGrams(layout, codes, row_loss, rules, num_threads, grams)
     else:
         booster = _OnRows(layout, codes, row_loss, rules, num_threads)
@@ -119,7 +120,7 @@ def boost_terms(
             break
         new = booster.boost(reading.gradient)
         steps += new
-        scores += np.stack([row_scores(layout, codes, own, num_threads=num_threads) for own in new])
+        scores += codes.row_scores(layout, new, num_threads)
         number += 1
     return [own.terms(row_loss.score_unit, losses) for own in cuts]
 
@@ -172,7 +173,7 @@ class _Booster(abc.ABC):
     def __init__(
         self,
         layout: Layout,
-        codes: UInt[np.ndarray, "feature row"],
+        codes: CodedRows,
         row_loss: RowLoss,
         rules: AdditiveRules,
         num_threads: int,
@@ -198,10 +199,10 @@ class _OnGrams(_Booster):
     def __init__(self, *given: Any):
         *common, self.shared = given
         super().__init__(*common)
-        rows = self._sums((self.row_loss.weight > 0).astype(np.int64)).astype(np.int32)
+        rows = self._sums((self.row_loss.weight > 0).astype(np.int64)[None]).astype(np.int32)
         # Squared errors have one set of weights for all scores.
         self.num_grams = 1 if self.row_loss.is_quadratic else len(self.row_loss.start)
-        self.rows = np.tile(rows, (self.num_grams, 1))
+        self.rows = rows.repeat(self.num_grams, axis=0)
         self.grams: list[Gram] = []
         self.gradient = None
 
@@ -214,15 +215,13 @@ class _OnGrams(_Booster):
         of_all = None if self.shared is None else self.shared.of_all
         if of_all is not None and self.row_loss.is_held is not None:
             held = np.flatnonzero(self.row_loss.is_held)
-            others = np.ascontiguousarray(self.codes[:, held]), self.row_loss.whole_held[held]
-            return [of_all.minus(gram_sums(self.layout, *others, num_threads=self.num_threads))]
-        return [
-            gram_sums(self.layout, self.codes, own, num_threads=self.num_threads) for own in weights[: self.num_grams]
-        ]
+            others = self.codes.take(held)
+            return [of_all.minus(others.gram_sums(self.layout, self.row_loss.whole_held[held], self.num_threads))]
+        return [self.codes.gram_sums(self.layout, own, self.num_threads) for own in weights[: self.num_grams]]
 
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
         if self.gradient is None or not self.row_loss.is_quadratic:
-            self.gradient = np.stack([self._sums(own) for own in gradient])
+            self.gradient = self._sums(gradient)
         members = np.minimum(np.arange(len(self.gradient)), self.num_grams - 1).astype(np.int32)
         steps, self.gradient = boost(
             self.layout, self.grams, self.gradient, self.rows, members, self.step_rules, num_passes=1,
@@ -230,12 +229,16 @@ class _OnGrams(_Booster):
         )  # fmt: skip
         return steps
 
-    def _sums(self, values: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " place"]:
-        return bin_sums(self.layout, self.codes, values, num_threads=self.num_threads)
+    def _sums(self, values: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
+        return self.codes.bin_sums(self.layout, values, self.num_threads)
 
 
 class _OnRows(_Booster):
-    """Boosts by reading rows."""
+    """Boosts by reading rows: of those that processes have a part of, each process reads all."""
+
+    def __init__(self, *given: Any):
+        super().__init__(*given)
+        self.whole = self.codes.whole()
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         super().renew(weights)
@@ -243,15 +246,20 @@ class _OnRows(_Booster):
 
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
         members = zip(self.weights, gradient, self.step_rules, strict=True)
-        made = [boost_rows(self.layout, self.codes, *of_score, num_passes=1)[0] for of_score in members]
+        made = [boost_rows(self.layout, self.whole, *of_score, num_passes=1)[0] for of_score in members]
         return np.stack(made)
 
 
-def boosts_on_grams(layout: Layout, row_loss: RowLoss, rules: AdditiveRules) -> bool:
-    """Returns whether sums over pairs of bins are the quicker of two ways to the same steps, and not too large."""
+def boosts_on_grams(layout: Layout, row_loss: RowLoss, rules: AdditiveRules, *, is_divided: bool = False) -> bool:
+    """Returns whether sums over pairs of bins are the quicker of two ways to the same steps, and not too large.
+
+    Of rows that processes have a part of, they are the quicker one wherever they are not too large.
+    """
     num_grams = 1 if row_loss.is_quadratic else len(row_loss.start)
     if BYTES_OF_CELL * num_grams * layout.num_places**2 > rules.gram_memory:
         return False
+    if is_divided:
+        return True
     rows, places, terms = np.count_nonzero(row_loss.weight), layout.num_places, layout.num_terms
     num_steps = USUAL_PASSES * terms * (1 + rules.greedy_ratio)
     builds = 1 if row_loss.is_quadratic else USUAL_PASSES.bit_length()

@@ -16,7 +16,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Float64, Int, Shaped, UInt
+from jaxtyping import Float64, Int, Int32, Shaped, UInt
 
 from jaxtree.errors import DistributedError, InvalidInputError
 from jaxtree.growth.inputs.mesh import check_mesh
@@ -26,6 +26,9 @@ from jaxtree.table.summary import Summary, merge_summaries
 from jaxtree.table.target import ClassTarget, NumberTarget
 
 Done = TypeVar("Done")
+
+VALUES_AT_A_TIME = 2**22
+"""Values of an array that processes exchange at once."""
 
 
 def spans_processes(mesh: Mesh) -> bool:
@@ -45,11 +48,19 @@ def spans_processes(mesh: Mesh) -> bool:
 
 def gather(data: bytes) -> list[bytes]:
     """Returns what every process gave, in the order of the processes; raises JAX's error if one is gone."""
-    sizes = np.asarray(multihost_utils.process_allgather(np.int64(len(data)))).reshape(-1)
+    sizes = _gather_alike(np.int64(len(data))).reshape(-1)
     padded = np.zeros(int(sizes.max()), np.uint8)
     padded[: len(data)] = np.frombuffer(data, np.uint8)
-    gathered = np.asarray(multihost_utils.process_allgather(padded)).reshape(len(sizes), -1)
+    gathered = _gather_alike(padded).reshape(len(sizes), -1)
     return [row[:size].tobytes() for row, size in zip(gathered, sizes, strict=True)]
+
+
+def _gather_alike(values: Shaped[np.ndarray, "..."] | np.generic) -> Shaped[np.ndarray, "..."]:
+    try:
+        return np.asarray(multihost_utils.process_allgather(values))
+    except ValueError as error:
+        # Where JAX's CPU does not wait for a program but runs it at once, a lost connection is an error of values.
+        raise jax.errors.JaxRuntimeError(str(error)) from error
 
 
 def gather_arrays(values: Shaped[np.ndarray, "..."] | np.generic) -> list[Shaped[np.ndarray, "..."]]:
@@ -103,6 +114,14 @@ def common_target(target: Any) -> tuple[Any, list[Int[np.ndarray, " class"]] | N
     return ClassTarget(classes, codes, orders, ((),) * len(classes)), counts
 
 
+def common_groups(group: Any) -> Int32[np.ndarray, " row"]:
+    """Returns the groups of the rows of this process as numbers among those that rows of any process have."""
+    names, own = np.unique(np.asarray(group), return_inverse=True)
+    # Words have no type of Python objects, which processes do not exchange.
+    of_all = np.unique(np.concatenate(gather_arrays(np.array(names.tolist()))))
+    return np.searchsorted(of_all, names)[own.reshape(-1)].astype(np.int32)
+
+
 def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray, "feature row"]:
     """Fits an encoder on the parts of all processes, and returns the codes of this one's.
 
@@ -128,8 +147,22 @@ def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray,
 
 
 def sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray, " *axis"]:
-    """Returns the sum of what all processes gave, of one shape."""
-    return np.sum(gather_arrays(values), axis=0)
+    """Returns the sum of what all processes gave, of one shape; of many values some at a time."""
+    if values.size <= VALUES_AT_A_TIME:
+        return np.sum(gather_arrays(values), axis=0)
+    blocks = np.array_split(values.reshape(-1), -(-values.size // VALUES_AT_A_TIME))
+    return np.concatenate([np.sum(gather_arrays(own), axis=0) for own in blocks]).reshape(values.shape)
+
+
+def join_rows(values: Shaped[np.ndarray, "*part row"]) -> Shaped[np.ndarray, "*part all_rows"]:
+    """Returns the rows of all processes, in their order; the last axis is that of rows."""
+    return np.concatenate(gather_arrays(values), axis=-1)
+
+
+def check_same(value: Any, message: str) -> None:
+    """Raises InvalidInputError in all processes unless they have the same value."""
+    if np.any([np.any(own != value) for own in gather_arrays(np.asarray(value))]):
+        raise InvalidInputError(f"{message}; they differ")
 
 
 def weights_of_all(weight: Float64[np.ndarray, " row"] | None) -> Float64[np.ndarray, " row"] | None:

@@ -18,12 +18,13 @@ from jaxtree.dataset.magnitude import check_counts, check_sums
 from jaxtree.dataset.sample import Outputs, Sample, Weights, note_identifiers
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
 from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights
+from jaxtree.table.weights import check_sample_weight, class_weights, weighted_shares
 
-Target = ClassTarget | NumberTarget
+Target = ClassTarget | NumberTarget | ShareTarget
 Done = TypeVar("Done")
 
 
@@ -84,7 +85,7 @@ class Dataset(NamedTuple):
 
     @property
     def target(self) -> Real[np.ndarray, "output row"]:
-        """Classes as codes, or numbers."""
+        """Classes as codes, or their shares, or numbers."""
         return self.sample.target
 
     @property
@@ -162,7 +163,8 @@ def read_sample(
     if together:
         in_all(together, lambda: _check_part(target))
         target, counts = collectives.common_target(target)
-    return in_all(together, lambda: _sample_of(given, target, options, counts))
+    sample = in_all(together, lambda: _sample_of(given, target, options, counts))
+    return _with_common_fields(sample, given) if together else sample
 
 
 def encode_sample(
@@ -219,6 +221,8 @@ def _read_target(
 ) -> tuple[FitArguments, Target]:
     """Returns the arguments with the columns of a source in place of their names, and the target in codes."""
     given = read_arguments(X, y, sample_weight, fields)
+    if options.of_classes and isinstance(given.y, ClassProbabilities):
+        return given, encode_probabilities(given.y)
     if options.of_classes:
         target = encode_classes(given.y)
         note_identifiers(target)
@@ -230,7 +234,9 @@ def _read_target(
 
 
 def _check_part(target: Target) -> None:
-    """Raises InvalidInputError if a process has no rows."""
+    """Raises InvalidInputError if a process has no rows, or probabilities of classes."""
+    if isinstance(target, ShareTarget):
+        raise InvalidInputError("over several processes y must have a class for every row, got ClassProbabilities")
     if not target.num_rows:
         raise InvalidInputError("every process must have at least one row, got none")
 
@@ -240,13 +246,29 @@ def _sample_of(
 ) -> Sample:
     """Returns the rows with their weights, which those of their classes multiply."""
     weight = check_sample_weight(given.sample_weight, target.num_rows)
-    codes = target.values if isinstance(target, NumberTarget) else target.codes
     if isinstance(target, NumberTarget):
-        check_sums(target.values, weight)
+        codes = target.values
+        check_sums(codes, weight)
+    elif isinstance(target, ShareTarget):
+        codes, factor = weighted_shares(options.class_weight, target)
+        weight = _product(weight, factor)
     else:
+        codes = target.codes
         weight = _product(weight, class_weights(options.class_weight, target, counts))
     fields = read_fields(given.fields, target.num_rows)
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
+
+
+def _with_common_fields(sample: Sample, given: FitArguments) -> Sample:
+    """Returns rows whose groups have the numbers that they have in the rows of all processes.
+
+    Raises:
+        InvalidInputError: Processes have other fields.
+    """
+    collectives.check_same(" ".join(sorted(sample.fields)), "what the loss asks for must be given in all processes")
+    if "group" not in sample.fields:
+        return sample
+    return sample._replace(fields={**sample.fields, "group": collectives.common_groups(given.fields["group"])})
 
 
 def _product(weight: Weights, factor: Float64[np.ndarray, " row"] | None) -> Weights:

@@ -11,6 +11,7 @@ from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.fields import Fields, read_fields
 from jaxtree.dataset.splitting import split_groups, split_rows
 from jaxtree.errors import IdentifierWarning
+from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.reading import take_rows
 from jaxtree.table.target import ClassTarget, NumberTarget
 from jaxtree.table.weights import check_sample_weight
@@ -35,6 +36,7 @@ class Outputs(NamedTuple):
         declared: Their places in the order in which the dtype of the target declares them.
         num_declared: The most declared classes of an output.
         is_vector: Whether numbers were given, and are predicted, without an axis of outputs.
+        has_shares: Whether a target has the probability of every class, in place of codes.
     """
 
     number: int
@@ -42,10 +44,14 @@ class Outputs(NamedTuple):
     declared: tuple[Int[np.ndarray, " _class"], ...] = ()
     num_declared: int = 0
     is_vector: bool = False
+    has_shares: bool = False
 
     @classmethod
-    def of(cls, target: ClassTarget | NumberTarget) -> "Outputs":
+    def of(cls, target: ClassTarget | NumberTarget | ShareTarget) -> "Outputs":
         """Returns the outputs of an encoded target."""
+        if isinstance(target, ShareTarget):
+            number = len(target.classes)
+            return cls(1, (target.classes,), (np.arange(number, dtype=np.int32),), number, has_shares=True)
         if isinstance(target, NumberTarget):
             return cls(len(target.values), is_vector=target.is_vector)
         return cls(len(target.classes), target.classes, target.declared, max(target.num_declared))
@@ -56,7 +62,12 @@ class Outputs(NamedTuple):
         return tuple(map(len, self.classes))
 
     def encode(self, y: Any) -> Real[np.ndarray, "output row"]:
-        """Returns the target of other rows: codes of these classes, negative for any other class; or numbers."""
+        """Returns the target of other rows: codes of these classes, negative for any other class; or numbers.
+
+        Where the target has shares, it returns the shares of these classes, negative ones for any other class.
+        """
+        if self.has_shares:
+            return shares_of_known(y, self.classes[0])
         return encode_known_classes(y, self.classes) if self.classes else encode_known_numbers(y, self.number)
 
 
@@ -65,7 +76,8 @@ class Sample(NamedTuple):
 
     Attributes:
         X: The table.
-        target: Classes as codes, a negative one for a class that fit has not seen; or numbers.
+        target: Classes as codes, a negative one for a class that fit has not seen; or numbers; or a row of shares for
+            every class, see `Outputs.has_shares`.
         outputs: What the target is.
         weight: The weight of every row; None is 1.
         fields: What else rows have, by name.
@@ -88,6 +100,11 @@ class Sample(NamedTuple):
     def num_classes(self) -> tuple[int, ...]:
         """The number of classes of every output; empty for numbers."""
         return self.outputs.num_classes
+
+    @property
+    def labels(self) -> Real[np.ndarray, "output row"]:
+        """The target, of shares the codes of the most probable classes."""
+        return self.target.argmax(axis=0).astype(np.int32)[None] if self.outputs.has_shares else self.target
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> "Sample":
         """Returns some of the rows.
@@ -116,7 +133,7 @@ class Sample(NamedTuple):
         if "group" in self.fields:
             parts = split_groups(self.fields["group"], fraction, seed)
         else:
-            parts = split_rows(self.target, self.num_classes, fraction, seed)
+            parts = split_rows(self.labels, self.num_classes, fraction, seed)
         train, held = map(self.take, parts)
         return train, held
 
@@ -140,6 +157,28 @@ def read_known(
     target = outputs.encode(given.y)
     weight = check_sample_weight(given.sample_weight, target.shape[1])
     return Sample(given.X, target, outputs, weight, read_fields(given.fields, target.shape[1]), given.beside)
+
+
+def shares_of_known(y: Any, classes: Shaped[np.ndarray, " class"]) -> Float64[np.ndarray, "class row"]:
+    """Returns the shares of known classes in rows of classes or of probabilities.
+
+    A row that has another class, or a share of it, has negative ones.
+
+    >>> shares_of_known(["b", "c"], np.array(["a", "b"])).tolist()
+    [[0.0, -1.0], [1.0, -1.0]]
+    """
+    if not isinstance(y, ClassProbabilities):
+        codes = encode_known_classes(y, (classes,))[0]
+        return np.where(codes < 0, -1.0, codes == np.arange(len(classes))[:, None])
+    target = encode_probabilities(y)
+    if isinstance(target, ClassTarget):
+        return shares_of_known(target.classes[0][target.codes[0]], classes)
+    place = {name: number for number, name in enumerate(classes.tolist())}
+    shares = np.zeros((len(classes), target.num_rows))
+    for name, own in zip(target.classes.tolist(), target.shares, strict=True):
+        if name in place:
+            shares[place[name]] = own
+    return np.where(shares.sum(axis=0) == 1, shares, -1.0)
 
 
 def note_identifiers(target: ClassTarget) -> None:

@@ -8,6 +8,7 @@ from jaxtree.growth.inputs.bundles import Rules as Rules
 from jaxtree.growth.inputs.bundles import Selection as Selection
 from jaxtree.growth.inputs.bundles import Sizes as Sizes
 from jaxtree.growth.inputs.objective import Objective as Objective
+from jaxtree.growth.inputs.shares import Shares as Shares
 from jaxtree.growth.inputs.standard_objectives import Classes as Classes
 from jaxtree.growth.inputs.standard_objectives import Numbers as Numbers
 from jaxtree.growth.loop.grow import grow as grow

@@ -53,7 +53,8 @@ def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
     r"""$\log \sum_c e^{s_c} - s_y$: minus the log likelihood of classes 0, 1, ..., in nats (Friedman, 2001).
 
     Predictions are the probabilities $p_c = e^{s_c} / \sum_d e^{s_d}$ (his section 4.6); the gradient is $p - e_y$,
-    the Hessian $\mathrm{diag}(p) - p p^T$, singular as a number may be added to all scores.
+    the Hessian $\mathrm{diag}(p) - p p^T$, singular as a number may be added to all scores. A target of a column for
+    every class has their probabilities; the loss is then the mean of those of the classes.
 
     Args:
         num_classes: How many there are, 2 or more.
@@ -78,13 +79,15 @@ def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
         is_convex=True,
         link=class_probability,
         constant=given(_log_shares, num_classes=num_classes),
-        domain=Domain(0, num_classes - 1, is_whole=True),
+        domain=Domain(0, num_classes - 1, is_whole=True, num_shares=num_classes),
         name="softmax",
         parameters=(("num_classes", num_classes), ("hessian", hessian)),
     )
 
 
 def _softmax(scores: Row, target: Target, extras: Any) -> Float[Array, ""]:
+    if jnp.ndim(target):
+        return _log_total(scores) - jnp.sum(target * scores)
     # A comparison, and not an index, which would become a scatter of every row in the gradient.
     is_class = jnp.arange(len(scores)) == target
     return _log_total(scores) - jnp.sum(jnp.where(is_class, scores, 0))
@@ -127,9 +130,12 @@ def _over_classes(pair: Callable[..., Any], all_: Callable[..., Any], values: Ro
 
 
 def _log_shares(
-    target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], num_classes: int
+    target: Shaped[np.ndarray, "row *class"], weight: Shaped[np.ndarray, " row"], num_classes: int
 ) -> Float[np.ndarray, " class"]:
-    share = np.bincount(target.astype(np.int64), weights=weight, minlength=num_classes) / np.sum(weight)
+    if target.ndim == 2:
+        share = weight @ target / np.sum(weight)
+    else:
+        share = np.bincount(target.astype(np.int64), weights=weight, minlength=num_classes) / np.sum(weight)
     logarithm = np.log(np.maximum(share, LEAST_SHARE))
     return logarithm - logarithm.mean()
 

@@ -18,6 +18,8 @@ class Domain(NamedTuple):
         is_open: Whether the ends themselves are not allowed.
         is_whole: Whether numbers must be whole.
         has_positive: Whether one of those that a model is fitted to must be above 0; of measured ones none need be.
+        num_shares: The number of columns of targets that are shares, from 0 to 1 and whatever else is said; 0 if none
+            may be.
 
     Example:
         >>> Domain(0, is_open=True).words
@@ -31,6 +33,7 @@ class Domain(NamedTuple):
     is_open: bool = False
     is_whole: bool = False
     has_positive: bool = False
+    num_shares: int = 0
 
     @property
     def words(self) -> str:
@@ -75,6 +78,8 @@ class Domain(NamedTuple):
         >>> Domain(0, is_open=True).allows(np.array([-1.0, 0.0, 1.0])).tolist()
         [False, False, True]
         """
+        if self.num_shares and values.shape[1:] == (self.num_shares,):
+            return (values >= 0) & (values <= 1)
         inside = (values > self.lowest) & (values < self.highest) if self.is_open else self._within(values)
         allowed = np.isfinite(values) & inside
         return allowed & (values == np.floor(values)) if self.is_whole else allowed

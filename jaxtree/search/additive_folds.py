@@ -186,7 +186,7 @@ def _fit_group(
         seconds, made = (time.perf_counter() - began) / max(len(fits), 1), {}
         for number, fitted in zip(configs, fits, strict=True):
             if id(fitted.model) not in made:
-                group[number].set_model(task.data, task.loss, fitted)
+                group[number].set_model(task, fitted)
                 made[id(fitted.model)] = use(group[number], rows.fold)
     except (Exception, KeyboardInterrupt):
         # Each fails by itself, as scikit-learn's search tells it. It is interrupted where it is to stop.

@@ -8,6 +8,7 @@ from jaxtyping import Float64, Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import as_array
+from jaxtree.table.probabilities import ShareTarget
 from jaxtree.table.target import ClassTarget, finite_numbers
 
 _ALL_ZERO = "Sample weights must contain at least one non-zero number."  # scikit-learn's words, as others below
@@ -86,6 +87,41 @@ def class_weights(
     if counts is None and not weight.any():
         raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
     return weight
+
+
+def weighted_shares(
+    class_weight: Any, target: ShareTarget
+) -> tuple[Float64[np.ndarray, "class row"], Float64[np.ndarray, " row"] | None]:
+    r"""Returns shares of classes with the factors of these, and by what they multiply the weights of rows.
+
+    A row's weight times its shares is what it was, times the factor of every class. With "balanced" the rows of a class
+    are $n_c = \sum_i p_{ic}$ of probabilities $p$.
+
+    Args:
+        class_weight: As of `class_weights`.
+        target: The shares.
+
+    Raises:
+        InvalidInputError: As in `class_weights`.
+
+    >>> from jaxtree.table.probabilities import ShareTarget
+    >>> weighted_shares({"b": 3}, ShareTarget(np.array(["a", "b"]), np.array([[0.5], [0.5]])))
+    (array([[0.25],
+           [0.75]]), array([2.]))
+    """
+    if class_weight is None:
+        return target.shares, None
+    (given,) = _by_output(class_weight, 1)
+    if isinstance(given, str):
+        count = target.shares.sum(axis=1)
+        factor = count.sum() / (len(count) * count)
+    else:
+        factor = _listed(given, target.classes.tolist(), ())
+    parts = target.shares * factor[:, None]
+    weight = parts.sum(axis=0)
+    if not weight.any():
+        raise InvalidInputError(f"{_ALL_ZERO} class_weight is zero for the classes of all rows")
+    return np.where(weight > 0, parts / np.where(weight > 0, weight, 1), target.shares), weight
 
 
 def _by_output(class_weight: Any, num_outputs: int) -> Sequence:

@@ -11,6 +11,7 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 import jaxtree
+from jaxtree.additive import fitting
 from jaxtree.dataset.collectives import gather_arrays
 from jaxtree.estimators.common import growing
 
@@ -100,6 +101,62 @@ def fit_boosting_wrongly(part, mesh):
             print(error)
 
 
+def assert_same_terms(together, alone):
+    assert together.schema_ == alone.schema_ and together.term_names_ == alone.term_names_
+    for name in ("bag_values_", "num_rounds_", "intercept_", "term_importances_"):
+        np.testing.assert_array_equal(getattr(together, name), getattr(alone, name), err_msg=name)
+    for name in ("values", "errors", "weight"):
+        np.testing.assert_array_equal(getattr(together.additive_, name), getattr(alone.additive_, name), err_msg=name)
+
+
+def fit_additive(part, mesh):
+    """Losses that read rows again and again, and one that does so once; rows of groups, and of bags of their own."""
+    X, label, target, weight = tables()
+    some, offset = np.where(np.arange(ROWS) % 7, weight, 0), np.arange(ROWS) % 3.0
+    group, event = np.array([f"of {number % 90}" for number in range(ROWS)]), np.arange(ROWS) % 3 > 0
+    few = {"outer_bags": 2, "max_rounds": 60, "max_bins": 32, "max_interaction_bins": 8, "interactions": 2}
+    classifier = jaxtree.ExplainableBoostingClassifier(**few)
+    regressor = jaxtree.ExplainableBoostingRegressor(**few)
+    cases = [
+        (classifier, {"class_weight": "balanced", "max_samples": 1500}, label, {}),
+        (regressor, {}, target, {"sample_weight": some, "group": group}),
+        (regressor, {"gram_memory": 0.0}, target, {}),
+        (regressor, {"loss": "poisson"}, np.floor(2 * weight), {"offset": offset}),
+        (regressor, {"loss": "cox", "outer_bags": 1}, weight + 0.1, {"event": event}),
+    ]
+    for model, options, y, extras in cases:
+        together = clone(model).set_params(**options)
+        together.fit(X[part], y[part], mesh=mesh, **{name: values[part] for name, values in extras.items()})
+        for values in gather_arrays(together.additive_.values):
+            np.testing.assert_array_equal(values, together.additive_.values)
+        if jax.process_index() == 0:
+            alone = clone(together).fit(X, y, **extras)
+            assert_same_terms(together, alone)
+            if "event" in extras:
+                np.testing.assert_array_equal(together.predict_median(X), alone.predict_median(X))
+    print("same terms")
+
+
+def fit_additive_wrongly(part, mesh):
+    """What must be the same in all processes, and what is wrong in one."""
+    X, label, _, weight = tables()
+    rank = jax.process_index()
+    tries = [
+        ({"random_state": rank}, {}),
+        ({}, {"sample_weight": None if rank else weight[part]}),
+        ({}, {} if rank else {"offset": weight[part]}),
+        ({}, {"offset": np.full(len(label[part]), np.nan if rank else 0.0)}),
+        ({"max_rounds": 1 - rank}, {}),
+    ]
+    for parameters, given in tries:
+        model = jaxtree.ExplainableBoostingClassifier(outer_bags=1, interactions=0, **parameters)
+        try:
+            model.fit(X[part], label[part], mesh=mesh, **given)
+        except jaxtree.errors.JaxtreeError as error:
+            assert not hasattr(model, "classes_")
+            print(f"{type(error).__name__}: {error}")
+
+
 def fit_classical(part, mesh):
     """Multiway splits, rows shared out, weights of classes, and rows without weight."""
     X, label, _, weight = tables()
@@ -124,9 +181,16 @@ def fit_while_the_other_dies_in_growth(part, mesh):
     fit_beside_a_dead_process(part, mesh, die_in_growth)
 
 
-def fit_beside_a_dead_process(part, mesh, die):
+def fit_additive_while_the_other_dies(part, mesh):
+    def die_in_boosting():
+        fitting.boost_terms = lambda *arrays, **keywords: os._exit(1)
+
+    fit_beside_a_dead_process(part, mesh, die_in_boosting, jaxtree.ExplainableBoostingClassifier())
+
+
+def fit_beside_a_dead_process(part, mesh, die, tree=None):
     X, label, _, _ = tables()
-    tree = jaxtree.DecisionTreeClassifier(max_depth=4)
+    tree = tree or jaxtree.DecisionTreeClassifier(max_depth=4)
     if jax.process_index():
         die()
     start = time.perf_counter()
@@ -166,6 +230,9 @@ def main(rank, port, what):
         "same": fit_both,
         "classical": fit_classical,
         "boosting": fit_boosting,
+        "additive": fit_additive,
+        "wrong additive": fit_additive_wrongly,
+        "dies in additive": fit_additive_while_the_other_dies,
         "wrong boosting": fit_boosting_wrongly,
         "dies": fit_while_the_other_dies,
         "dies in growth": fit_while_the_other_dies_in_growth,

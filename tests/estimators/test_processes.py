@@ -71,6 +71,26 @@ def test_two_processes_make_the_rounds_of_one():
 
 
 @pytest.mark.slow
+def test_two_processes_make_the_terms_of_one():
+    assert run_both("additive") == ["same terms"] * 2
+
+
+@pytest.mark.slow
+def test_additive_fits_that_differ_between_processes_are_refused_in_both():
+    first, other = (said.splitlines() for said in run_both("wrong additive"))
+    common = (
+        "InvalidInputError: random_state must be an integer over several processes",
+        "InvalidInputError: sample_weight must be given in all processes or in none",
+        "InvalidInputError: what the loss asks for must be given in all processes",
+        "InvalidInputError: softmax(num_classes=3, hessian='diagonal'): the extra 'offset'",
+    )
+    for said in (first, other):
+        assert [own.startswith(message) for own, message in zip(said[:4], common, strict=True)] == [True] * 4
+    assert first[4].startswith("DistributedError: process 1 of 2 gave up, so nothing was fitted")
+    assert other[4].startswith("InvalidInputError: The 'max_rounds' parameter")
+
+
+@pytest.mark.slow
 def test_boosting_that_needs_all_rows_in_one_process_is_refused_in_both():
     first, other = (said.splitlines() for said in run_both("wrong boosting"))
     assert first == other
@@ -121,7 +141,7 @@ def test_a_process_without_rows_is_told_to_both():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["dies", "dies in growth"])
+@pytest.mark.parametrize("when", ["dies", "dies in growth", "dies in additive"])
 def test_the_death_of_a_process_is_told_and_leaves_no_half_fitted_tree(when):
     survivor, dead = run_both(when)
     assert not dead

@@ -7,7 +7,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, SearchCV
-from jaxtree.additive import fitting, training
+from jaxtree.additive import fitting
 from jaxtree.compilation import PROGRAMS
 from jaxtree.search import additive_folds
 from jaxtree.search.additive_folds import AdditiveSearchCV, fit_on_folds
@@ -116,8 +116,8 @@ def test_settings_of_equal_models_are_scored_once(monkeypatch):
 
 def test_sums_over_pairs_of_bins_are_made_once_for_all_rules(monkeypatch):
     X, y = table(2000)
-    made, original = [], training.gram_sums
-    monkeypatch.setattr(training, "gram_sums", lambda *given, **more: made.append(1) or original(*given, **more))
+    made, original = [], coded_rows.gram_sums
+    monkeypatch.setattr(coded_rows, "gram_sums", lambda *given, **more: made.append(1) or original(*given, **more))
     few = {"outer_bags": 1, "interactions": 0, "max_bins": 8, "max_leaves": 3}
     for estimator in (ExplainableBoostingRegressor(**few), ExplainableBoostingRegressor(loss="poisson", **few)):
         counts = []

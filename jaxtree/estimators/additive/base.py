@@ -1,29 +1,34 @@
 """The base of additive estimators: one table, the fit of its terms, and the trees that they are kept as."""
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float64, Int64
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.additive.bags import BagRows, FitData
+from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.edits import Edit
 from jaxtree.additive.fitting import FittedBags, fit_additive
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.trees import to_forest
+from jaxtree.arrays import Device
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
+from jaxtree.dataset.collectives import check_same, fails_in_all, join_rows, spans_processes
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import split_groups, split_rows
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, SeparableClassesWarning
 from jaxtree.estimators.additive.edited import EditsTerms
 from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
+from jaxtree.estimators.additive.together import DividedRows, join_sample
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
@@ -39,10 +44,21 @@ SEPARATED = 1e-3
 
 
 class AdditiveTask(NamedTuple):
-    """What a fit has read: rows in codes, and the loss."""
+    """What a fit has read.
+
+    Attributes:
+        data: The rows, of several processes those of this one.
+        loss: The loss.
+        codes: The codes of all rows.
+        sample: The targets, weights and fields of all rows, with the group that is no part of the loss.
+        devices: Devices that bags are divided among; none for the one that JAX computes on.
+    """
 
     data: Dataset
     loss: BaseLoss
+    codes: CodedRows
+    sample: Sample
+    devices: Sequence[Device] = ()
 
 
 class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
@@ -68,7 +84,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         check_name(type(self).__name__, "loss", vars(self).get("loss"), self._named_losses)
         super().check_parameters()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None, **extras: Any) -> Self:
         """Fits the terms of columns, and those of the pairs of columns that interact.
 
         After an interrupt the model has what was boosted until then, with a warning.
@@ -77,24 +93,36 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`), of which codes alone are held.
-            y: The target of every row. Of a source also the name of its column.
+            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
+                see `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
+            mesh: Devices in one axis to divide the bags among. If these belong to several processes, each calls this
+                with rows of its own, and all get the whole model, bit for bit that of all rows in one process: each
+                keeps the codes of its rows, and the targets, weights and extras of all.
             extras: What else the loss asks for, an array of every row by name, such as `offset=`, which is added to
                 the scores; `group=` keeps the rows of a group in the same part of every bag.
 
         Raises:
+            DistributedError: Another process is gone.
             InvalidInputError: The table, the target, the weights, an extra or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers.
         """
         forks.check_is_whole("fit")
-        with placed_fit(self, X):
-            self.fit_task(self.read_task(X, y, sample_weight, **extras))
+        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
+            self.fit_task(self.read_task(X, y, sample_weight, mesh=mesh, **extras))
         return self
 
     def read_task(
-        self, X: Any, y: Any, sample_weight: Any = None, *, same_as: Dataset | None = None, **extras: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        same_as: Dataset | None = None,
+        mesh: Mesh | None = None,
+        **extras: Any,
     ) -> AdditiveTask:
         """Reads the arguments of a fit; the group that is no part of the loss stays beside it.
 
@@ -103,23 +131,28 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             y: Its target.
             sample_weight: The weight of every row.
             same_as: The same rows, read with an encoder of the same parameters, whose codes are taken.
+            mesh: Devices to divide the bags, or of several processes the rows, among.
             extras: What else the loss asks for.
         """
-        self.check_parameters()
+        together = mesh is not None and spans_processes(mesh)
+        in_all(together, self.check_parameters)
         options = TableOptions(self._encoder_of(X), self._of_classes, getattr(self, "class_weight", None))
-        given = read_sample(X, y, sample_weight, options, fields=extras)
+        given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
         sample = given.without_weightless_rows()
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warnings.warn(message, DataConversionWarning, stacklevel=3)
         loss = self._make_loss(sample.outputs)
         group = None if "group" in loss.needs else sample.fields.pop("group", None)
-        sample = fit_fields(loss, sample)
-        loss.check_fit(target_of(sample), sample.fields)
-        data = encode_sample(sample, options, same_as=same_as)
+        sample = in_all(together, lambda: fit_fields(loss, sample))
+        whole, first = join_sample(sample) if together else (sample, 0)
+        loss.check_fit(target_of(whole), whole.fields)
+        data = encode_sample(sample, options, same_as=same_as, together=together)
         if group is not None:
-            data.sample.fields["group"] = group
-        return AdditiveTask(data, loss)
+            whole.fields["group"] = join_rows(group) if together else group
+        if together:
+            return AdditiveTask(data, loss, DividedRows(data.codes, whole.num_rows, first), whole)
+        return AdditiveTask(data, loss, CodedRows(data.codes), whole, () if mesh is None else list(mesh.devices.flat))
 
     def fit_task(self, task: AdditiveTask, *, num_threads: int | None = None) -> None:
         """Fits what was read.
@@ -132,7 +165,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
-        self.set_model(task.data, task.loss, fitted)
+        self.set_model(task, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
             warnings.warn(text, InterruptedFitWarning, stacklevel=3)
@@ -145,14 +178,17 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
 
     def fit_data(self, task: AdditiveTask) -> FitData:
         """Returns the rows of what was read, in bags."""
-        data, loss = task
-        rows = ScoredRows(data.codes, target_of(data.sample), weight_of(data.sample), data.sample.fields)
+        data, loss, codes, sample, devices = task
+        rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
         start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
-        return FitData(data.codes, data.schema, rows, loss, start, self._rows_of_bags(data.sample))
+        seed = self.seed()
+        if codes.is_divided:
+            check_same(seed, "random_state must be an integer over several processes, the same in all")
+        return FitData(codes, data.schema, rows, loss, start, self._rows_of_bags(sample, seed), devices)
 
     def config_of(self, task: AdditiveTask) -> AdditiveConfig:
         """Returns the parameters of the fit of what was read."""
-        return self.config(task.data.schema, task.data.outputs, task.data.sample.num_rows)
+        return self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
 
     def kind_of_codes(self, X: Any) -> str:
         """Returns what is equal for settings that read a table alike."""
@@ -162,9 +198,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         shape = shape_of(X)
         return self.make_encoder(1 if shape is None else shape[1])
 
-    def _rows_of_bags(self, sample: Sample) -> list[BagRows]:
+    def _rows_of_bags(self, sample: Sample, seed: int) -> list[BagRows]:
         """Returns the rows of every bag, and which of them are held out."""
-        number, seed = self.num_bags(sample.num_rows, max(sample.num_classes, default=1)), self.seed()
+        number = self.num_bags(sample.num_rows, max(sample.num_classes, default=1))
         return [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
 
     def _rows_of_bag(self, sample: Sample, seed: int) -> BagRows:
@@ -185,15 +221,15 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         if "group" in sample.fields:
             _, held = split_groups(sample.fields["group"], fraction, seed)
         else:
-            _, held = split_rows(sample.target, sample.num_classes, fraction, seed)
+            _, held = split_rows(sample.labels, sample.num_classes, fraction, seed)
         is_held = np.zeros(sample.num_rows, bool)
         is_held[held] = True
         return BagRows(rows, is_held)
 
-    def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
+    def set_model(self, task: AdditiveTask, fitted: FittedBags) -> None:
         """Takes what a fit has learned."""
-        self.learn(data)
-        self._loss, self.edits_ = loss, ()
+        self.learn(task.data)
+        self._loss, self.edits_ = task.loss, ()
         self.bag_values_, self.num_rounds_ = fitted.bag_values, fitted.num_rounds
         self.set_terms(fitted.model)
 

@@ -4,10 +4,9 @@ import dataclasses
 from typing import Annotated, Any
 
 from jaxtree.additive.fitting import FittedBags
-from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.additive.base import BaseAdditive
+from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
@@ -143,9 +142,10 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
 
     _named_losses = LOSSES
 
-    def set_model(self, data: Dataset, loss: BaseLoss, fitted: FittedBags) -> None:
+    def set_model(self, task: AdditiveTask, fitted: FittedBags) -> None:
         """Takes what a fit has learned, of survival times also the baseline."""
-        super().set_model(data, loss, fitted)
+        super().set_model(task, fitted)
         vars(self).pop("survival_", None)
-        if is_of_times(loss):
-            self.survival_ = learn_times(loss, data.sample, self._scores(data.sample.X))
+        if is_of_times(task.loss):
+            scores = self._scores(task.sample.X)
+            self.survival_ = learn_times(task.loss, task.sample, task.codes.join(scores.T).T)

@@ -95,7 +95,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`).
-            y: The target of every row. Of a source also the name of its column.
+            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
+                see `jaxtree.ClassProbabilities`; members of `eval_set` then have either.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
             eval_set: Other tables that are measured after every round: pairs (X, y), perhaps with weights (or None) and

@@ -109,7 +109,7 @@ def _rows_there(sample: Sample) -> Rows:
 def _strata(sample: Sample) -> Shaped[np.ndarray, " row"] | None:
     """What every fold is to have shares of."""
     if len(sample.num_classes) == 1:
-        return sample.target[0]
+        return sample.labels[0]
     return sample.fields["event"] != 0 if "event" in sample.fields else None
 
 

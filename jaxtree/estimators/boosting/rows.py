@@ -15,14 +15,15 @@ from jaxtree.losses.loss import BaseLoss
 
 
 def target_of(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
-    """Returns the target as losses take it: of several outputs a column each."""
+    """Returns the target as losses take it: of several outputs, or of shares of several classes, a column each."""
+    if sample.outputs.has_shares and len(sample.target) == 2:
+        return sample.target[1]
     return sample.target[0] if len(sample.target) == 1 else sample.target.T
 
 
 def target_in_words(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
-    """Returns the target as the user has given it."""
-    target = target_of(sample)
-    return sample.outputs.classes[0][target] if sample.outputs.classes else target
+    """Returns the target as the user has given it; of probabilities the most probable classes."""
+    return sample.outputs.classes[0][sample.labels[0]] if sample.outputs.classes else target_of(sample)
 
 
 def weight_of(sample: Sample) -> Shaped[np.ndarray, " row"]:

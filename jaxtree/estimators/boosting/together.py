@@ -16,8 +16,7 @@ from jaxtyping import Shaped
 from jaxtree.boosting.data import BoostData, score_type
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import pad_to, row_bucket
-from jaxtree.dataset.collectives import gather_arrays, place_part, rows_of_process
-from jaxtree.errors import InvalidInputError
+from jaxtree.dataset.collectives import check_same, gather_arrays, place_part, rows_of_process
 from jaxtree.losses.loss import BaseLoss
 
 
@@ -34,10 +33,10 @@ def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: 
     Raises:
         InvalidInputError: Processes have other evaluations, or another seed.
     """
-    _check_same(seed, "random_state must be an integer over several processes, the same in all")
-    _check_same(_digest(data.evaluations), "eval_set must hold the same rows in all processes")
+    check_same(seed, "random_state must be an integer over several processes, the same in all")
+    check_same(_digest(data.evaluations), "eval_set must hold the same rows in all processes")
     given = data.rows
-    _check_same(" ".join(sorted(given.extras)), "what the loss asks for must be given in all processes")
+    check_same(" ".join(sorted(given.extras)), "what the loss asks for must be given in all processes")
     rows = ScoredRows(given.codes[:, :num_rows], *jax.tree.map(lambda own: own[:num_rows], given[1:]))
     size = rows_of_process(num_rows, mesh)
     target, weight, extras = jax.tree.map(lambda own: np.concatenate(gather_arrays(own)), tuple(rows[1:]))
@@ -55,12 +54,6 @@ def join_parts(data: BoostData, num_rows: int, loss: BaseLoss, seed: int, mesh: 
     with jax.enable_x64(True):
         placed = ScoredRows(place_part(rows.codes, size, mesh), *jax.tree.map(place, rows[1:]))
     return data._replace(rows=placed, start=start, num_rows=number, precision=precision)
-
-
-def _check_same(value: Any, message: str) -> None:
-    """Raises InvalidInputError in all processes unless they have the same value."""
-    if np.any([np.any(own != value) for own in gather_arrays(np.asarray(value))]):
-        raise InvalidInputError(f"{message}; they differ")
 
 
 def _digest(evaluations: tuple[ScoredRows, ...]) -> Shaped[np.ndarray, " byte"]:

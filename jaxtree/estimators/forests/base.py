@@ -63,7 +63,8 @@ class BaseForest(ForestParameters, FittedTrees):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
                 of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
-            y: The target of every row; several columns for several outputs. Of a source also the name of its column.
+            y: The target of every row; several columns for several outputs. Of a source also the name of its column. Of
+                classes also their probabilities, see `jaxtree.ClassProbabilities`: a tree draws whole rows.
             sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
                 chances in proportion to their weights. Of a source also the name of a column.
             mesh: Devices of one kind, in one axis, to divide the trees among; the forest is that of one device.
@@ -111,7 +112,15 @@ class BaseForest(ForestParameters, FittedTrees):
         """
         forks.check_is_whole("fit")
         self.check_parameters()
-        return read_dataset(X, y, sample_weight, self.tree_parameters().table_options(), same_as=same_as)
+        data = read_dataset(X, y, sample_weight, self.tree_parameters().table_options(), same_as=same_as)
+        if data.outputs.has_shares:
+            self._check_takes_shares()
+        return data
+
+    def _check_takes_shares(self) -> None:
+        """Raises InvalidInputError if a parameter needs the class of every row."""
+        if self.pruning is not None and self.pruning.needs_validation:
+            raise InvalidInputError(f"pruning={self.pruning} looks at the class of every row, and y has probabilities")
 
     def draw_key(self) -> None:
         """Draws the key of all that trees draw."""

@@ -9,6 +9,7 @@ from sklearn.metrics import r2_score
 
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
@@ -37,6 +38,14 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
             tree.class_weight = None if self.bootstrap else "balanced"
         return tree
 
+    def _check_takes_shares(self) -> None:
+        super()._check_takes_shares()
+        if self.bootstrap and self.class_weight == "balanced_subsample":
+            raise InvalidInputError(
+                "class_weight='balanced_subsample' counts the classes that a tree draws, and y has probabilities: "
+                "'balanced' and dicts take them"
+            )
+
     def _sampling(self, data: Dataset) -> Sampling:
         balances = self.bootstrap and self.class_weight == "balanced_subsample"
         return super()._sampling(data)._replace(balances_classes=balances)
@@ -44,7 +53,7 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
     def _score_out_of_bag(self, data: Dataset) -> None:
         shares = self._model.by_output(self._means_out_of_bag(data))
         known = ~np.isnan(shares[0][:, 0])
-        given = self._names_of(data.target[:, known].astype(np.int64))
+        given = self._names_of(data.sample.labels[:, known].astype(np.int64))
         predicted = self._names_of(np.stack([share[known].argmax(axis=1) for share in shares]))
         score = self.oob_score if callable(self.oob_score) else _accuracy
         self.oob_score_ = score(given, predicted)

@@ -1,7 +1,7 @@
 """Models of classes and of numbers: what both kinds of soft estimators predict, and how they read their targets."""
 
 import dataclasses
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import jax
 import numpy as np
@@ -10,15 +10,16 @@ from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.magnitude import check_counts
-from jaxtree.dataset.sample import note_identifiers
+from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.parts import PredictsNumbers, ScoresSources, part_by_part
-from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import BETWEEN_0_AND_1, FROM_0_BELOW_1, POSITIVE
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
+from jaxtree.soft.inputs import SoftSample
+from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.target import encode_classes, encode_numbers
 from jaxtree.table.weights import check_sample_weight, class_weights
 from jaxtree.tree import Tree
@@ -26,13 +27,6 @@ from jaxtree.tree.nodes import target_means
 
 LEAST_RATE = 1e-3
 """The least mean that a leaf of a Poisson tree begins with, as a share of the mean of all."""
-
-
-class ClassShares(NamedTuple):
-    """A teacher's probabilities, the target of `distil`."""
-
-    classes: Shaped[np.ndarray, " class"]
-    shares: Float[np.ndarray, "row class"]
 
 
 class OfClasses(ScoresSources, ClassifierMixin):
@@ -76,6 +70,8 @@ class SoftClassifier(OfClasses, BaseSoft):
         Raises:
             InvalidInputError: As in `fit`; or a class is not known, or other classes are given than before.
         """
+        if isinstance(y, ClassProbabilities):
+            raise InvalidInputError("partial_fit takes a class for every row, got ClassProbabilities, which fit takes")
         declared = None if classes is None else np.unique(np.asarray(classes))
         if declared is not None and hasattr(self, "soft_model_") and not np.array_equal(declared, self.classes_):
             raise InvalidInputError(
@@ -84,7 +80,9 @@ class SoftClassifier(OfClasses, BaseSoft):
         return self._partial_fit(X, y, sample_weight, declared)
 
     def distil(self, teacher: Any, X: Any, sample_weight: Any = None) -> Self:
-        """Trains the model on a teacher's probabilities.
+        """Trains the model on a teacher's probabilities: `fit` with them as its `jaxtree.ClassProbabilities`.
+
+        `jaxtree.distil` has labels of teachers that have not seen the rows, and more rows.
 
         Args:
             teacher: A fitted classifier with `classes_` and `predict_proba`, such as a forest.
@@ -98,9 +96,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         shares = teacher.predict_proba(X)
         if isinstance(shares, list):
             raise InvalidInputError("a teacher must have one output, got one with several")
-        target = ClassShares(np.asarray(teacher.classes_), np.asarray(shares, np.float32))
-        with placed_fit(self, X):
-            return self._fit_sample(self._read_sample(X, target, sample_weight), None, taught_by=losses.distillation)
+        return self.fit(X, ClassProbabilities(shares, teacher.classes_), sample_weight)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
@@ -117,12 +113,22 @@ class SoftClassifier(OfClasses, BaseSoft):
         tags.target_tags.multi_output = False
         return tags
 
+    def _fit_sample(self, sample: SoftSample, validation: SoftSample | None, *, taught_by: Any = None) -> Self:
+        """Trains on rows that are read: on shares of classes by the mean of the cross entropies of these."""
+        has_shares = sample.target.ndim == 2
+        if has_shares and self.loss != "log_loss":
+            raise InvalidInputError(f"loss must be 'log_loss' where y has probabilities, got {self.loss!r}")
+        if validation is not None and validation.target.ndim == 2 and not has_shares:
+            raise InvalidInputError("y_val has probabilities, and y has classes: give labels() of y_val")
+        if validation is not None and has_shares and validation.target.ndim == 1:
+            validation = validation._replace(target=np.eye(self.n_classes_)[validation.target])
+        return super()._fit_sample(sample, validation, taught_by=losses.distillation if has_shares else taught_by)
+
     def _read_target(
         self, y: Any, sample_weight: Any, classes: Any, *, is_known: bool
     ) -> Real[np.ndarray, "row *class"]:
-        if isinstance(y, ClassShares):
-            self.classes_, self.n_classes_ = y.classes, len(y.classes)
-            return y.shares
+        if isinstance(y, ClassProbabilities):
+            return self._read_probabilities(y, is_known=is_known)
         target = encode_classes(y)
         if len(target.classes) != 1:
             raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
@@ -137,11 +143,26 @@ class SoftClassifier(OfClasses, BaseSoft):
         codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
         return codes[target.codes[0]]
 
+    def _read_probabilities(self, y: ClassProbabilities, *, is_known: bool) -> Real[np.ndarray, "row *class"]:
+        """The shares of the classes; of rows of one class each their codes."""
+        target = encode_probabilities(y)
+        if not isinstance(target, ShareTarget):
+            return self._read_target(y.labels(), None, None, is_known=is_known)
+        if not is_known:
+            self.classes_, self.n_classes_ = target.classes, len(target.classes)
+            return target.shares.T
+        shares = shares_of_known(y, self.classes_)
+        if (shares < 0).any():
+            raise InvalidInputError(f"y has the classes {target.classes.tolist()}; known are {self.classes_.tolist()}")
+        return shares.T
+
     def _class_factors(self, target: Real[np.ndarray, "row *class"]) -> Float[np.ndarray, " row"] | None:
         if self.class_weight is None:
             return None
         if target.ndim == 2:
-            raise InvalidInputError("class_weight is for classes, and a teacher gives shares of them")
+            raise InvalidInputError(
+                f"class_weight of soft trees is for classes, and y has probabilities, got {self.class_weight!r}"
+            )
         return class_weights(self.class_weight, encode_classes(self.classes_[target]))
 
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:

@@ -169,7 +169,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     The leaves hold distributions over the classes, and the tree predicts their mean. `harden` makes an ordinary tree of
     it, which decides at every gate. Depth, length of training and noise follow from the number of rows if they are not
-    given.
+    given. Targets may be probabilities, see `jaxtree.ClassProbabilities`: training then makes the mean cross entropy
+    small, without smoothing of labels and, where it is "auto", without noise.
 
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:

@@ -35,6 +35,7 @@ from jaxtree.estimators.trees.ccp_cv import find_alpha
 from jaxtree.files.trees import FittedTable, TreeState
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.objective import Objective
+from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.table.encoder import Encoder
@@ -103,7 +104,7 @@ class BaseTree(TableParameters, FittedTree):
                 of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
             y: The class (a number, a word) or the number of every row; several columns for several outputs. Of a
-                source also the name of its column, or a list of names.
+                source also the name of its column, or a list of names. Or `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
                 column.
             X_val: Rows to prune with, for a pruning that asks for held-out rows; a part of X if not given.
@@ -275,6 +276,10 @@ class BaseTree(TableParameters, FittedTree):
             return f"pruning={self.pruning}"
         return None
 
+    def needs_classes(self) -> str | None:
+        """Returns the parameter for which every row must have one class; None if there is none."""
+        return self.needs_all_rows()
+
     def read_target(self, y: Any) -> Real[np.ndarray, "output row"]:
         """Returns a target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
         return self.outputs().encode(y)
@@ -287,7 +292,10 @@ class BaseTree(TableParameters, FittedTree):
             self.check_parameters()
 
     def _check_sample(self, sample: Sample, together: bool) -> None:
-        """Raises InvalidInputError if growth cannot take the target."""
+        """Raises InvalidInputError if growth, or a pruning, cannot take the target."""
+        needs = self.needs_classes() if sample.outputs.has_shares else None
+        if needs is not None:
+            raise InvalidInputError(f"{needs} looks at the class of every row, and y has probabilities")
         if together and not sample.num_classes and exponent_of(sample.target) > 0:
             raise InvalidInputError(
                 "over several processes y must be below 2**400 in size, so that it can be squared, got "
@@ -357,8 +365,10 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
         return (self.class_order_,) if self.n_outputs_ == 1 else tuple(self.class_order_)
 
     def make_objective(self, outputs: Outputs) -> Classes:
-        """Returns the objective of growth, with the number of classes padded to a bucket."""
+        """Returns the objective of growth, with the number of classes padded to a bucket; that of shares is not."""
         criterion = CRITERIA[self.criterion] if isinstance(self.criterion, str) else self.criterion
+        if outputs.has_shares:
+            return Shares(outputs.num_classes[0], criterion)
         return Classes(class_bucket(max(outputs.num_classes)), criterion, outputs.number)
 
 

@@ -24,6 +24,7 @@ from jaxtree.growth.inputs.bundles import Limits, Missing, Rules
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.optimal.nodes import CodedTable, node_table
+from jaxtree.optimal.parts import parts_of
 from jaxtree.optimal.search import BestTree, SearchLimits, find_trees
 from jaxtree.tree import SplitKind, Tree
 
@@ -55,7 +56,12 @@ class _TreeSearch:
         """Returns the trees of tasks of one kind, their thresholds in codes."""
         data, recipe = tasks[0]
         magnitude = Magnitude.of(data.target, recipe.rules.objective)
-        target = self._owner.costed_target(data, magnitude.divide(data.target), self._least_rows)
+        labels, least_rows, parts_per_row = magnitude.divide(data.target), self._least_rows, 1
+        if data.outputs.has_shares:
+            parts = parts_of(data.target, data.weight)
+            data = data.with_weight(parts.weight)._replace(codes=data.codes[:, parts.row])
+            labels, least_rows, parts_per_row = parts.label[None], least_rows * parts.per_row, parts.per_row
+        target = self._owner.costed_target(data, labels, least_rows)
         table = CodedTable(data.codes, data.schema.num_values, data.schema.is_categorical)
         searches: list[Any] = [own.recipe.search for own in tasks]
         with _progress(self._owner.verbose) as report:
@@ -63,7 +69,8 @@ class _TreeSearch:
         for search, best in zip(searches, found, strict=True):
             search.found = best
         learns = self.limits.learns_missing
-        return [magnitude.restore(node_table(best.tree, table, target, learns_missing=learns)) for best in found]
+        trees = (node_table(best.tree, table, target, learns_missing=learns) for best in found)
+        return [magnitude.restore(dataclasses.replace(tree, num_rows=tree.num_rows // parts_per_row)) for tree in trees]
 
 
 @contextlib.contextmanager
@@ -129,6 +136,10 @@ class _Optimal(BaseTree):
     def needs_all_rows(self) -> str | None:
         """Returns the class: one process must have all rows."""
         return type(self).__name__
+
+    def needs_classes(self) -> str | None:
+        """Returns the parameter for which every row must have one class; None if there is none."""
+        return super().needs_all_rows()
 
     def costed_target(self, data: Dataset, target: Any, least_rows: int) -> CostedTarget:
         """Returns the cost of leaves of some rows, with their target at a size whose squares are numbers."""

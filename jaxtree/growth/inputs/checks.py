@@ -118,8 +118,9 @@ def check_data(data: Data, objective: Objective, num_roots: int) -> None:
             f"{target.shape}"
         )
     num_outputs = len(target) if target.ndim == 2 else 1
-    if num_outputs != objective.num_outputs:
-        raise InvalidInputError(f"target must have {objective.num_outputs} outputs, got {num_outputs}")
+    wanted = objective.num_channels if objective.has_fractions else objective.num_outputs
+    if num_outputs != wanted:
+        raise InvalidInputError(f"target must have {wanted} outputs, got {num_outputs}")
     _check_numbers("target", target)
     if data.row is not None:
         _check_indices("row", data.row, num_rows)

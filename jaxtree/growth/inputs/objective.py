@@ -134,6 +134,8 @@ class Objective(Protocol):
         is_convex: Whether no exact gain is below 0, so that a gain below 0 is a rounding error.
         tries_all_subsets: Whether the orders of categories may miss the best subset.
         needs_wide_sums: Whether sums need 64 bits whatever the weights.
+        has_fractions: Whether targets are the parts of its weight that a row adds to the channels, so that weights are
+            in fixed point whatever they are.
     """
 
     num_outputs: int
@@ -144,6 +146,7 @@ class Objective(Protocol):
     is_convex: bool = False
     tries_all_subsets: bool = False
     needs_wide_sums: bool = True
+    has_fractions: bool = False
 
     # Additions of a row
 

@@ -134,7 +134,7 @@ def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
     is_whole = data.weight is None or jnp.issubdtype(data.weight.dtype, jnp.integer)
     return ResolvedRules(
         *rules,
-        is_scaled=not is_whole or (has_missing and rules.missing == Missing.FRACTION),
+        is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
         has_missing=has_missing,
         tells_missing=has_missing or _may(lambda kind: kind != SplitKind.THRESHOLD, features.split_kind),
         has_monotone=features.monotone is not None and _may(lambda sign: sign != 0, features.monotone),

@@ -18,6 +18,7 @@ from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_
 from jaxtree.growth.inputs.bundles import ResolvedRules, Rules
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
+from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.native.calls import Attributes, call_kernel
 from jaxtree.growth.plan.plan import Plan
@@ -40,6 +41,9 @@ FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_e
 
 NEWTON = 5
 """The number of the objective `Newton`."""
+
+OF_CLASSES = (Classes, Shares)
+"""The objectives whose sums are the weights of classes."""
 
 FIELDS = (
     "feature", "code", "next_code", "split_kind", "missing_code", "missing_branch", "first_child", "num_children",
@@ -88,7 +92,7 @@ def grows_on_host(rules: Rules) -> bool:
     """
     objective = rules.objective
     of_squares = type(objective) is Numbers and objective.criterion is squared_error
-    return knows_rules(rules) and (type(objective) is Classes or of_squares)
+    return knows_rules(rules) and (type(objective) in OF_CLASSES or of_squares)
 
 
 def describes_nodes(objective: Objective) -> bool:
@@ -108,7 +112,7 @@ def _formula(objective: Objective) -> int | None:
     if kind is Newton:
         return NEWTON
     # No `isinstance`, which takes long of a protocol.
-    return FORMULAS.get(objective.criterion) if kind is Classes or kind is Numbers else None  # pyright: ignore[reportAttributeAccessIssue]
+    return FORMULAS.get(objective.criterion) if kind in OF_CLASSES or kind is Numbers else None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def grow_nodes(

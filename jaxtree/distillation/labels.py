@@ -1,0 +1,171 @@
+"""Labels of a teacher: what it says of rows that it has not seen, in the form that a student's `fit` takes.
+
+A teacher that has seen a row says of it what stands there, noise included. So each part of the rows, a *fold*, is
+labelled by a clone of the teacher that was fitted on the others.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import is_classifier
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.utils import indexable
+
+from jaxtree.dataset.arguments import plain_target
+from jaxtree.dataset.splitting import generator_of
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.folds import Split, folds_of
+from jaxtree.resampling.parts import fit_parts
+from jaxtree.sklearn_compat import safe_split
+from jaxtree.table.probabilities import ClassProbabilities
+from jaxtree.table.target import encode_classes
+
+Values = Float[np.ndarray, "row *output"]
+
+
+class Teachers(NamedTuple):
+    """A teacher, or its clones of several folds, and what they say of the rows of a table.
+
+    Attributes:
+        models: The fitted models, which say together what is said of further rows.
+        classes: The classes; None of numbers.
+        said: What was said of every row: a column for every class, or a number, or several.
+    """
+
+    models: Sequence[Any]
+    classes: Shaped[np.ndarray, " class"] | None
+    said: Values
+
+    def say(self, X: Any) -> Values:
+        """Returns the mean of what the models say of rows."""
+        return np.mean([said_by(model, X, self.classes) for model in self.models], axis=0)
+
+    def target(self, said: Values) -> Any:
+        """Returns what was said as the target of a student's `fit`."""
+        return said if self.classes is None else ClassProbabilities(said, self.classes)
+
+
+def teacher_labels(
+    teacher: Any, X: Any, y: Any = None, *, folds: Any = 5, alpha: float = 1.0, random_state: Any = 0
+) -> Any:
+    """Returns what a teacher says of the rows of a table, as a target that a student can be fitted to.
+
+    Args:
+        teacher: A classifier or regressor of scikit-learn's conventions, such as a forest, boosted trees or a pipeline.
+        X: A table.
+        y: Its target; needed with folds, and for an alpha below 1.
+        folds: The number of parts that the rows are divided into, or a splitter of scikit-learn, or pairs of rows to
+            fit on and to label. Each part is labelled by a clone of the teacher that is fitted on the others; what
+            several say of a row is averaged. None takes a fitted teacher, which must not have seen X, as it is.
+        alpha: The share of the teacher in the labels; the rest is that of y.
+        random_state: The seed of the parts, where their number is given.
+
+    Returns:
+        `ClassProbabilities` of a classifier; numbers of a regressor.
+
+    Raises:
+        InvalidInputError: The teacher is neither, or has several outputs of classes; folds do not label every row; or
+            another argument is not allowed.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier, RandomForestClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> labels = teacher_labels(RandomForestClassifier(20, random_state=0), X, y)
+        >>> tree = DecisionTreeClassifier(max_leaf_nodes=3).fit(X, labels)
+        >>> tree.score(X, y) > 0.9
+        True
+    """
+    teachers = teachers_of(teacher, X, y, folds=folds, random_state=random_state)
+    return teachers.target(mixed(teachers, y, alpha))
+
+
+def teachers_of(teacher: Any, X: Any, y: Any, *, folds: Any, random_state: Any) -> Teachers:
+    """Returns the models that label rows, and what they say of the rows of a table; see `teacher_labels`."""
+    if not (is_classifier(teacher) or hasattr(teacher, "predict")):
+        raise InvalidInputError(f"teacher must be a classifier or regressor, got {type(teacher).__name__}")
+    if folds is None:
+        classes = _classes_of(teacher)
+        return Teachers([teacher], classes, said_by(teacher, X, classes))
+    if y is None:
+        raise InvalidInputError("folds need y, which clones of the teacher are fitted to; folds=None does not")
+    X, y = indexable(X, plain_target(y))
+    splits = splits_of(teacher, X, y, folds, random_state)
+    number = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
+    if (number == 0).any():
+        raise InvalidInputError(f"folds must label every row, and row {int((number == 0).argmax())} is in no part")
+    models = fit_parts(teacher, X, y, [train for train, _ in splits])
+    classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
+    said = _sum_of_parts(models, X, y, splits, classes)
+    return Teachers(models, classes, said / number.reshape(-1, *(1,) * (said.ndim - 1)))
+
+
+def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
+    """Returns what was said of the rows of a table, with a share of their own target."""
+    if not 0 <= alpha <= 1:
+        raise InvalidInputError(f"alpha must be from 0 to 1, the share of the teacher in the labels, got {alpha}")
+    if alpha == 1:
+        return teachers.said
+    if y is None:
+        raise InvalidInputError(f"alpha={alpha} mixes the teacher's labels with y, and y is None")
+    own = np.asarray(plain_target(y))
+    if teachers.classes is not None:
+        target = encode_classes(own)
+        place = {name: number for number, name in enumerate(teachers.classes.tolist())}
+        unknown = [name for name in target.classes[0].tolist() if name not in place]
+        if unknown:
+            raise InvalidInputError(f"y has the classes {unknown}; the teacher knows {teachers.classes.tolist()}")
+        codes = np.array([place[name] for name in target.classes[0].tolist()])[target.codes[0]]
+        own = np.eye(len(teachers.classes))[codes]
+    if own.shape != teachers.said.shape:
+        raise InvalidInputError(f"y must have the shape {teachers.said.shape} of the labels, got {own.shape}")
+    return alpha * teachers.said + (1 - alpha) * own
+
+
+def splits_of(teacher: Any, X: Any, y: Any, folds: Any, random_state: Any) -> list[Split]:
+    """Returns the rows to fit on and to label of every part; a number of parts is one of shuffled rows."""
+    if isinstance(folds, bool) or (isinstance(folds, int | np.integer) and folds < 2):
+        raise InvalidInputError(f"folds must be 2 or more, a splitter, pairs of rows, or None, got {folds!r}")
+    if isinstance(folds, int | np.integer):
+        kind = StratifiedKFold if is_classifier(teacher) else KFold
+        folds = kind(int(folds), shuffle=True, random_state=generator_of(random_state))
+    return folds_of(teacher, X, y, folds, {}, {})
+
+
+def said_by(model: Any, X: Any, classes: Shaped[np.ndarray, " class"] | None) -> Values:
+    """Returns what a model says of rows, in columns of all classes; one that it does not know has no probability."""
+    if classes is None:
+        return np.asarray(model.predict(X), np.float64)
+    given = model.predict_proba(X)
+    if isinstance(given, list):
+        raise InvalidInputError("a teacher of classes must have one output, got one with several")
+    given = np.asarray(given, np.float64)
+    if np.array_equal(model.classes_, classes):
+        return given
+    said = np.zeros((len(given), len(classes)))
+    said[:, np.searchsorted(classes, model.classes_)] = given
+    return said
+
+
+def _classes_of(teacher: Any) -> Shaped[np.ndarray, " class"] | None:
+    """The classes of a fitted teacher; None of numbers."""
+    if not is_classifier(teacher):
+        return None
+    if isinstance(teacher.classes_, list):
+        raise InvalidInputError("a teacher of classes must have one output, got one with several")
+    return np.asarray(teacher.classes_)
+
+
+def _sum_of_parts(
+    models: Sequence[Any], X: Any, y: Any, splits: Sequence[Split], classes: Shaped[np.ndarray, " class"] | None
+) -> Values:
+    """The sum of what the models of all parts say of the rows of these."""
+    total: Any = None
+    for model, (_, test) in zip(models, splits, strict=True):
+        rows: Int[np.ndarray, " row"] = np.asarray(test)
+        said = said_by(model, safe_split(model, X, y, rows)[0], classes)
+        total = np.zeros((len(y), *said.shape[1:])) if total is None else total
+        np.add.at(total, rows, said)
+    return total

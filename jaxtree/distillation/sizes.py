@@ -1,0 +1,192 @@
+"""What a small model loses by its size, and what a teacher gives back: scores of rows that neither has seen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Shaped
+from sklearn.base import clone, is_classifier
+from sklearn.utils import indexable
+
+from jaxtree.dataset.arguments import plain_target
+from jaxtree.dataset.splitting import generator_of
+from jaxtree.distillation.distil import check_student, fit_to_labels
+from jaxtree.distillation.labels import said_by, splits_of, teachers_of
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.node_tables import check_backend, frame_of
+from jaxtree.sklearn_compat import safe_split
+
+SIZES = (2, 4, 8, 16, 32)
+"""Numbers of leaves."""
+
+PARAMETERS = ("max_leaf_nodes", "max_depth", "depth")
+"""What the size of a student is, the first that it has."""
+
+LEAST_CHANCE = 1e-15
+"""The least probability of which a logarithm is taken."""
+
+
+@dataclass(frozen=True, eq=False)
+class SizeTable:
+    """Scores of a student of several sizes, and of its teacher, on rows that neither has seen.
+
+    Attributes:
+        parameter: The parameter of the student that is its size.
+        sizes: Its values.
+        measures: What is measured: of classes "accuracy" and "log_loss", of numbers "rmse" and "r2".
+        on_labels: The student fitted to the labels of the table.
+        distilled: The student fitted to those of the teacher.
+        teacher: The teacher.
+    """
+
+    parameter: str
+    sizes: tuple[int, ...]
+    measures: tuple[str, str]
+    on_labels: Float[np.ndarray, "size fold measure"]
+    distilled: Float[np.ndarray, "size fold measure"]
+    teacher: Float[np.ndarray, "fold measure"]
+
+    def to_dataframe(self, *, backend: str = "pandas") -> Any:
+        """Returns the means over folds as a data frame, a row a size and behind them one of the teacher.
+
+        Its columns are the size (missing of the teacher), and for every measure `MEASURE` of the student on labels,
+        `MEASURE distilled`, and `std of the difference`, the standard deviation over folds of what distilling adds.
+
+        Args:
+            backend: "pandas", "polars", "pyarrow", "modin" or "cudf".
+
+        Raises:
+            InvalidInputError: The backend is none of these.
+            MissingExtraError: The library is not installed.
+        """
+        check_backend(backend)
+        columns: dict[str, list] = {self.parameter: [*self.sizes, None]}
+        for place, name in enumerate(self.measures):
+            own, taught = self.on_labels[..., place], self.distilled[..., place]
+            columns[name] = [*own.mean(axis=1).tolist(), float(self.teacher[:, place].mean())]
+            columns[f"{name} distilled"] = [*taught.mean(axis=1).tolist(), None]
+            columns[f"{name}: std of the difference"] = [*(taught - own).std(axis=1).tolist(), None]
+        return frame_of(columns, backend)
+
+    def __repr__(self) -> str:
+        """Returns the means as a table in words."""
+        head = [self.parameter, *(word for name in self.measures for word in (name, "distilled"))]
+        pairs = np.stack([self.on_labels.mean(axis=1), self.distilled.mean(axis=1)], axis=2).reshape(len(self.sizes), 4)
+        rows = [[str(size), *(f"{own:.4g}" for own in row)] for size, row in zip(self.sizes, pairs, strict=True)]
+        rows.append(["teacher", *(word for own in self.teacher.mean(axis=0) for word in (f"{own:.4g}", ""))])
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = (
+            "  ".join(word.rjust(width) for word, width in zip(line, widths, strict=True)) for line in (head, *rows)
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def distil_sizes(
+    teacher: Any,
+    student: Any,
+    X: Any,
+    y: Any,
+    *,
+    sizes: Sequence[int] | Mapping[str, Sequence[int]] = SIZES,
+    folds: Any = 5,
+    n_synthetic: int = 0,
+    random_state: Any = 0,
+) -> SizeTable:
+    """Returns what a student of several sizes says of rows that it has not seen, taught by labels or by a teacher.
+
+    Each part of the rows is held out in turn. On the others the student is fitted to the labels, and to those that the
+    teacher gives them as in `distil`, with as many parts of its own where `folds` is their number, and 5 otherwise. So
+    no teacher has seen a row that its student is scored on, nor one that it has labelled. The teacher's own score is
+    that of the mean of its clones.
+
+    Args:
+        teacher: A classifier or regressor of scikit-learn's conventions.
+        student: A classifier or regressor of jaxtree.
+        X: A table.
+        y: Its target.
+        sizes: Values of the student's `max_leaf_nodes`, or if it has none of `max_depth` or `depth`; or a dict from one
+            parameter to its values.
+        folds: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
+        n_synthetic: The number of further rows that the teacher labels, see `distil`.
+        random_state: The seed of parts and further rows.
+
+    Raises:
+        InvalidInputError: One predicts classes and the other numbers; the student has no such parameter; there are
+            several targets; or an argument is not allowed.
+        InvalidTypeError: The student does not learn from probabilities.
+
+    Example:
+        >>> from sklearn.datasets import load_diabetes
+        >>> from jaxtree import DecisionTreeRegressor, RandomForestRegressor
+        >>> teacher = RandomForestRegressor(30, min_samples_leaf=3, random_state=0)
+        >>> table = distil_sizes(
+        ...     teacher, DecisionTreeRegressor(), *load_diabetes(return_X_y=True), sizes=(2, 8), folds=3
+        ... )
+        >>> table.measures, table.distilled.shape
+        (('rmse', 'r2'), (2, 3, 2))
+        >>> print(table)  # doctest: +ELLIPSIS
+        max_leaf_nodes   rmse  distilled      r2  distilled
+                     2  ...
+    """
+    check_student(teacher, student)
+    parameter, values = _sizes_of(student, sizes)
+    X, y = indexable(X, plain_target(y))
+    if np.ndim(y) != 1:
+        raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
+    of_classes, generator = is_classifier(teacher), generator_of(random_state)
+    splits = splits_of(teacher, X, y, folds, generator)
+    inner = folds if isinstance(folds, int | np.integer) else 5
+    scores = np.empty((2, len(values), len(splits), 2))
+    of_teacher = np.empty((len(splits), 2))
+    for fold, (train, test) in enumerate(splits):
+        own_X, own_y = safe_split(student, X, y, train)
+        test_X, test_y = safe_split(student, X, y, test)
+        teachers = teachers_of(teacher, own_X, own_y, folds=inner, random_state=generator)
+        of_teacher[fold] = _measured(teachers.say(test_X), test_y, teachers.classes)
+        seed = generator.randint(2**31 - 1)
+        for number, value in enumerate(values):
+            blank: Any = clone(student)
+            sized = blank.set_params(**{parameter: value})
+            other: Any = clone(sized)
+            fitted = other.fit(own_X, own_y)
+            # The further rows are the same for all sizes.
+            taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed))
+            for way, model in enumerate((fitted, taught)):
+                said = said_by(model, test_X, teachers.classes)
+                scores[way, number, fold] = _measured(said, test_y, teachers.classes)
+    measures = ("accuracy", "log_loss") if of_classes else ("rmse", "r2")
+    return SizeTable(parameter, values, measures, scores[0], scores[1], of_teacher)
+
+
+def _sizes_of(student: Any, sizes: Any) -> tuple[str, tuple[int, ...]]:
+    """The parameter that is the size of a student, and its values."""
+    known = student.get_params()
+    parameter: Any
+    if isinstance(sizes, Mapping):
+        if len(sizes) != 1:
+            raise InvalidInputError(f"sizes must be values of one parameter, got those of {list(sizes)}")
+        ((parameter, values),) = sizes.items()
+    else:
+        parameter, values = next((name for name in PARAMETERS if name in known), None), sizes
+    if parameter not in known:
+        raise InvalidInputError(
+            f"sizes must be those of a parameter of the student {type(student).__name__}, got {parameter!r}; it has "
+            f"{', '.join(sorted(known))}"
+        )
+    if not len(values):
+        raise InvalidInputError("sizes must have a value, got none")
+    return parameter, tuple(values)
+
+
+def _measured(
+    said: Float[np.ndarray, "row *class"], y: Any, classes: Shaped[np.ndarray, " class"] | None
+) -> tuple[float, float]:
+    """Accuracy and log loss of probabilities, or the root mean squared error and R² of numbers."""
+    target = np.asarray(y)
+    if classes is None:
+        error = float(np.mean((said - target) ** 2))
+        return np.sqrt(error), 1 - error / max(float(np.var(target)), np.finfo(float).tiny)
+    chance = said[np.arange(len(said)), np.searchsorted(classes, target)]
+    right = classes[said.argmax(axis=1)] == target
+    return float(np.mean(right)), float(-np.mean(np.log(np.clip(chance, LEAST_CHANCE, 1))))

@@ -1,0 +1,211 @@
+"""Students learn what a teacher says of rows that it has not seen."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from jaxtree import (
+    ClassProbabilities,
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    GradientBoostingClassifier,
+    OptimalTreeClassifier,
+    RandomForestClassifier,
+    SoftTreeClassifier,
+    SoftTreeRegressor,
+    distil,
+    distil_sizes,
+    teacher_labels,
+)
+from jaxtree.distillation.synthetic import NEAR, SWAPPED, with_synthetic_rows
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from tests.marks import rest_is_slow
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+NUMBER = X[:, 0] + X[:, 1] ** 2 + RNG.normal(scale=0.5, size=120)
+LABEL = np.array(["no", "yes"])[(NUMBER > 1).astype(int)]
+
+
+class Memory(RegressorMixin, BaseEstimator):
+    """Says of a row that it has seen its number, and of any other 1000."""
+
+    def fit(self, X, y):
+        self.known_ = {row.tobytes(): own for row, own in zip(X, y, strict=True)}
+        return self
+
+    def predict(self, X):
+        return np.array([self.known_.get(row.tobytes(), 1000.0) for row in X])
+
+
+class Prior(ClassifierMixin, BaseEstimator):
+    """Says how often it has seen every class."""
+
+    def fit(self, X, y):
+        self.classes_, number = np.unique(y, return_counts=True)
+        self.share_ = number / len(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.tile(self.share_, (len(X), 1))
+
+
+@pytest.mark.parametrize(
+    "folds", [5, KFold(3), [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]]
+)
+def test_no_teacher_has_seen_what_it_labels(folds):
+    assert (teacher_labels(Memory(), X, NUMBER, folds=folds) == 1000).all()
+
+
+def test_a_fitted_teacher_is_taken_as_it_is():
+    teacher = Memory().fit(X, NUMBER)
+    np.testing.assert_array_equal(teacher_labels(teacher, X, folds=None), NUMBER)
+    tree = distil(teacher, DecisionTreeRegressor(), X, folds=None)
+    np.testing.assert_allclose(tree.predict(X), NUMBER)
+
+
+def test_labels_are_mixed_with_those_of_the_table():
+    labels = teacher_labels(Memory(), X, NUMBER, alpha=0.25)
+    np.testing.assert_allclose(labels, 250 + 0.75 * NUMBER)
+    mixed = teacher_labels(Prior(), X, LABEL, alpha=0.5)
+    assert isinstance(mixed, ClassProbabilities) and mixed.classes.tolist() == ["no", "yes"]
+    share = (LABEL == "yes").mean()
+    np.testing.assert_allclose(mixed.probabilities[:, 1], (share + (LABEL == "yes")) / 2, atol=0.02)
+
+
+def test_a_class_that_a_part_lacks_has_no_probability_there():
+    label = np.where(np.arange(120) < 40, "a", np.where(np.arange(120) < 80, "b", "c"))
+    labels = teacher_labels(
+        Prior(), X, label, folds=[(np.arange(40, 120), np.arange(40)), (np.arange(80), np.arange(40, 120))]
+    )
+    np.testing.assert_allclose(labels.probabilities[0], [0, 0.5, 0.5])
+    np.testing.assert_allclose(labels.probabilities[119], [0.5, 0.5, 0])
+
+
+STUDENTS = {
+    "tree": DecisionTreeClassifier(max_leaf_nodes=4),
+    "optimal": OptimalTreeClassifier(max_depth=2, max_thresholds=8, refine_thresholds=False),
+    "forest": RandomForestClassifier(5, max_depth=3, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=5),
+    "soft tree": SoftTreeClassifier(depth=2, max_epochs=30, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", rest_is_slow(STUDENTS, 2))
+def test_a_student_is_the_fit_on_what_the_teacher_says(name):
+    teacher = make_pipeline(StandardScaler(), LogisticRegression())
+    student = distil(teacher, STUDENTS[name], X, LABEL)
+    labels = teacher_labels(teacher, X, LABEL)
+    other = type(STUDENTS[name])(**STUDENTS[name].get_params()).fit(X, labels)
+    np.testing.assert_array_equal(student.predict_proba(X), other.predict_proba(X))
+    assert not hasattr(STUDENTS[name], "classes_"), "the student that was given stays as it is"
+
+
+def test_students_of_numbers_are_of_any_library():
+    ridge = distil(DecisionTreeRegressor(max_depth=3), Ridge(), X, NUMBER)
+    np.testing.assert_allclose(
+        ridge.coef_, Ridge().fit(X, teacher_labels(DecisionTreeRegressor(max_depth=3), X, NUMBER)).coef_
+    )
+    assert distil(Ridge(), SoftTreeRegressor(depth=2, max_epochs=30, random_state=0), X, NUMBER).score(X, NUMBER) > 0
+
+
+def test_further_rows_are_labelled_by_the_mean_of_the_clones_and_weigh_as_much_as_the_table():
+    class Recorder(DecisionTreeRegressor):
+        def fit(self, X, y, sample_weight=None):
+            self.given = X, y, sample_weight
+            return super().fit(X, y, sample_weight)
+
+    teacher = Ridge()
+    student = distil(teacher, Recorder(max_leaf_nodes=4), X, NUMBER, n_synthetic=480)
+    table, labels, weight = student.given
+    np.testing.assert_array_equal(table[:120], X)
+    np.testing.assert_array_equal(labels[:120], teacher_labels(teacher, X, NUMBER))
+    assert table.shape == (600, 3) and weight[:120].sum() == weight[120:].sum() == 120
+    far = np.abs(labels[120:] - Ridge().fit(X, NUMBER).predict(table[120:])).max()
+    assert far < 0.1 < np.ptp(labels)
+
+
+def test_cells_of_further_rows_are_those_of_rows_near_them():
+    size = np.arange(1000.0)
+    frame = pd.DataFrame({"size": size, "twice": 2 * size, "kind": pd.Categorical(np.where(size < 500, "a", "b"))})
+    frame.loc[999, "size"] = np.nan
+    new, whole = with_synthetic_rows(frame, 4000, np.random.RandomState(0))
+    pd.testing.assert_frame_equal(whole.iloc[:1000], frame)
+    pd.testing.assert_frame_equal(whole.iloc[1000:].reset_index(drop=True), new.reset_index(drop=True))
+    assert new.dtypes.tolist() == frame.dtypes.tolist()
+    assert set(new["size"].dropna()) <= set(size[:999]) and 0 < new["size"].isna().sum() < 20
+    away = (new["twice"] / 2 - new["size"]).dropna()
+    assert 0.9 < away.std() / (np.sqrt(2) * NEAR * 1000) < 1.1, "both have moved, each its own way"
+    other = ((new["kind"] == "a") != (new["twice"] < 1000))[(new["twice"] - 1000).abs() > 300].mean()
+    assert 0.6 < other / (SWAPPED / 2) < 1.4, "half of the other rows have the same category"
+
+
+def test_further_rows_of_tables_of_all_kinds():
+    new, whole = with_synthetic_rows([["x", 1], ["y", 2]], 4, np.random.RandomState(0))
+    assert whole[:2] == [["x", 1], ["y", 2]] and {row[0] for row in new} <= {"x", "y"}
+    date = pd.date_range("2024-01-01", periods=30)
+    new, _ = with_synthetic_rows(pd.DataFrame({"date": date, 3: np.nan}), 40, np.random.RandomState(0))
+    assert set(new["date"]) <= set(date) and new["3"].isna().all()
+    ends = [pl.Series("a", [1, 2, 3]), pl.Series("b", ["x", None, "y"])]
+    new, whole = with_synthetic_rows(pl.DataFrame(ends), 5, np.random.RandomState(0))
+    assert isinstance(new, pl.DataFrame) and whole[:3].equals(pl.DataFrame(ends)) and len(whole) == 8
+    for table in (scipy.sparse.csr_matrix(np.eye(3)), "rows.parquet", np.zeros((2, 2, 2))):
+        with pytest.raises(InvalidInputError, match="n_synthetic is for tables"):
+            with_synthetic_rows(table, 5, np.random.RandomState(0))
+
+
+def test_sizes_are_scored_on_rows_that_nobody_has_seen():
+    table = distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4), folds=3)
+    assert (table.teacher[:, 0] > 900).all() and (table.distilled[..., 0] > 900).all()
+    assert (table.on_labels[..., 0] < 3).all() and table.parameter == "max_leaf_nodes"
+    own = DecisionTreeRegressor(max_leaf_nodes=2)
+    splits = list(KFold(3, shuffle=True, random_state=np.random.RandomState(0)).split(X))
+    errors = [np.sqrt(np.mean((own.fit(X[a], NUMBER[a]).predict(X[b]) - NUMBER[b]) ** 2)) for a, b in splits]
+    np.testing.assert_allclose(table.on_labels[0, :, 0], errors)
+
+
+def test_a_table_of_sizes_as_words_and_as_a_frame():
+    table = distil_sizes(LogisticRegression(), DecisionTreeClassifier(), X, LABEL, sizes={"max_depth": (1, 2)}, folds=3)
+    frame = table.to_dataframe()
+    assert frame["max_depth"].tolist()[:2] == [1, 2] and np.isnan(frame["max_depth"].iloc[2])
+    assert frame["accuracy distilled"].iloc[0] == table.distilled[0, :, 0].mean()
+    assert frame["log_loss"].iloc[2] == table.teacher[:, 1].mean()
+    head, *rows = str(table).splitlines()
+    assert head.split() == ["max_depth", "accuracy", "distilled", "log_loss", "distilled"]
+    assert [row.split()[0] for row in rows] == ["1", "2", "teacher"]
+    assert table.measures == ("accuracy", "log_loss") and (table.on_labels[..., 0] <= 1).all()
+
+
+def test_what_cannot_be_distilled_says_so():
+    tree, of_numbers = DecisionTreeClassifier(), DecisionTreeRegressor()
+    with pytest.raises(InvalidInputError, match=r"both predict classes or both numbers: .*Regressor predicts numbers"):
+        distil(of_numbers, tree, X, NUMBER)
+    with pytest.raises(InvalidTypeError, match=r"learns from probabilities.*LogisticRegression"):
+        distil(tree, LogisticRegression(), X, LABEL)
+    with pytest.raises(InvalidInputError, match="teacher must be a classifier or regressor, got StandardScaler"):
+        teacher_labels(StandardScaler(), X, NUMBER)
+    with pytest.raises(InvalidInputError, match="folds need y"):
+        distil(of_numbers, of_numbers, X)
+    with pytest.raises(InvalidInputError, match=r"alpha must be from 0 to 1.*got 1\.5"):
+        teacher_labels(of_numbers, X, NUMBER, alpha=1.5)
+    with pytest.raises(InvalidInputError, match=r"alpha=0\.5 mixes the teacher's labels with y, and y is None"):
+        teacher_labels(Memory().fit(X, NUMBER), X, folds=None, alpha=0.5)
+    with pytest.raises(InvalidInputError, match="n_synthetic must be a whole number of at least 0, got -1"):
+        distil(of_numbers, of_numbers, X, NUMBER, n_synthetic=-1)
+    with pytest.raises(InvalidInputError, match=r"folds must be 2 or more, .* got 1"):
+        teacher_labels(of_numbers, X, NUMBER, folds=1)
+    with pytest.raises(InvalidInputError, match="folds must label every row, and row 0 is in no part"):
+        teacher_labels(of_numbers, X, NUMBER, folds=[(np.arange(60), np.arange(60, 120))])
+    with pytest.raises(InvalidInputError, match="sizes must be those of a parameter of the student"):
+        distil_sizes(of_numbers, of_numbers, X, NUMBER, sizes={"leaves": (1, 2)})
+    with pytest.raises(InvalidInputError, match="sizes must have a value"):
+        distil_sizes(of_numbers, of_numbers, X, NUMBER, sizes=())
+    with pytest.raises(InvalidInputError, match="y must have one output"):
+        distil_sizes(of_numbers, of_numbers, X, np.column_stack([NUMBER, NUMBER]))
