@@ -7,7 +7,7 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import ParameterGrid
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, SearchCV
-from jaxtree.additive import fitting
+from jaxtree.additive import coded_rows, fitting
 from jaxtree.compilation import PROGRAMS
 from jaxtree.search import additive_folds
 from jaxtree.search.additive_folds import AdditiveSearchCV, fit_on_folds
