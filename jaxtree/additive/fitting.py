@@ -17,7 +17,7 @@ from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import unit_of_weights, whole_weights
-from jaxtree.additive.rules import Plan
+from jaxtree.additive.rules import BoostingPlan
 from jaxtree.additive.training import BaggedTerms, boost_terms
 from jaxtree.devices import carried, num_cores
 
@@ -130,7 +130,7 @@ def fit_alike(
         values = np.mean([bag.values for bag in own], axis=0)
         pairs = pair_layout(shared, config, mains, values, ranked.setdefault(kinds[group[0]][0], {}))
         if pairs.num_terms:
-            plan = Plan(config.pair_rules, [configs[number].pair_ending for number in group])
+            plan = BoostingPlan(config.pair_rules, [configs[number].pair_ending for number in group])
             of_pairs = _boost_all(pairs, bags, plan, (mains, own))
             layout = join_layouts([mains, pairs])
             for number, made in zip(group, of_pairs, strict=True):
@@ -182,14 +182,14 @@ def _grouped(kinds: Sequence[Hashable]) -> list[list[int]]:
 def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) -> list[OfBags]:
     """Boosts the terms of single features, by those of two rules that are better on the rows held out."""
     endings, smoother = [own.ending for own in configs], configs[0].smoother
-    fitted = _boost_all(mains, bags, Plan(configs[0].rules, endings))
+    fitted = _boost_all(mains, bags, BoostingPlan(configs[0].rules, endings))
     if smoother is None or bags.stop.is_set() or bags.shared.data.bags[0].is_held is None:
         return fitted
     longer = [LONGER * max(own.num_rounds for own in of_bags) for of_bags in fitted]
     endings = [
         own._replace(max_rounds=max(1, min(own.max_rounds, most))) for own, most in zip(endings, longer, strict=True)
     ]
-    others = _boost_all(mains, bags, Plan(smoother, endings))
+    others = _boost_all(mains, bags, BoostingPlan(smoother, endings))
     if bags.stop.is_set():
         return fitted
     pairs = zip(fitted, others, strict=True)
@@ -200,7 +200,9 @@ def _mean_loss(bags: OfBags) -> float:
     return float(np.mean([own.least_loss for own in bags]))
 
 
-def _boost_all(layout: Layout, bags: _Bags, plan: Plan, earlier: tuple[Layout, OfBags] | None = None) -> list[OfBags]:
+def _boost_all(
+    layout: Layout, bags: _Bags, plan: BoostingPlan, earlier: tuple[Layout, OfBags] | None = None
+) -> list[OfBags]:
     """Boosts terms in all bags, side by side in threads; after an interrupt with what they have made until then.
 
     Args:

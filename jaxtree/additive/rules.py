@@ -111,7 +111,7 @@ class Ending(NamedTuple):
         return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
 
 
-class Plan(NamedTuple):
+class BoostingPlan(NamedTuple):
     """How terms are boosted, and when that ends.
 
     Attributes:

@@ -13,7 +13,7 @@ from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.quadratic import RowLoss
-from jaxtree.additive.rules import AdditiveRules, Ending, Plan
+from jaxtree.additive.rules import AdditiveRules, BoostingPlan, Ending
 from jaxtree.additive.sums import Gram
 
 BYTES_OF_CELL = 4
@@ -68,7 +68,7 @@ def boost_terms(
     layout: Layout,
     codes: CodedRows,
     row_loss: RowLoss,
-    plan: Plan,
+    plan: BoostingPlan,
     *,
     scores: Int64[np.ndarray, "score row"] | None = None,
     grams: GramsAtStart | None = None,

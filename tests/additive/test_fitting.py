@@ -12,7 +12,7 @@ from jaxtree.additive.bags import SharedRows
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import SquaredErrors, rows_of_loss
-from jaxtree.additive.rules import AdditiveRules, Ending, Plan
+from jaxtree.additive.rules import AdditiveRules, BoostingPlan, Ending
 from jaxtree.additive.training import boost_terms
 from jaxtree.boosting import Loss, logistic, quantile, squared
 from jaxtree.boosting.round_tree import ScoredRows
@@ -57,7 +57,7 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     rows = ScoredRows(codes, residual * 10.0 ** (seed % 7 - 3) / 3, weight, {})
     errors = rows_of_loss(squared(), rows, np.array([0.25]), None)
     assert isinstance(errors, SquaredErrors)
-    (made,) = boost_terms(layout, CodedRows(codes), errors, Plan(RULES, [Ending(20, 10**6, 0.0)]))
+    (made,) = boost_terms(layout, CodedRows(codes), errors, BoostingPlan(RULES, [Ending(20, 10**6, 0.0)]))
     own = RULES.of_steps(
         errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
     )

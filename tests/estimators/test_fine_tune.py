@@ -12,7 +12,7 @@ import jaxtree
 from jaxtree import FineTuning, boosting, fine_tune
 from jaxtree.dataset.sample import read_known
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.fine_tuning.tuned import tuned_model
+from jaxtree.estimators.fine_tuning.tuned import trainable_model
 from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
 
 FEW = FineTuning(max_epochs=6, leaf_rate=0.01, gate_rate=0.02, random_state=0)
@@ -71,7 +71,7 @@ def predicted(model, X):
 def engine(model, X, y):
     """A model as parameters, and what it says of rows."""
     given = read_known(model.outputs(), X, y)
-    tuned = tuned_model(model, given)
+    tuned = trainable_model(model, given)
     values = model.encoder_.values(X)
     inputs = fit_scales(tuned.forest, model.encoder_.schema_, values, np.ones(len(values)))
     comparisons = Comparisons(tuned.forest, inputs)

@@ -24,7 +24,7 @@ from jaxtree.estimators.common.conventions import (
 )
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prunings import AT_LEAST_0
-from jaxtree.estimators.fine_tuning.tuned import TunedModel, tuned_model
+from jaxtree.estimators.fine_tuning.tuned import TrainableModel, trainable_model
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.soft.parameters import (
     AUTO,
@@ -146,7 +146,7 @@ def fine_tune(
         raise InvalidInputError("rows of X_val have no extras: leave X_val out, and a part of X is held out")
     with placed_fit(estimator, X):
         given = _read(estimator, X, y, sample_weight, extras)
-        tuned = tuned_model(estimator, given)
+        tuned = trainable_model(estimator, given)
         rows = tuned.rows(given)
         if X_val is not None:
             parts = rows, tuned.rows(_read(estimator, X_val, y_val, None, None))
@@ -178,7 +178,7 @@ def _check_can_be_tuned(estimator: Any) -> None:
         raise InvalidInputError(f"fine_tune takes a model of one target of classes, got {estimator.n_outputs_}")
 
 
-def _train(tuned: TunedModel, rows: SoftSample, held: SoftSample, options: FineTuning) -> Any:
+def _train(tuned: TrainableModel, rows: SoftSample, held: SoftSample, options: FineTuning) -> Any:
     """Trains on rows, compares on those held out, and returns a copy of the estimator, or a better one."""
     inputs = fit_scales(tuned.forest, tuned.estimator.schema_, rows.values, rows.weight)
     comparisons = Comparisons(tuned.forest, inputs)

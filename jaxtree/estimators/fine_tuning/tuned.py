@@ -33,7 +33,7 @@ from jaxtree.tree.nodes import target_means
 Sums = dict[str, Float64[np.ndarray, "node column"]]
 
 
-class TunedModel(abc.ABC):
+class TrainableModel(abc.ABC):
     """A fitted model whose thresholds and leaves are parameters.
 
     Args:
@@ -94,7 +94,7 @@ class TunedModel(abc.ABC):
         """The field of nodes from which predictions follow."""
 
 
-class TunedClasses(TunedModel):
+class TunedClasses(TrainableModel):
     """A tree, or the mean of trees, of classes: leaves have logits of shares."""
 
     predict = staticmethod(shares_of_trees)
@@ -115,7 +115,7 @@ class TunedClasses(TunedModel):
         return {"count": sums_of_nodes(self.forest, trained, shares)}
 
 
-class TunedNumbers(TunedModel):
+class TunedNumbers(TrainableModel):
     """A tree, or the mean of trees, of numbers: leaves have numbers in deviations of the target."""
 
     predict = staticmethod(means_of_trees)
@@ -155,7 +155,7 @@ class TunedScores(TunedNumbers):
         return {"target_sum": sums_of_nodes(self.forest, trained, steps)}
 
 
-def tuned_model(estimator: Any, given: Sample) -> TunedModel:
+def trainable_model(estimator: Any, given: Sample) -> TrainableModel:
     """Returns a fitted model as one whose thresholds and leaves are parameters."""
     if isinstance(estimator, BaseBoosting):
         return TunedScores(estimator, given)

@@ -180,40 +180,6 @@ class OfOneForest(BaseSoft):
         with placed_fit(self, values):
             return hard_ensemble(self, values, weight)
 
-    def harden(self, X: Any = None, sample_weight: Any = None) -> Any:
-        """Returns an ordinary ensemble, whose trees send every row to the side to which the gates send most of it.
-
-        Of hard gates it predicts what the soft forest does, of any row, to the rounding of 32 bits; of axis gates the
-        trees decide where the soft ones share out. Leaves keep their values: they count with those of other trees, so
-        they are not refitted. What it is depends on the mixture, and each can be exported, kept in files and drawn:
-
-        - "mean": a `RandomForestClassifier` or `RandomForestRegressor`; of Poisson's loss as "by_tree".
-        - "by_tree": a `GradientBoostingClassifier` or `GradientBoostingRegressor`, whose trees add up steps.
-        - "by_leaf": a `HardForestClassifier` or `HardForestRegressor`, whose leaves have weights.
-
-        Its `agreement_` is the share of rows for which both predict the same.
-
-        Args:
-            X: Rows that nodes count and bins describe; those of the last fit if not given.
-            sample_weight: Their weights.
-
-        Raises:
-            InvalidInputError: The mixture is "learned", or the gates are oblique; there is but one class; or the
-                estimator was loaded from a file or a pickle, which has no rows.
-        """
-        forks.check_is_whole("harden")
-        check_is_fitted(self)
-        if X is not None:
-            values = self._values(X)
-            weight = check_sample_weight(sample_weight, len(values))
-            weight = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
-        elif (sample := getattr(self, "_rows", None)) is not None:
-            values, weight = sample.values, sample.weight
-        else:
-            raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X")
-        with placed_fit(self, values):
-            return hard_ensemble(self, values, weight)
-
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
         if self.colsample_bytree < 1:
