@@ -213,9 +213,8 @@ def _(state: SoftState) -> None:
 @check.register
 def _(state: HardForestState) -> None:
     require(isinstance(state.loss, BaseLoss), "its loss is none")
-    is_leaf = state.nodes.num_children == 0
     sums, weight = state.nodes.target_sum, state.nodes.weight
-    require(sums.shape[1] and (sums[is_leaf, -1] > 0).all(), "a leaf has a weight that is not above 0")
+    require(sums.shape[1] and (sums[:, -1] > 0).all(), "a node has a weight in the mean that is not above 0")
     require((weight > 0).all(), "a node counts no rows")
 
 

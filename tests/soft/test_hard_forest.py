@@ -105,13 +105,15 @@ def test_oblivious_trees_are_hardened(mixture):
     assert_same(soft, soft.harden())
 
 
-def test_an_oblivious_tree_alone_is_hardened():
-    soft = random_forest("four", trees=1, mixture="mean", oblivious=True)
-    alone = jaxtree.SoftTreeClassifier(gate="hard", oblivious=True, depth=3)
+@pytest.mark.parametrize("oblivious", [False, True])
+def test_single_trees_are_hardened(oblivious):
+    """Among their gates are some that send all known words to one side, and missing ones to the other."""
+    soft = random_forest("four", trees=12, mixture="mean", oblivious=oblivious)
+    alone = jaxtree.SoftTreeClassifier(gate="hard", oblivious=oblivious, depth=3)
     alone.__dict__.update({name: part for name, part in vars(soft).items() if name not in alone.get_params()})
-    alone.soft_model_ = soft.soft_model_.tree(0)
-    hard = alone.harden(refit=False, drop_unreached_by="rows")
-    assert_same(alone, hard, TABLE)
+    for number in range(12):
+        alone.soft_model_ = soft.soft_model_.tree(number)
+        assert_same(alone, alone.harden(refit=False, drop_unreached_by="rows"), TABLE)
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)

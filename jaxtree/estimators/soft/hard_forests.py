@@ -16,6 +16,7 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
 from jaxtree.estimators.forests.forests import RandomForestClassifier, RandomForestRegressor
 from jaxtree.files.boosting import BoostedState
+from jaxtree.files.predictions import MOST_SCORE
 from jaxtree.files.records import require
 from jaxtree.files.soft import HardForestState
 from jaxtree.files.trees import FittedTable, ForestState, TreeArrays
@@ -79,6 +80,7 @@ class _HardForest(ScoredTrees):
         self._loss, self.agreement_ = state.loss, state.agreement
         forest = state.forest(self.schema_)
         step = target_means(forest.nodes)
+        require((np.abs(step) <= MOST_SCORE * step[:, -1:]).all(), "the score of a node is no finite number")
         self.set_trees(forest, np.zeros(step.shape[1]), step)
 
     def __sklearn_tags__(self):
