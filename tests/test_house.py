@@ -68,7 +68,7 @@ def test_a_room_imports_only_rooms_below_it():
 
 
 INNER_FLOORS = {
-    "estimators": [{"common"}, {"trees"}, {"forests", "boosting", "soft"}, {"refining", "additive"}, {"sizes"}],
+    "estimators": [{"common"}, {"trees"}, {"forests", "boosting"}, {"soft"}, {"refining", "additive"}, {"sizes"}],
     "growth": [{"inputs"}, {"plan"}, {"sums", "native"}, {"splits"}, {"loop"}],
 }
 """The floors of rooms that have folders."""
