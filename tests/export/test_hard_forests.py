@@ -52,6 +52,15 @@ def test_sql_predicts_the_same():
     np.testing.assert_allclose(share, four.predict_proba(rows)[:, four.classes_.tolist().index("low")], rtol=1e-12)
 
 
+def test_exported_programs_predict_the_same():
+    hard = random_forest("two").harden()
+    values = hard.encoder_.values(ROWS).astype(np.float32)
+    place, shares, scores = jaxtree.to_jax_export(hard).call(values)
+    np.testing.assert_allclose(shares, hard.predict_proba(ROWS), atol=1e-5)
+    np.testing.assert_allclose(scores, hard.raw_scores(ROWS), atol=1e-4)
+    np.testing.assert_array_equal(hard.classes_[np.asarray(place)], hard.predict(ROWS))
+
+
 def test_tables_name_weights():
     hard = random_forest("two").harden()
     table = to_dataframe(hard)
@@ -72,5 +81,10 @@ def test_forms_that_add_up_trees_are_refused():
     hard = random_forest("four").harden()
     with pytest.raises(InvalidInputError, match="Shapley values of trees add up"):
         shap_values(hard, ROWS)
+    pytest.importorskip("treelite")
+    with pytest.raises(
+        InvalidInputError, match="treelite adds up trees, and a hardened forest .* its forms are to_html"
+    ):
+        jaxtree.to_treelite(hard)
     with pytest.raises(InvalidInputError, match="explanations of trees add up"):
         jaxtree.explain_row(hard, ROWS[:1])

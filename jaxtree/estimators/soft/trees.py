@@ -308,8 +308,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         n_estimators: The number of trees.
         depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
             `init_width` and `n_restarts`); "auto" is at most 8.
-        mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
-            that depend on the row.
+        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
@@ -338,8 +338,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         n_estimators: The number of trees.
         depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
             `init_width` and `n_restarts`); "auto" is at most 8.
-        mixture: "mean": trees are trained apart and count alike; or "learned": all are trained together, with weights
-            that depend on the row.
+        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
