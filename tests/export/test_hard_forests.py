@@ -61,6 +61,16 @@ def test_exported_programs_predict_the_same():
     np.testing.assert_array_equal(hard.classes_[np.asarray(place)], hard.predict(ROWS))
 
 
+@pytest.mark.parametrize("mixture", ["mean", "by_tree"])
+def test_forests_without_weights_of_leaves_have_every_form(mixture):
+    hard = random_forest("four", mixture=mixture).harden()
+    found = shap_values(hard, ROWS[:50])
+    said = hard.predict_proba(ROWS[:50]) if mixture == "mean" else hard.raw_scores(ROWS[:50])
+    np.testing.assert_allclose(found.base + found.values.sum(axis=1), said, atol=1e-9)
+    assert "color" in jaxtree.to_html(hard, TABLE, TARGETS_OF_ROWS["four"][1])
+    assert hard.feature_importances_.sum() == pytest.approx(1)
+
+
 def test_tables_name_weights():
     hard = random_forest("two").harden()
     table = to_dataframe(hard)
@@ -82,9 +92,7 @@ def test_forms_that_add_up_trees_are_refused():
     with pytest.raises(InvalidInputError, match="Shapley values of trees add up"):
         shap_values(hard, ROWS)
     pytest.importorskip("treelite")
-    with pytest.raises(
-        InvalidInputError, match="treelite adds up trees, and a hardened forest .* its forms are to_html"
-    ):
+    with pytest.raises(InvalidInputError, match="treelite adds up trees, and a hardened forest"):
         jaxtree.to_treelite(hard)
     with pytest.raises(InvalidInputError, match="explanations of trees add up"):
         jaxtree.explain_row(hard, ROWS[:1])
