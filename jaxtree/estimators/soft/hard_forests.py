@@ -18,7 +18,7 @@ from jaxtree.estimators.forests.forests import RandomForestClassifier, RandomFor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.files.predictions import MOST_SCORE
 from jaxtree.files.records import require
-from jaxtree.files.soft import HardForestState
+from jaxtree.files.soft import HardForestState, SoftState
 from jaxtree.files.trees import FittedTable, ForestState, TreeArrays
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.links import link_of
@@ -136,6 +136,7 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         InvalidInputError: The forest has no hard form, or one class.
     """
     model: SoftForest = soft.soft_model_
+    state: SoftState = soft.fitted_state()
     of_classes, share, leaf = is_classifier(soft), leaf_weights(model), np.asarray(model.trees.leaf.value, np.float64)
     if of_classes and soft.n_classes_ < 2:
         raise InvalidInputError("a forest of one class is not hardened: it predicts that class of every row")
@@ -145,15 +146,15 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         return harden_forest(model, soft.inputs_, values, weight, columns, **options)
 
     if not model.adds_logits and (of_classes or soft.loss != "poisson"):
-        shares = softmax_of(leaf, axis=2) if of_classes else soft._hard_value(leaf)
-        estimator = _forest_of(soft, *harden(shares, (soft.n_classes_,) if of_classes else ()))
+        shares = softmax_of(leaf, axis=2) if of_classes else leaf * state.deviation + state.mean
+        estimator = _forest_of(soft, state, *harden(shares, (soft.n_classes_,) if of_classes else ()))
     else:
-        loss, start, score = _scores_of(soft, leaf)
+        loss, start, score = _scores_of(soft, state, leaf)
         if isinstance(model.mixing, LeafWeights):
             weighted = np.concatenate([share[..., None] * (score + start), share[..., None]], axis=2)
-            estimator = _weighted_of(soft, loss, *harden(weighted))
+            estimator = _weighted_of(state, loss, *harden(weighted))
         else:
-            estimator = _boosted_of(soft, loss, start, *harden(share[..., None] * score))
+            estimator = _boosted_of(soft, state, (loss, start), *harden(share[..., None] * score))
     num_classes = (soft.n_classes_,) if of_classes else ()
     both = soft.predict_values(values), estimator.predict_values(values)
     estimator.agreement_ = agreement(*both, weight, num_classes)
@@ -161,7 +162,7 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
 
 
 def _scores_of(
-    soft: Any, leaf: Float64[np.ndarray, "tree leaf output"]
+    soft: Any, state: SoftState, leaf: Float64[np.ndarray, "tree leaf output"]
 ) -> tuple[BaseLoss, Float64[np.ndarray, " score"], Float64[np.ndarray, "tree leaf score"]]:
     """The loss that predicts what a soft estimator does, the scores to begin with, and those of the leaves."""
     num_outputs = leaf.shape[2]
@@ -172,40 +173,47 @@ def _scores_of(
     if soft.loss == "poisson":
         if num_outputs > 1:
             raise InvalidInputError(f"a forest of Poisson's loss is hardened for one output, got {num_outputs}")
-        return poisson(), np.log(soft._deviation), leaf
-    return squared(num_outputs), soft._mean, leaf * soft._deviation
+        return poisson(), np.log(state.deviation), leaf
+    return squared(num_outputs), state.mean, leaf * state.deviation
 
 
-def _table_of(soft: Any, schema: Schema) -> FittedTable:
+def _table_of(state: SoftState, schema: Schema) -> FittedTable:
     """What the soft estimator has learned of its table, with other bins."""
-    outputs = {"num_outputs": getattr(soft, "n_outputs_", 1), "max_features": soft.n_features_in_}
-    return soft.fitted_table()._replace(columns=schema.columns, **outputs)
+    outputs = {"num_outputs": len(state.mean) or 1, "max_features": len(schema.columns)}
+    return state.table._replace(columns=schema.columns, **outputs)
 
 
-def _forest_of(soft: Any, forest: Forest, schema: Schema) -> Any:
+def _forest_of(soft: Any, state: SoftState, forest: Forest, schema: Schema) -> Any:
     """A forest whose prediction is the mean of its trees."""
     kind = RandomForestClassifier if is_classifier(soft) else RandomForestRegressor
     estimator = kind(n_estimators=len(forest), max_depth=max(soft.depth_, 1))
     arrays = TreeArrays.of(forest.nodes), np.asarray(forest.first_node, np.int64), None, None
-    estimator.restore(ForestState(_table_of(soft, schema), *arrays, key=soft._key, oob_score=None, oob_outputs=()))
+    estimator.restore(ForestState(_table_of(state, schema), *arrays, key=state.key, oob_score=None, oob_outputs=()))
     return estimator
 
 
-def _boosted_of(soft: Any, loss: BaseLoss, start: Float64[np.ndarray, " score"], forest: Forest, schema: Schema) -> Any:
-    """Boosted trees, whose steps add up to scores."""
+def _boosted_of(
+    soft: Any,
+    state: SoftState,
+    begun: tuple[BaseLoss, Float64[np.ndarray, " score"]],
+    forest: Forest,
+    schema: Schema,
+) -> Any:
+    """Boosted trees, whose steps add up to scores; of a loss and the scores to begin with."""
+    loss, start = begun
     sizes = {"n_estimators": len(forest), "max_depth": max(soft.depth_, 1)}
     if is_classifier(soft):
         estimator: Any = GradientBoostingClassifier(**sizes)
     else:
         estimator = GradientBoostingRegressor(**sizes, loss="poisson" if soft.loss == "poisson" else "squared_error")
     rounds = forest, start, Measured((), np.zeros((len(forest), 0))), 1
-    estimator.restore(BoostedState.of(_table_of(soft, schema), rounds, loss, survival=None, folds=None))
+    estimator.restore(BoostedState.of(_table_of(state, schema), rounds, loss, survival=None, folds=None))
     return estimator
 
 
-def _weighted_of(soft: Any, loss: BaseLoss, forest: Forest, schema: Schema) -> Any:
+def _weighted_of(state: SoftState, loss: BaseLoss, forest: Forest, schema: Schema) -> Any:
     """Trees whose leaves have weights."""
-    estimator: Any = HardForestClassifier() if is_classifier(soft) else HardForestRegressor()
+    estimator: Any = HardForestClassifier() if state.table.outputs else HardForestRegressor()
     nodes, first_node = TreeArrays.of(forest.nodes), np.asarray(forest.first_node, np.int64)
-    estimator.restore(HardForestState(_table_of(soft, schema), nodes, first_node, loss, 1.0))
+    estimator.restore(HardForestState(_table_of(state, schema), nodes, first_node, loss, 1.0))
     return estimator
