@@ -21,9 +21,10 @@ from jaxtree.files.records import require
 from jaxtree.files.soft import HardForestState, SoftState
 from jaxtree.files.trees import FittedTable, ForestState, TreeArrays
 from jaxtree.losses.classes import logistic, softmax
+from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.numbers import poisson, squared
+from jaxtree.losses.ranking import Ranking
 from jaxtree.soft.forest import LeafWeights, SoftForest
 from jaxtree.soft.hard_forest import harden_forest, leaf_weights
 from jaxtree.soft.harden import agreement
@@ -145,8 +146,8 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         options = {"temperature": soft.last_temperature, "num_classes": num_classes}
         return harden_forest(model, soft.inputs_, values, weight, columns, **options)
 
-    if not model.adds_logits and (of_classes or soft.loss != "poisson"):
-        shares = softmax_of(leaf, axis=2) if of_classes else leaf * state.deviation + state.mean
+    if not model.adds_logits and (of_classes or soft.loss_.name == "squared"):
+        shares = softmax_of(leaf, axis=2) if of_classes else state.start + state.unit * leaf
         estimator = _forest_of(soft, state, *harden(shares, (soft.n_classes_,) if of_classes else ()))
     else:
         loss, start, score = _scores_of(soft, state, leaf)
@@ -170,16 +171,15 @@ def _scores_of(
         if num_outputs == 2:
             return logistic(), np.zeros(1), leaf[..., 1:] - leaf[..., :1]
         return softmax(num_outputs), np.zeros(num_outputs), leaf
-    if soft.loss == "poisson":
-        if num_outputs > 1:
-            raise InvalidInputError(f"a forest of Poisson's loss is hardened for one output, got {num_outputs}")
-        return poisson(), np.log(state.deviation), leaf
-    return squared(num_outputs), state.mean, leaf * state.deviation
+    loss: BaseLoss = soft.loss_
+    if isinstance(loss, Distribution | Ranking):
+        raise InvalidInputError(f"a forest of {loss} is not hardened: of distributions and orders it stays soft")
+    return loss, state.start, state.unit * leaf
 
 
 def _table_of(state: SoftState, schema: Schema) -> FittedTable:
     """What the soft estimator has learned of its table, with other bins."""
-    outputs = {"num_outputs": len(state.mean) or 1, "max_features": len(schema.columns)}
+    outputs = {"num_outputs": state.table.num_outputs, "max_features": len(schema.columns)}
     return state.table._replace(columns=schema.columns, **outputs)
 
 
@@ -205,9 +205,9 @@ def _boosted_of(
     if is_classifier(soft):
         estimator: Any = GradientBoostingClassifier(**sizes)
     else:
-        estimator = GradientBoostingRegressor(**sizes, loss="poisson" if soft.loss == "poisson" else "squared_error")
+        estimator = GradientBoostingRegressor(**sizes, loss=soft.loss)
     rounds = forest, start, Measured((), np.zeros((len(forest), 0))), 1
-    estimator.restore(BoostedState.of(_table_of(state, schema), rounds, loss, survival=None, folds=None))
+    estimator.restore(BoostedState.of(_table_of(state, schema), rounds, loss, survival=state.survival, folds=None))
     return estimator
 
 
