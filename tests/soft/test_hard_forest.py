@@ -9,10 +9,8 @@ import pytest
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.files.trees import RandomKey
 from jaxtree.soft.forest import LeafWeights, SoftForest, TreeWeights, init_forest
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.inputs import fit_inputs
 from tests.examples import mixed_classes, mixed_numbers, mixed_table
 
 MIXTURES = ("mean", "by_tree", "by_leaf")
@@ -35,18 +33,17 @@ def random_forest(target="four", *, depth=3, mixture="by_leaf", gate="hard", obl
     draw = np.random.default_rng(seed)
 
     class Drawn(kind):
-        def _begin(self, sample):
-            self._key = RandomKey.of(jax.random.key(0))
-            self.inputs_ = fit_inputs(sample.values, self.schema_, weight=sample.weight)
+        def _train(self, task):
+            return []
 
-        def _train(self, models, sample, loss, **_):
+        def finish_fit(self, task, trained):
             outputs = self.n_classes_ if hasattr(self, "classes_") else self.n_outputs_
             sizes = {"num_features": self.inputs_.num_features, "num_outputs": outputs}
             form = SoftForm(depth, **sizes, gate=gate, oblivious=oblivious, missing=self.inputs_.missing)
             parameters = {"num_trees": trees, "mixture": mixture, "key": jax.random.key(0)}
             shapes = jax.eval_shape(lambda: init_forest(form, **parameters))
             self.soft_model_ = jax.tree.map(lambda part: draw.normal(size=part.shape).astype(np.float32), shapes)
-            self._rows, self.history_, self.best_epoch_ = sample, {"loss": []}, 0
+            self._rows, self.history_, self.best_epoch_ = task.sample, {"loss": []}, 0
             return self
 
     names = {"gate": gate, "mixture": mixture, "oblivious": oblivious, "max_epochs": 1}

@@ -230,7 +230,12 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
             32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
-        gate: "oblique", gates that divide by a plane; or "axis", by one feature and a threshold.
+        gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same, but
+            each row takes one side from the first step on, and gradients pass as if it were shared (straight-through:
+            Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its `harden()` does.
+        choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or "softmax".
+        side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
+        oblivious: Whether all hard gates of a level are one.
         loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
             are the logarithms of probabilities, and targets the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes.
