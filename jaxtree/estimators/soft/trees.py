@@ -347,8 +347,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
             `init_width` and `n_restarts`); "auto" is at most 8.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
-            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et al.,
-            *GRANDE*, 2024); of both the scores of trees add up.
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
+            al., *GRANDE*, 2024); of both the scores of trees add up.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
 
     Attributes:
@@ -379,8 +379,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
             `init_width` and `n_restarts`); "auto" is at most 8.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
-            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et al.,
-            *GRANDE*, 2024); of both the scores of trees add up.
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
+            al., *GRANDE*, 2024); of both the scores of trees add up.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
 
     Attributes:
