@@ -21,7 +21,7 @@ _ASKING = (
     "dropout.votes.current_platform",
     "optimal.exact.current_platform",
     "prune.draws.current_platform",
-    "soft.training.current_platform",
+    "soft.runs.current_platform",
 )
 """The places that ask where a program will run, before it is called."""
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
-    "tune": ("tune", "Searches for the best boosted trees in a given time, and writes an ensemble of them."),
+    "tune": ("tune", "Searches for the best boosted trees, or additive model, in a given time, and writes the winner."),
     "doctor": ("doctor", "Says in a minute what this machine does, and whether its trees are the same everywhere."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }

@@ -70,7 +70,7 @@ def tune(
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
-    """Searches for the best boosted trees in a given time, and writes an ensemble of them; or an additive model.
+    """Searches for the best boosted trees, or additive model, in a given time, and writes the winner.
 
     Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
     """

@@ -186,7 +186,7 @@ def test_what_needs_one_class_for_every_row_says_so():
     with pytest.raises(InvalidInputError, match="class_weight of soft trees"):
         SoftTreeClassifier(class_weight="balanced").fit(X, given)
     with pytest.raises(InvalidInputError, match="loss must be 'log_loss'"):
-        SoftTreeClassifier(loss=lambda output, target: output[:, 0]).fit(X, given)
+        SoftTreeClassifier(loss=softmax(len(NAMES))).fit(X, given)
     with pytest.raises(InvalidInputError, match="partial_fit takes a class"):
         SoftTreeClassifier().partial_fit(X, given)
     with pytest.raises(InvalidTypeError, match="y must be classes or numbers here, got ClassProbabilities"):

@@ -17,7 +17,7 @@ ATTRIBUTES = ("loss_", "model_", "schema_", "tree_", "forest_", "feature_importa
 @pytest.mark.parametrize("name", unfitted())
 def test_an_unfitted_estimator_says_so(name):
     estimator = clone(unfitted()[name][0])
-    asked = [method for method in METHODS if hasattr(type(estimator), method)]
+    asked = [method for method in METHODS if hasattr(estimator, method)]
     assert asked
     for method in asked:
         with pytest.raises(NotFittedError):
