@@ -6,15 +6,19 @@ no other model that is trained beside.
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, UInt32
 
-from jaxtree.arrays import IntLike
+from jaxtree.arrays import FloatLike, IntLike
 
 MOST_PACKED = 2**16
 """Rows whose place fits in one half of a word, beside random bits in the other."""
+
+OF_TREES = 0x9E3779B9
+"""Tells what is drawn of trees from noise, and from what is drawn of epochs."""
 
 _MEAN_OF_BYTES = 4 * 255 / 2
 _DEVIATION_OF_BYTES = math.sqrt(4 * (256**2 - 1) / 12)
@@ -67,6 +71,45 @@ def noise(seed: UInt32[Array, "2"], step: IntLike, shape: tuple[int, int]) -> Fl
     halves = (word & 0x00FF00FF) + ((word >> 8) & 0x00FF00FF)
     total = (halves & 0xFFFF) + (halves >> 16)
     return (total.astype(jnp.int32).astype(float) - _MEAN_OF_BYTES) * (1 / _DEVIATION_OF_BYTES)
+
+
+def is_drawn(seed: UInt32[Array, "2"], place: UInt32[Array, "*shape"], share: FloatLike) -> Bool[Array, "*shape"]:
+    """Returns for every place whether it is drawn, with a probability of `share`.
+
+    >>> is_drawn(jnp.array([1, 2], jnp.uint32), jnp.arange(4, dtype=jnp.uint32), 0.8).tolist()
+    [True, False, False, False]
+    """
+    return random_words(seed, place).astype(float) < share * 2.0**32
+
+
+def kept_trees(
+    model: Any,
+    rows: tuple[Int[Array, " row"], Int[Array, " row"]],
+    shares: tuple[FloatLike | None, FloatLike | None],
+    seeds: tuple[UInt32[Array, "2"], PRNGKeyArray],
+) -> Bool[Array, "row tree"] | None:
+    """Returns the trees of an ensemble that learn from rows in a step; None for all.
+
+    Args:
+        model: The ensemble.
+        rows: The places of the rows in the epoch, and their numbers.
+        shares: The share of the trees that is left out, drawn anew at every place; and the share of the rows that a
+            tree learns from, drawn once; None leaves out none.
+        seeds: The seed of an epoch, and the key of the model.
+    """
+    (place, row), (drop_rate, subsample) = rows, shares
+    if drop_rate is None and subsample is None:
+        return None
+    tree = jnp.arange(model.num_trees, dtype=jnp.uint32)
+    kept = jnp.ones((len(row), model.num_trees), bool)
+    if drop_rate is not None:
+        # Noise takes the same places of the seed as it is.
+        own = seeds[0] ^ jnp.uint32(OF_TREES)
+        kept &= ~is_drawn(own, place.astype(jnp.uint32)[:, None] * model.num_trees + tree, drop_rate)
+    if subsample is not None:
+        own = jax.random.bits(jax.random.fold_in(seeds[1], OF_TREES), (2,), jnp.uint32)
+        kept &= is_drawn(own, row.astype(jnp.uint32)[:, None] * model.num_trees + tree, subsample)
+    return kept
 
 
 def _mixed(word: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:

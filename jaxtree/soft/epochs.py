@@ -4,6 +4,7 @@ A schedule is a function of the share of all steps that are done, from 0 to 1. I
 `Hyperparameters`: many models with numbers of their own train as one program.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.draws import noise, shuffled
+from jaxtree.soft.draws import kept_trees, noise, shuffled
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
 from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
@@ -77,6 +78,8 @@ class Hyperparameters(NamedTuple):
             curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None is no noise.
         averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
             average of about the last hundred steps (Polyak and Juditsky, 1992).
+        drop_rate: The share of the trees of an ensemble that a step leaves out, of every row others; None for no tree.
+        subsample: The share of the rows that a tree of an ensemble learns from, drawn once; None for all rows.
     """
 
     rates: LearningRates = LearningRates()
@@ -85,6 +88,8 @@ class Hyperparameters(NamedTuple):
     monitor_temperature: FloatLike | None = None
     noise: FloatLike | None = None
     averaging: FloatLike = 0.0
+    drop_rate: FloatLike | None = None
+    subsample: FloatLike | None = None
 
 
 class TrainingConfig(NamedTuple):
@@ -240,8 +245,8 @@ def run_epochs(
 
         def one_epoch(state):
             epoch, made = state
-            own_key = jax.random.fold_in(key, epoch)
-            new, loss = _epoch(made.progress, rows, hyperparameters, own_key, epoch, limits.num_epochs, config)
+            at, own_keys = (epoch, limits.num_epochs), (jax.random.fold_in(key, epoch), key)
+            new, loss = _epoch(made.progress, rows, hyperparameters, own_keys, at, config)
             parts = [jnp.isfinite(loss), *(jnp.isfinite(part).all() for part in jax.tree.leaves(new.model))]
             is_finite = jnp.stack(parts).all()
             new = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), new, made.progress)
@@ -303,12 +308,15 @@ def _epoch(
     progress: Progress,
     rows: TrainingRows,
     hyperparameters: Hyperparameters,
-    key: PRNGKeyArray,
-    epoch: IntLike,
-    num_epochs: IntLike,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    at_epoch: tuple[IntLike, IntLike],
     config: TrainingConfig,
 ) -> tuple[Progress, Float[Array, ""]]:
-    """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too."""
+    """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too.
+
+    The keys are those of the epoch and of the model, and the epoch is one of so many.
+    """
+    (key, key_of_model), (epoch, num_epochs) = keys, at_epoch
     seeds = jax.random.bits(key, (2, 2), jnp.uint32)
     num_batches = -(-rows.num_rows // config.batch_size)
     batch_rows = -(-rows.num_rows // num_batches)
@@ -332,7 +340,10 @@ def _epoch(
             x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
-        progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, config)
+        shares = hyperparameters.drop_rate, hyperparameters.subsample
+        kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key_of_model))
+        own = config if kept is None else config._replace(predict=functools.partial(config.predict, kept=kept))
+        progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, own)
         return progress, total + loss
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.blocks import blocks_of
@@ -24,7 +24,7 @@ from jaxtree.soft.model import SoftTree, apply, init, log_mixture
 
 MIXTURES = ("mean", "learned", "by_tree", "by_leaf")
 OUT = 1e4
-"""By how much the logit of a column that a tree does not see lies below the others: its share is exactly 0."""
+"""By how much the logit of what does not count lies below the others: its share is exactly 0."""
 ROWS_A_BLOCK = 8192
 """Rows that are predicted at once."""
 
@@ -140,7 +140,11 @@ def hide_columns(trees: SoftTree, share: float, *, key: PRNGKeyArray) -> SoftTre
 
 
 def apply_forest(
-    forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+    forest: SoftForest,
+    x: Float[AnyArray, "row feature"],
+    *,
+    temperature: FloatLike = 1.0,
+    kept: Bool[Array, "row tree"] | None = None,
 ) -> Float[Array, "row output"]:
     r"""Returns the forest's output for every row: $\sum_t w_t(x) f_t(x)$ over its trees.
 
@@ -148,6 +152,7 @@ def apply_forest(
         forest: The forest.
         x: Rows without missing values.
         temperature: Of the trees' gates.
+        kept: The trees that count for each row, of an ensemble: the weights of the others are shared out; None is all.
     """
     trees, mixing = forest.trees, forest.mixing
     if isinstance(mixing, LeafWeights):
@@ -156,8 +161,15 @@ def apply_forest(
         trees = dataclasses.replace(trees, leaf=trees.leaf._replace(value=value))
     output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature))(trees)
     if isinstance(mixing, LeafWeights):
-        return jnp.einsum("tro,tr->ro", output[..., :-1], jax.nn.softmax(output[..., -1], axis=0))
-    return jnp.einsum("tro,rt->ro", output, jnp.exp(log_tree_weights(forest, x)))
+        weight = jax.nn.softmax(_of_kept(output[..., -1].T, kept), axis=1)
+        return jnp.einsum("tro,rt->ro", output[..., :-1], weight)
+    weight = jax.nn.softmax(_of_kept(log_tree_weights(forest, x), kept), axis=1)
+    return jnp.einsum("tro,rt->ro", output, weight)
+
+
+def _of_kept(logit: Float[Array, "row tree"], kept: Bool[Array, "row tree"] | None) -> Float[Array, "row tree"]:
+    """Logits of weights, out of reach of the others where a tree does not count."""
+    return logit if kept is None else jnp.where(kept, logit, logit - OUT)
 
 
 def forest_log_mixture(

@@ -1,6 +1,7 @@
 """How many models are trained side by side, and that it makes no difference."""
 
 import threading
+import time
 
 import jax
 import jax.numpy as jnp
@@ -147,9 +148,11 @@ def test_an_error_in_a_thread_ends_the_others(monkeypatch):
 
     def failing(*arguments, **keywords):
         calls.append(threading.current_thread())
+        time.sleep(0.2)
         raise MemoryError("no room")
 
     monkeypatch.setattr(runs_module, "run_epochs", failing)
     with pytest.raises(MemoryError, match="no room"):
         train_many(trees(), FOLDS[0], keys=KEYS, num_epochs=2, config=CONFIG)
-    assert len(calls) <= 3
+    # Two threads, and what these began before the error was seen.
+    assert len(calls) <= 4

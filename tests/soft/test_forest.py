@@ -127,3 +127,28 @@ def test_wrong_parameters_are_named():
         init_forest(FORM, num_trees=2, mixture="best", key=jax.random.key(0))
     with pytest.raises(InvalidInputError, match="at least 1, got 0"):
         init_forest(FORM, num_trees=0, key=jax.random.key(0))
+
+
+def test_trees_that_do_not_count_share_out_their_weights():
+    forest = mix(init_forest(FORM, num_trees=3, key=jax.random.key(0)).trees, "by_leaf")
+    x = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    kept = jnp.asarray(np.tile([True, False, True], (6, 1)))
+    two = jax.tree.map(lambda part: part[np.array([0, 2])], forest)
+    np.testing.assert_allclose(apply_forest(forest, x, kept=kept), apply_forest(two, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["drop_rate", "subsample"])
+def test_trees_are_left_out_in_training(name):
+    x = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+    forest = init_forest(SoftForm(2, 3, 1), num_trees=4, mixture="by_leaf", key=jax.random.key(0))
+    config = TrainingConfig(loss=squared(), predict=apply_forest, batch_size=32)
+    rows, trained = make_rows(x, x[:, :1]), {}
+    for share in (0.0 if name == "drop_rate" else 1.0, 0.5, 0.5):
+        numbers = Hyperparameters(**{name: share})
+        made = train(forest, rows, key=jax.random.key(1), num_epochs=3, config=config, hyperparameters=numbers)
+        trained.setdefault(share, []).append(np.asarray(made.model.trees.leaf.value))
+    np.testing.assert_array_equal(*trained[0.5])
+    plain = train(forest, rows, key=jax.random.key(1), num_epochs=3, config=config).model.trees.leaf.value
+    whole = next(values[0] for share, values in trained.items() if share != 0.5)
+    np.testing.assert_allclose(whole, plain, rtol=1e-4, atol=1e-5)
+    assert np.abs(trained[0.5][0] - plain).max() > 1e-3

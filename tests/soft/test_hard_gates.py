@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
+import jaxtree
 from jaxtree.boosting import squared
 from jaxtree.soft import SoftForm, SoftTree, TrainingConfig, apply, fit_inputs, harden, init, make_rows, train
 from jaxtree.soft.choices import CHOICES
@@ -112,3 +113,15 @@ def test_a_column_and_its_parameters_may_stand_anywhere():
     moved = HardGate(tree.gate.selection[:, order], tree.gate.threshold[:, order], None)
     there = SoftTree(moved, tree.leaf, form)
     np.testing.assert_array_equal(apply(tree, x), apply(there, x[:, order]))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_restarts_find_the_best_tree_of_few_leaves(depth):
+    """The best of all trees, by an exhaustive search."""
+    draw = np.random.default_rng(0)
+    X = draw.integers(0, 6, (150, 3)).astype(float)
+    y = np.where(X[:, 1] > 2, 3.0, 0.0) + np.where(X[:, 2] > 3, 1.0, 0.0) * (X[:, 1] > 2) + 0.1 * draw.normal(size=150)
+    best = jaxtree.OptimalTreeRegressor(max_depth=depth).fit(X, y)
+    options = {"gate": "hard", "n_restarts": 8, "noise": None, "max_epochs": 400, "averaging": 0.9, "random_state": 0}
+    hard = jaxtree.SoftTreeRegressor(depth=depth, **options).fit(X, y).harden()
+    assert hard.score(X, y) > best.score(X, y) - 1e-3

@@ -95,6 +95,8 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
         monitor_temperature=DECIDED if estimator.monitor == "hardened" else None,
         noise=noise or None,
         averaging=estimator.averaging,
+        drop_rate=getattr(estimator, "drop_rate", None) or None,
+        subsample=own if (own := getattr(estimator, "subsample", 1)) < 1 else None,
     )
 
 

@@ -20,7 +20,7 @@ from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hard_forests import hard_ensemble
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
-from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, PART_ABOVE_0, POSITIVE
+from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, FROM_0_BELOW_1, PART_ABOVE_0, POSITIVE
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
@@ -141,6 +141,8 @@ class OfOneForest(BaseSoft):
     n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
     mixture: Annotated[str, Words(MIXTURES)] = "mean"
     colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
+    subsample: Annotated[float, PART_ABOVE_0] = 1.0
+    drop_rate: Annotated[float, FROM_0_BELOW_1] = 0.0
 
     _largest_auto_depth = 8
     _name_of_models = "tree"
@@ -181,6 +183,11 @@ class OfOneForest(BaseSoft):
             return hard_ensemble(self, values, weight)
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        if self.mixture in ("mean", "learned") and (self.subsample < 1 or self.drop_rate):
+            raise InvalidInputError(
+                f"subsample and drop_rate are for trees whose scores add up, got mixture={self.mixture!r}: take "
+                "'by_tree' or 'by_leaf'"
+            )
         trees = _first_trees_of(form, jax.random.split(key, self.n_estimators), x)
         if self.colsample_bytree < 1:
             trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
@@ -350,6 +357,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
             al., *GRANDE*, 2024); of both the scores of trees add up.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
+        drop_rate: The share of these trees that a step leaves out, of every row others.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
@@ -382,6 +391,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
             al., *GRANDE*, 2024); of both the scores of trees add up.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
+        drop_rate: The share of these trees that a step leaves out, of every row others.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
