@@ -48,12 +48,12 @@ from jaxtree.estimators.forests.forests import RandomForestRegressor as RandomFo
 from jaxtree.estimators.refining import refine as refine
 from jaxtree.estimators.sizes import leaf_penalty_path as leaf_penalty_path
 from jaxtree.estimators.sizes import trees_by_size as trees_by_size
+from jaxtree.estimators.soft.forests import SoftForestClassifier as SoftForestClassifier
+from jaxtree.estimators.soft.forests import SoftForestRegressor as SoftForestRegressor
 from jaxtree.estimators.soft.hard_forests import HardForestClassifier as HardForestClassifier
 from jaxtree.estimators.soft.hard_forests import HardForestRegressor as HardForestRegressor
 from jaxtree.estimators.soft.hardened import HardTreeClassifier as HardTreeClassifier
 from jaxtree.estimators.soft.hardened import HardTreeRegressor as HardTreeRegressor
-from jaxtree.estimators.soft.trees import SoftForestClassifier as SoftForestClassifier
-from jaxtree.estimators.soft.trees import SoftForestRegressor as SoftForestRegressor
 from jaxtree.estimators.soft.trees import SoftTreeClassifier as SoftTreeClassifier
 from jaxtree.estimators.soft.trees import SoftTreeRegressor as SoftTreeRegressor
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier as DecisionTreeClassifier

@@ -1,0 +1,172 @@
+"""Soft forests as estimators."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, Key
+from sklearn.utils.validation import check_is_fitted
+
+from jaxtree import forks
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.soft.base import BaseSoft
+from jaxtree.estimators.soft.hard_forests import hard_ensemble
+from jaxtree.estimators.soft.numbers import SoftRegressor
+from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, PART_ABOVE_0
+from jaxtree.estimators.soft.targets import SoftClassifier
+from jaxtree.estimators.soft.trees import first_trees_of
+from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
+from jaxtree.soft.form import SoftForm
+from jaxtree.soft.runs import Trained
+from jaxtree.soft.training import stacked
+from jaxtree.table.weights import check_sample_weight
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class OfOneForest(BaseSoft):
+    """The model is a soft forest, its trees trained apart, or all together with their weights."""
+
+    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
+    mixture: Annotated[str, Words(MIXTURES)] = "mean"
+    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
+    subsample: Annotated[float, PART_ABOVE_0] = 1.0
+    drop_rate: Annotated[float, FROM_0_BELOW_1] = 0.0
+
+    _largest_auto_depth = 8
+    _name_of_models = "tree"
+    _needs_all = True
+
+    def harden(self, X: Any = None, sample_weight: Any = None) -> Any:
+        """Returns an ordinary ensemble, whose trees send every row to the side to which the gates send most of it.
+
+        Of hard gates it predicts what the soft forest does, of any row, to the rounding of 32 bits; of axis gates the
+        trees decide where the soft ones share out. Leaves keep their values: they count with those of other trees, so
+        they are not refitted. What it is depends on the mixture, and each can be exported, kept in files and drawn:
+
+        - "mean": a `RandomForestClassifier` or `RandomForestRegressor`; of Poisson's loss as "by_tree".
+        - "by_tree": a `GradientBoostingClassifier` or `GradientBoostingRegressor`, whose trees add up steps.
+        - "by_leaf": a `HardForestClassifier` or `HardForestRegressor`, whose leaves have weights.
+
+        Its `agreement_` is the share of rows for which both predict the same.
+
+        Args:
+            X: Rows that nodes count and bins describe; those of the last fit if not given.
+            sample_weight: Their weights.
+
+        Raises:
+            InvalidInputError: The mixture is "learned", or the gates are oblique; there is but one class; or the
+                estimator was loaded from a file or a pickle, which has no rows.
+        """
+        forks.check_is_whole("harden")
+        check_is_fitted(self)
+        if X is not None:
+            values = self._values(X)
+            weight = check_sample_weight(sample_weight, len(values))
+            weight = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
+        elif (sample := getattr(self, "_rows", None)) is not None:
+            values, weight = sample.values, sample.weight
+        else:
+            raise InvalidInputError("the rows of the fit are not kept in a file or pickle: give harden() X")
+        with placed_fit(self, values):
+            return hard_ensemble(self, values, weight)
+
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        if self.mixture in ("mean", "learned") and (self.subsample < 1 or self.drop_rate):
+            raise InvalidInputError(
+                f"subsample and drop_rate are for trees whose scores add up, got mixture={self.mixture!r}: take "
+                "'by_tree' or 'by_leaf'"
+            )
+        trees = first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        if self.colsample_bytree < 1:
+            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
+        return trees if self.mixture == "mean" else self._stacked(mix(trees, self.mixture))
+
+    def _stacked(self, model: Any) -> Any:
+        if self.mixture != "mean":
+            return super()._stacked(model)
+        return model.trees if isinstance(model, SoftForest) else model
+
+    def _choose(self, trained: Sequence[Trained]) -> Trained:
+        if self.mixture != "mean":
+            return super()._choose(trained)
+        # An interrupt leaves trees that have not begun.
+        together = stacked([one for one in trained if one.loss.size] or trained)
+        loss, validation_loss = jax.tree.map(
+            lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
+        )
+        return Trained(
+            SoftForest(together.model, None), loss, validation_loss, np.median(together.best_epoch),
+            together.diverged_in.max(), together.progress,
+        )  # fmt: skip
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftForestClassifier(OfOneForest, SoftClassifier):
+    """Several soft trees of classes that predict together.
+
+    Trees are trained side by side as one program.
+
+    Args:
+        n_estimators: The number of trees.
+        depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
+            `init_width` and `n_restarts`); "auto" is at most 8.
+        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
+            al., *GRANDE*, 2024); of both the scores of trees add up.
+        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
+        drop_rate: The share of these trees that a step leaves out, of every row others.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
+        depth_: The depth of its trees.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+        classes_: The classes in ascending order.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> forest = SoftForestClassifier(3, depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> forest.score(X, y) > 0.9
+        True
+    """
+
+
+@dataclasses.dataclass(kw_only=True, repr=False, eq=False)
+class SoftForestRegressor(OfOneForest, SoftRegressor):
+    """Several soft trees of numbers that predict together.
+
+    Trees are trained side by side as one program.
+
+    Args:
+        n_estimators: The number of trees.
+        depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
+            `init_width` and `n_restarts`); "auto" is at most 8.
+        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
+            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
+            al., *GRANDE*, 2024); of both the scores of trees add up.
+        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
+        drop_rate: The share of these trees that a step leaves out, of every row others.
+
+    Attributes:
+        soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
+        depth_: The depth of its trees.
+        inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
+        history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
+        best_epoch_: The number of epochs after which the model stood as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 200)[:, None]
+        >>> y = np.abs(X[:, 0])
+        >>> forest = SoftForestRegressor(3, depth=2, max_epochs=200, random_state=0).fit(X, y)
+        >>> forest.score(X, y) > 0.9
+        True
+    """
