@@ -1,0 +1,1 @@
+"""A study of trees trained by gradients: single trees, ensembles, and boosted trees trained further."""
