@@ -177,7 +177,8 @@ def _begin(models: PyTree, *, config: TrainingConfig) -> Progress:
     models = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), models)
     num_models = jax.tree.leaves(models)[0].shape[0]
     steps = jax.vmap(config.optimizer.init)(models)
-    never = jnp.full(num_models, jnp.inf)
+    # Of a type of its own: a weak one, as of a number of Python, is another program than that of the next call.
+    never = jnp.full(num_models, jnp.inf, jnp.result_type(float))
     zero = jnp.zeros(num_models, jnp.int32)
     return Progress(models, models, steps, zero, models, never, zero)
 
