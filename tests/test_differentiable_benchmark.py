@@ -121,9 +121,10 @@ def test_boosted(run):
 
 def test_peers_that_are_not_there(run, monkeypatch):
     """A peer without an environment is told of."""
-    monkeypatch.delenv(peers.PYTHON, raising=False)
+    for variable in peers.PEERS.values():
+        monkeypatch.delenv(variable, raising=False)
     records, page = run("peers", "--ways", "gradtree", "grande")
-    assert all("failed" in record for record in records) and "JAXTREE_PEERS names no Python" in page
+    assert all("failed" in record for record in records) and "JAXTREE_GRANDE names no Python" in page
 
 
 def test_unknown_names_are_told():
@@ -180,3 +181,24 @@ def test_store_goes_on(tmp_path):
     assert again.has(table="a") and not again.has(table="b")
     again.add({"table": "b", "test": 0.6})
     assert json.loads((tmp_path / "a.json").read_text())["date"] == "today"
+
+
+def test_small_tables_have_shallow_trees(table):
+    """Settings of deep trees are for tables of many rows."""
+    way = ways.Way([{"depth": 8}, {"depth": 5}], lambda setting, parts, seed: _Constant(setting))
+    assert ways.choose(way, divide(table, 0), 0).setting == {"depth": 5}
+
+
+class _Constant:
+    """A model that says class 0."""
+
+    classes_ = np.arange(2)
+
+    def __init__(self, setting):
+        self.setting = setting
+
+    def predict(self, X):
+        return np.zeros(len(X), int)
+
+    def predict_proba(self, X):
+        return np.tile([0.6, 0.4], (len(X), 1))

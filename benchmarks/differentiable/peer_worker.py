@@ -32,7 +32,8 @@ def fit_grande(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any
 
 def _args(num_classes: int) -> dict[str, Any]:
     objective = "binary" if num_classes == 2 else "classification"
-    return {"objective": objective, "cat_idx": [], "verbose": 0}
+    epochs = {"epochs": 1000, "early_stopping_epochs": 25, "batch_size": 64}  # as in the examples of both
+    return {"objective": objective, "cat_idx": [], "verbose": 0, **epochs}
 
 
 def _fit(model: Any, parts: list[tuple[Any, Any]]) -> Any:

@@ -1,9 +1,13 @@
 """GradTree and GRANDE by their authors' packages beside ours: scores and seconds of one trial of some tables.
 
-They need TensorFlow, so that they stand in an environment of their own, whose Python `JAXTREE_PEERS` names:
+They need different versions of TensorFlow, so that each stands in an environment of its own, whose Python a variable
+names. On a machine without a GPU TensorFlow's package is `tensorflow-cpu`, and they are installed without dependencies:
 
-    python -m venv peers && peers/bin/pip install gradtree==0.1.0 grande==0.1.6
-    JAXTREE_PEERS=peers/bin/python python -m benchmarks.differentiable peers
+    pip install tensorflow-cpu==2.13.0 tensorflow-addons==0.21.0 category-encoders==2.6.1 scikit-learn==1.3.2
+    pip install --no-deps gradtree==0.1.0 focal-loss==0.0.7
+    JAXTREE_GRADTREE=gradtree/bin/python python -m benchmarks.differentiable peers
+
+and tensorflow-cpu 2.16.1 for grande 0.1.6, `JAXTREE_GRANDE`.
 
 All have the rows of `encode`, and held rows for their early stopping. Ours are the usual settings of the other parts.
 """
@@ -29,8 +33,6 @@ from benchmarks.differentiable.store import Record, Store
 from benchmarks.differentiable.tables import Parts, divide, read_table
 from benchmarks.differentiable.ways import WAYS
 
-PYTHON = "JAXTREE_PEERS"
-"""The variable of the environment that names the peers' Python."""
 WORKER = Path(__file__).with_name("peer_worker.py")
 MOST_SECONDS = 900
 TABLES = (
@@ -41,7 +43,8 @@ OURS = {
     "jaxtree tree": lambda parts, seed: WAYS["gradients"].fit(WAYS["gradients"].settings[0], parts, seed),
     "jaxtree ensemble": ENSEMBLES["softsign, by_leaf"],
 }
-PEERS = ("gradtree", "grande")
+PEERS = {"gradtree": "JAXTREE_GRADTREE", "grande": "JAXTREE_GRANDE"}
+"""The variables of the environment that name the peers' Pythons."""
 
 
 def measure(tables: Sequence[str], ways: Sequence[str], repeats: int, data: Path, store: Store) -> Iterator[Record]:
@@ -71,9 +74,9 @@ def measure_ours(way: str, parts: Parts, seed: int) -> Record:
 
 def measure_peer(way: str, parts: Parts, seed: int) -> Record:
     """Returns the score of a peer in a process of its own, and its seconds; or why there is none."""
-    python = os.environ.get(PYTHON)
+    python = os.environ.get(PEERS[way])
     if not python:
-        return {"failed": f"{PYTHON} names no Python with {way}"}
+        return {"failed": f"{PEERS[way]} names no Python with it"}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "parts.pickle"
         arrays = [(np.asarray(part.X, np.float32), np.asarray(part.y)) for part in parts]
