@@ -16,7 +16,7 @@ import pandas
 
 def fit_gradtree(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any:
     """GradTree with its default parameters."""
-    from gradtree import GradTree
+    from GradTree import GradTree
 
     model = GradTree(params={}, args={**_args(num_classes), "random_seed": seed})
     return _fit(model, parts)

@@ -4,7 +4,7 @@ Scores are macro F1. Of tables of more rows `MOST_ROWS` are drawn, for time.
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.differentiable.part import StudyPart
@@ -17,13 +17,12 @@ from benchmarks.differentiable.ways import WAYS, choose, fitted_on_all
 MOST_ROWS = 12_000
 
 
-def measure(tables: Iterable[str], ways: Iterable[str], trials: int, data: Path, store: Store) -> Iterator[Record]:
+def measure(tables: Sequence[str], ways: Sequence[str], repeats: int, data: Path, store: Store) -> Iterator[Record]:
     """Yields records as they come, trial after trial and table after table; those in the store are left out.
 
     A way that fails has a record without scores, which says why.
     """
-    tables, ways = list(tables), list(ways)
-    for trial in range(trials):
+    for trial in range(repeats):
         for title in tables:
             left = [way for way in ways if not store.has(table=title, trial=trial, way=way)]
             if not left:

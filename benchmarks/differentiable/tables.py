@@ -119,7 +119,7 @@ def divide(table: Part, trial: int) -> Parts:
 def part_in_two(table: Part, seed: int) -> tuple[Part, Part]:
     """Returns four fifths of the rows and the others, of about the same shares of classes."""
     one, other = train_test_split(np.arange(len(table.y)), test_size=0.2, random_state=seed, stratify=strata(table.y))
-    return tuple(Part(table.X.iloc[rows], table.y[rows]) for rows in (one, other))  # pyright: ignore[reportReturnType]
+    return tuple(Part(table.X.iloc[rows], table.y[rows]) for rows in (one, other))
 
 
 def strata(y: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
