@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas
+import sklearn.preprocessing  # noqa: F401  both packages use these parts of scikit-learn, and import neither
+import sklearn.utils.class_weight  # noqa: F401
 
 
 def fit_gradtree(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any:
