@@ -181,24 +181,3 @@ def test_store_goes_on(tmp_path):
     assert again.has(table="a") and not again.has(table="b")
     again.add({"table": "b", "test": 0.6})
     assert json.loads((tmp_path / "a.json").read_text())["date"] == "today"
-
-
-def test_small_tables_have_shallow_trees(table):
-    """Settings of deep trees are for tables of many rows."""
-    way = ways.Way([{"depth": 8}, {"depth": 5}], lambda setting, parts, seed: _Constant(setting))
-    assert ways.choose(way, divide(table, 0), 0).setting == {"depth": 5}
-
-
-class _Constant:
-    """A model that says class 0."""
-
-    classes_ = np.arange(2)
-
-    def __init__(self, setting):
-        self.setting = setting
-
-    def predict(self, X):
-        return np.zeros(len(X), int)
-
-    def predict_proba(self, X):
-        return np.tile([0.6, 0.4], (len(X), 1))

@@ -1,18 +1,16 @@
 """Fits a peer in its own environment, and prints its predictions and seconds as JSON; no part of jaxtree is needed.
 
-python peer_worker.py gradtree|grande PARTS.pickle SEED
+python peer_worker.py gradtree|grande PARTS.npz SEED
 """
 
 import json
-import pickle
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas
-import sklearn.preprocessing  # noqa: F401  both packages use these parts of scikit-learn, and import neither
+import sklearn.preprocessing
 import sklearn.utils.class_weight  # noqa: F401
 
 
@@ -50,7 +48,8 @@ FITS = {"gradtree": fit_gradtree, "grande": fit_grande}
 def main() -> None:
     """Fits, predicts, prints."""
     name, place, seed = sys.argv[1:]
-    parts = pickle.loads(Path(place).read_bytes())
+    with np.load(place) as arrays:
+        parts = [(arrays[f"X{at}"], arrays[f"y{at}"]) for at in range(3)]
     num_classes = int(max(y.max() for _, y in parts)) + 1
     began = time.perf_counter(), time.process_time()
     model = FITS[name](parts, num_classes, int(seed))

@@ -14,7 +14,6 @@ All have the rows of `encode`, and held rows for their early stopping. Ours are 
 
 import json
 import os
-import pickle
 import subprocess
 import tempfile
 import time
@@ -78,9 +77,9 @@ def measure_peer(way: str, parts: Parts, seed: int) -> Record:
     if not python:
         return {"failed": f"{PEERS[way]} names no Python with it"}
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "parts.pickle"
-        arrays = [(np.asarray(part.X, np.float32), np.asarray(part.y)) for part in parts]
-        place.write_bytes(pickle.dumps(arrays))
+        place = Path(folder) / "parts.npz"
+        arrays = {f"X{at}": np.asarray(part.X, np.float32) for at, part in enumerate(parts)}
+        np.savez(place, **arrays, **{f"y{at}": np.asarray(part.y) for at, part in enumerate(parts)})
         try:
             done = subprocess.run(
                 [python, str(WORKER), way, str(place), str(seed)], capture_output=True, text=True, timeout=MOST_SECONDS

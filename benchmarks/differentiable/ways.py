@@ -19,7 +19,6 @@ from benchmarks.differentiable.tables import Part, Parts
 
 Setting = dict[str, Any]
 
-SHALLOW = 5
 GROWN: list[Setting] = [
     {"max_depth": depth, "min_samples_leaf": rows, "class_weight": weight}
     for weight in (None, "balanced")
@@ -27,17 +26,14 @@ GROWN: list[Setting] = [
     for rows in (1, 10)
 ]
 GRADIENTS: list[Setting] = [
-    {"depth": depth, "class_weight": weight, "gate_rate": gate_rate, "leaf_rate": leaf_rate}
-    for depth in (SHALLOW, 8)
+    {"depth": depth, "class_weight": weight, "noise": noise}
+    for depth in (7, 5)
     for weight in ("balanced", None)
-    for gate_rate in (0.1, 0.03)
-    for leaf_rate in (0.05, 0.02)
+    for noise in ("auto", 0.1)
 ]
-ROWS_OF_DEEP = 1000
-"""Tables of fewer rows to fit have none of the settings of depth 8: most of 256 leaves would be empty."""
 HARD: Setting = {
-    "gate": "hard", "scaling": "quantile", "noise": "auto", "first_temperature": 1.0, "last_temperature": 0.2,
-    "n_iter_no_change": 50, "n_restarts": 3,
+    "gate": "hard", "scaling": "quantile", "gate_rate": 0.1, "leaf_rate": 0.1, "first_temperature": 0.5,
+    "last_temperature": 0.2, "n_iter_no_change": 100, "n_restarts": 3,
 }  # fmt: skip
 """What all settings of `GRADIENTS` have besides."""
 TUNED: list[Setting] = [{"gate_rate": gate, "leaf_rate": leaf} for gate, leaf in ((0.003, 0.001), (0.01, 0.01))]
@@ -113,12 +109,10 @@ class Chosen(NamedTuple):
 
 def choose(way: Way, parts: Parts, seed: int) -> Chosen:
     """Returns the setting of the greatest macro F1 on held rows; among equal ones that of the least log loss."""
-    is_small = len(parts.train.y) < ROWS_OF_DEEP
-    settings = [one for one in way.settings if not is_small or one.get("depth", 0) <= SHALLOW]
-    fitted = [way.fit(setting, parts, seed) for setting in settings]
+    fitted = [way.fit(setting, parts, seed) for setting in way.settings]
     scores = [(macro_f1_of(model, parts.held), -log_loss_of(model, parts.held)) for model in fitted]
     best = max(range(len(fitted)), key=scores.__getitem__)
-    return Chosen(settings[best], fitted[best], scores[best][0], fitted[0])
+    return Chosen(way.settings[best], fitted[best], scores[best][0], fitted[0])
 
 
 def fitted_on_all(way: Way, chosen: Chosen, parts: Parts, seed: int) -> Any:
