@@ -33,7 +33,7 @@ from benchmarks.differentiable.tables import Parts, divide, read_table
 from benchmarks.differentiable.ways import WAYS
 
 WORKER = Path(__file__).with_name("peer_worker.py")
-MOST_SECONDS = 900
+MOST_SECONDS = 600
 TABLES = (
     *("Blood Transfusion", "Wisconsin Diagnostic Breast Cancer", "Heart Failure", "Banknote Authentication"),
     "German",
