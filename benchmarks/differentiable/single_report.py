@@ -26,7 +26,7 @@ def means_of(records: list[Record], field: str = "test") -> Means:
     found: dict[str, dict[str, list[float]]] = {}
     for (table, _), own in trials.items():
         candidates = [own[way] for way in EITHER if way in own]
-        if len(candidates) > 1:
+        if len(candidates) == len(EITHER):
             own = own | {"either": max(candidates, key=lambda record: record["held"])}
         for way, record in own.items():
             found.setdefault(table, {}).setdefault(way, []).append(record[field])
