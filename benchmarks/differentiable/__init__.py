@@ -1,1 +1,1 @@
-"""Trees as parts of what is trained by gradients."""
+"""Trees trained by gradients: a study beside published figures, many runs at once, and trees inside loops."""

@@ -89,13 +89,7 @@ NAMES = tuple(sorted([*FORMATS, *ARFF, *OTHERS, "splice"]))
 
 def read_owned(name: str, data: Path) -> tuple[pandas.DataFrame, np.ndarray]:
     """Returns the columns and the target of a table: codes of classes, or numbers."""
-    X, y = _read(name, data)
-    X = X.reset_index(drop=True)
-    X.columns = [f"c{place}" for place in range(X.shape[1])]
-    for column in X:
-        if not pandas.api.types.is_numeric_dtype(X[column]):
-            X[column] = X[column].astype("category")
-    y = pandas.Series(np.asarray(y))
+    X, y = with_categories(*read_cells(name, data))
     if name not in NUMBERS:
         y = y.astype(str)
         is_kept = (y.map(y.value_counts()) >= LEAST_OF_A_CLASS).to_numpy()
@@ -107,9 +101,20 @@ def read_owned(name: str, data: Path) -> tuple[pandas.DataFrame, np.ndarray]:
     return X, np.unique(y, return_inverse=True)[1]
 
 
-def _read(name: str, data: Path) -> tuple[pandas.DataFrame, Any]:
+def with_categories(X: pandas.DataFrame, y: Any) -> tuple[pandas.DataFrame, pandas.Series]:
+    """Returns columns c0, c1, ..., those of words as categories, and the target."""
+    X = X.reset_index(drop=True)
+    X.columns = [f"c{place}" for place in range(X.shape[1])]
+    for column in X:
+        if not pandas.api.types.is_numeric_dtype(X[column]):
+            X[column] = X[column].astype("category")
+    return X, pandas.Series(np.asarray(y))
+
+
+def read_cells(name: str, data: Path) -> tuple[pandas.DataFrame, Any]:
+    """Returns the columns and the target of a table as they stand in its files."""
     if name in FORMATS:
-        return _of_text(FORMATS[name], data)
+        return read_text(FORMATS[name], data)
     if name in ARFF:
         return _of_arff(data / name / f"{name}.arff")
     if name == "splice":
@@ -118,7 +123,8 @@ def _read(name: str, data: Path) -> tuple[pandas.DataFrame, Any]:
     return read_real(name, data)
 
 
-def _of_text(own: Format, data: Path) -> tuple[pandas.DataFrame, Any]:
+def read_text(own: Format, data: Path) -> tuple[pandas.DataFrame, Any]:
+    """Returns the columns and the target of a table of such a format; no rows without a target."""
     options = {"sep": own.separator, "na_values": ["?"], "skipinitialspace": True, "engine": "python"}
     parts = [
         pandas.read_csv(data / file, header=own.header, skiprows=own.skip, **options).dropna(axis=1, how="all")

@@ -379,6 +379,13 @@ def test_tables_of_a_like_size_and_other_numbers_share_a_program():
     assert epochs_module.run_epochs.num_programs() == 1
 
 
+def test_first_epochs_and_later_ones_share_a_program():
+    PROGRAMS.clear()
+    rows = make_rows(*made_up())
+    train(a_tree(), rows, key=KEY, num_epochs=4, config=MIXTURE, validation=Validation(rows))
+    assert epochs_module.run_epochs.num_programs() == 1
+
+
 def test_judging_in_blocks_is_judging_at_once(monkeypatch):
     x, y = made_up(3000)
     rows = make_rows(x, y, np.random.default_rng(0).random(3000))

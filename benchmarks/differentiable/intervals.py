@@ -1,0 +1,48 @@
+"""Mean differences over tables, and how far other tables of the same kind could have moved them."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+DRAWS = 10_000
+LEVEL = 0.95
+
+
+class Difference(NamedTuple):
+    """A mean difference over tables.
+
+    Attributes:
+        mean: The mean.
+        low: The lower end of its interval.
+        high: The upper end.
+        wins: Tables with a difference above 0.
+        number: All tables.
+    """
+
+    mean: float
+    low: float
+    high: float
+    wins: int
+    number: int
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether 0 is not in the interval."""
+        return self.low > 0 or self.high < 0
+
+    def __str__(self) -> str:
+        """The mean, its interval and the wins."""
+        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f}), {self.wins} of {self.number} tables"
+
+
+def difference(one: Float[np.ndarray, " table"], other: Float[np.ndarray, " table"]) -> Difference:
+    """Returns the mean difference, and its interval by a bootstrap over the tables.
+
+    >>> str(difference(np.array([0.9, 0.8]), np.array([0.8, 0.8])))
+    '+0.050 (+0.000 to +0.100), 1 of 2 tables'
+    """
+    found = np.asarray(one, float) - np.asarray(other, float)
+    drawn = np.random.default_rng(0).integers(0, len(found), (DRAWS, len(found)))
+    low, high = np.quantile(found[drawn].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Difference(float(found.mean()), float(low), float(high), int((found > 0).sum()), len(found))

@@ -1,0 +1,132 @@
+"""GradTree and GRANDE by their authors' packages beside ours: scores and seconds of one trial of some tables.
+
+They need different versions of TensorFlow, so that each stands in an environment of its own, whose Python a variable
+names. On a machine without a GPU TensorFlow's package is `tensorflow-cpu`, and they are installed without dependencies:
+
+    pip install tensorflow-cpu==2.13.0 tensorflow-addons==0.21.0 category-encoders==2.6.1 scikit-learn==1.3.2
+    pip install --no-deps gradtree==0.1.0 focal-loss==0.0.7
+    JAXTREE_GRADTREE=gradtree/bin/python python -m benchmarks.differentiable peers
+
+and tensorflow-cpu 2.16.1 for grande 0.1.6, `JAXTREE_GRANDE`.
+
+All have the rows of `encode`, and held rows for their early stopping. Ours are the usual settings of the other parts.
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import f1_score
+
+from benchmarks.differentiable.encoding import encode
+from benchmarks.differentiable.ensembles import ENSEMBLES
+from benchmarks.differentiable.markdown import table_of
+from benchmarks.differentiable.part import StudyPart
+from benchmarks.differentiable.store import Record, Store
+from benchmarks.differentiable.tables import Parts, divide, read_table
+from benchmarks.differentiable.ways import WAYS
+
+WORKER = Path(__file__).with_name("peer_worker.py")
+MOST_SECONDS = 600
+TABLES = (
+    *("Blood Transfusion", "Wisconsin Diagnostic Breast Cancer", "Heart Failure", "Banknote Authentication"),
+    "German",
+)
+OURS = {
+    "jaxtree tree": lambda parts, seed: WAYS["gradients"].fit(WAYS["gradients"].settings[0], parts, seed),
+    "jaxtree ensemble": ENSEMBLES["softsign, by_leaf"],
+}
+PEERS = {"gradtree": "JAXTREE_GRADTREE", "grande": "JAXTREE_GRANDE"}
+"""The variables of the environment that name the peers' Pythons."""
+
+
+def measure(tables: Sequence[str], ways: Sequence[str], repeats: int, data: Path, store: Store) -> Iterator[Record]:
+    """Yields records of the first trials; a peer that cannot run has a record that says why."""
+    for title in tables:
+        table = read_table(title, data)
+        for trial in range(repeats):
+            parts = encode(divide(table, trial))
+            for way in ways:
+                if not store.has(table=title, trial=trial, way=way):
+                    own = measure_ours(way, parts, trial) if way in OURS else measure_peer(way, parts, trial)
+                    record = {"table": title, "trial": trial, "way": way, **own}
+                    store.add(record)
+                    yield record
+
+
+def measure_ours(way: str, parts: Parts, seed: int) -> Record:
+    """Returns the score of one of ours, and seconds of a first fit and a second."""
+    seconds, model = [], None
+    for _ in range(2):
+        began = time.perf_counter(), time.process_time()
+        model = OURS[way](parts, seed)
+        seconds.append((time.perf_counter() - began[0], time.process_time() - began[1]))
+    assert model is not None
+    return {**_scored(parts, model.predict(parts.test.X)), "first": seconds[0], "second": seconds[1]}
+
+
+def measure_peer(way: str, parts: Parts, seed: int) -> Record:
+    """Returns the score of a peer in a process of its own, and its seconds; or why there is none."""
+    python = os.environ.get(PEERS[way])
+    if not python:
+        return {"failed": f"{PEERS[way]} names no Python with it"}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "parts.npz"
+        arrays = {f"X{at}": np.asarray(part.X, np.float32) for at, part in enumerate(parts)}
+        np.savez(place, **arrays, **{f"y{at}": np.asarray(part.y) for at, part in enumerate(parts)})
+        try:
+            done = subprocess.run(
+                [python, str(WORKER), way, str(place), str(seed)], capture_output=True, text=True, timeout=MOST_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"more than {MOST_SECONDS} seconds"}
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1][:200]}
+    said = json.loads(done.stdout.strip().splitlines()[-1])
+    return {**_scored(parts, np.array(said["predicted"])), "first": said["seconds"], "second": None}
+
+
+def _scored(parts: Parts, predicted: Any) -> Record:
+    return {"test": float(f1_score(parts.test.y, predicted, average="macro"))}
+
+
+def line_of(record: Record) -> str:
+    """Returns a record in words."""
+    said = f"{record['test']:.3f} in {record['first'][0]:.1f} s" if "test" in record else record["failed"]
+    return f"{record['table']}, trial {record['trial']}, {record['way']}: {said}"
+
+
+def pages_of(records: list[Record]) -> list[list[str]]:
+    """Returns the parts of the page: means over trials, seconds on the clock and of the CPU."""
+    rows = []
+    for table, way in dict.fromkeys((record["table"], record["way"]) for record in records):
+        own = [r for r in records if (r["table"], r["way"]) == (table, way) and "test" in r]
+        if own:
+            seconds = [np.mean([r[name] for r in own if r[name]], axis=0) for name in ("first", "second")]
+            said = [f"{clock:.1f} ({cpu:.1f})" for clock, cpu in (s for s in seconds if np.ndim(s))]
+            rows.append(
+                [table, way, str(len(own)), f"{np.mean([r['test'] for r in own]):.3f}", *said, *[""] * (2 - len(said))]
+            )
+    head = ["table", "library", "trials", "macro F1", "seconds of a first fit (CPU)", "of a second"]
+    failed = sorted({f"- {record['way']}: {record['failed']}" for record in records if "failed" in record})
+    return [table_of(head, rows), ["Not measured:", "", *failed] if failed else []]
+
+
+PART = StudyPart(
+    name="peers",
+    title_of_page="GradTree and GRANDE by their authors' packages, with their default parameters, beside ours with "
+    "usual settings, on the same encoded rows. A first fit of ours has compiling in it.",
+    tables=TABLES,
+    quick=TABLES[:1],
+    ways=(*OURS, *PEERS),
+    repeats=1,
+    measure=measure,
+    line=line_of,
+    pages=pages_of,
+)

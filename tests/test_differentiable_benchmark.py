@@ -1,0 +1,185 @@
+"""The study of differentiable trees: its tables, what is kept of a run, and what is said of figures."""
+
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+pytest.importorskip("lightgbm")
+pytest.importorskip("xgboost")
+
+from benchmarks.differentiable import __main__ as program
+from benchmarks.differentiable import boosted, ensemble, ensembles, peers, single, ways
+from benchmarks.differentiable.boosted_report import pages_of as boosted_pages
+from benchmarks.differentiable.encoding import encode
+from benchmarks.differentiable.ensemble_report import pages_of as ensemble_pages
+from benchmarks.differentiable.intervals import difference
+from benchmarks.differentiable.published import SINGLE
+from benchmarks.differentiable.single_report import means_of
+from benchmarks.differentiable.single_report import pages_of as single_pages
+from benchmarks.differentiable.store import Store
+from benchmarks.differentiable.tables import BINARY, MULTICLASS, Part, divide
+
+
+@pytest.fixture
+def table():
+    """120 rows of two numbers, one with gaps, a word of few values and one of many; two classes."""
+    draw = np.random.default_rng(0)
+    X = pandas.DataFrame(draw.normal(size=(120, 2)), columns=["a", "b"])
+    y = (X["a"] > 0).to_numpy().astype(int)
+    X["few"] = pandas.Series(np.where(X["b"] > 0, "much", "little")).astype("category")
+    X["many"] = pandas.Series(draw.integers(0, 15, 120).astype(str)).astype("category")
+    X["b"] = X["b"].where(X["b"] > -1)
+    return Part(X, y)
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path, table):
+    """Runs the program on the table, whatever its title; returns the records and the page."""
+    monkeypatch.setattr(single, "read_table", lambda *_: table)
+    monkeypatch.setattr(ensemble, "read_table", lambda *_: table)
+    monkeypatch.setattr(peers, "read_table", lambda *_: table)
+    monkeypatch.setattr(boosted, "read_table", lambda *_: (table.X, table.X["a"].to_numpy()))
+    monkeypatch.setattr(boosted, "ROUNDS", 2)
+    monkeypatch.setattr(boosted, "OPTIONS", {"max_epochs": 2})
+    for name, way in ways.WAYS.items():
+        depth = {"max_depth": 2} if way.refits else {"depth": 2} if name.startswith("gradients") else {}
+        number = 2 if way.refits else 1
+        fewer = [setting | depth for setting in way.settings[:number]]
+        monkeypatch.setitem(ways.WAYS, name, way._replace(settings=fewer))
+    for parameters, fewer in ((ways.HARD, {"n_restarts": 1}), (ensembles.HARD, {"n_estimators": 2, "depth": 2})):
+        for name, value in {"max_epochs": 2, "n_iter_no_change": 1, **fewer}.items():
+            monkeypatch.setitem(parameters, name, value)
+
+    def run(*arguments):
+        program.main([*arguments, "--quick", "--out", str(tmp_path)])
+        (figures,) = tmp_path.glob("*.json")
+        return json.loads(figures.read_text())["records"], figures.with_suffix(".md").read_text()
+
+    return run
+
+
+def test_titles_have_published_scores():
+    """Every table of the study has figures to stand beside."""
+    assert set(SINGLE) == set(BINARY) | set(MULTICLASS)
+
+
+def test_rare_classes_are_divided(table):
+    """A class of one row does not hinder; held rows have no class that there is not to fit."""
+    y = table.y.copy()
+    y[:1] = 2
+    for trial in range(6):
+        train, held, test = divide(Part(table.X, y), trial)
+        assert len(test.y) == 24 and len(train.y) + len(held.y) in (95, 96)
+        assert set(held.y) <= set(train.y)
+
+
+def test_encoding_learns_from_rows_to_fit(table):
+    """Numbers are there for all cells, and rows that are held or tested change nothing."""
+    parts = divide(table, 0)
+    encoded = encode(parts)
+    assert encoded.train.X.shape[1] == 5 and not encoded.train.X.isna().any(axis=None)
+    fewer = encode(parts._replace(test=Part(parts.test.X[:3], parts.test.y[:3])))
+    pandas.testing.assert_frame_equal(fewer.test.X, encoded.test.X[:3])
+    pandas.testing.assert_frame_equal(fewer.train.X, encoded.train.X)
+
+
+def test_grown_trees(run):
+    """Ways are scored, records are kept, and a second run measures nothing."""
+    asked = ("single", "--tables", "Heart Failure", "--ways", "CART", "grown")
+    records, page = run(*asked)
+    assert [record["way"] for record in records] == ["CART", "grown"]
+    assert all(0 <= record["test"] <= 1 for record in records) and "grown less GradTree" in page
+    assert run(*asked)[0] == records
+
+
+@pytest.mark.slow
+def test_trees_trained_by_gradients(run):
+    """All ways are scored, also the best of them, and there is a verdict."""
+    records, page = run("single", "--tables", "Heart Failure")
+    assert [record["way"] for record in records] == list(ways.WAYS)
+    assert not [record["failed"] for record in records if "failed" in record]
+    assert "Verdict: on 1 tables" in page and "either less GradTree" in page
+
+
+@pytest.mark.slow
+def test_ensembles(run):
+    """Two of the ensembles are scored, with ranks and GRANDE's difference."""
+    records, page = run("ensemble", "--tables", "Adult", "--ways", "softsign, by_leaf", "sigmoid, by_leaf")
+    assert len(records) == 2 and all(0 <= record["test"] <= 1 for record in records)
+    assert "(GRANDE: +0.011)" in page and "Nemenyi" in page
+
+
+@pytest.mark.slow
+def test_boosted(run):
+    """Held rows never get worse, and all three models are scored."""
+    records, page = run("boosted", "--tables", "concrete")
+    assert records[0]["held_after"] <= records[0]["held_before"]
+    assert "boosted on all rows" in page
+
+
+def test_peers_that_are_not_there(run, monkeypatch):
+    """A peer without an environment is told of."""
+    for variable in peers.PEERS.values():
+        monkeypatch.delenv(variable, raising=False)
+    records, page = run("peers", "--ways", "gradtree", "grande")
+    assert all("failed" in record for record in records) and "JAXTREE_GRANDE names no Python" in page
+
+
+def test_unknown_names_are_told():
+    """A table or way that is not there ends the program before anything is read."""
+    with pytest.raises(SystemExit, match="nowhere"):
+        program.main(["single", "--tables", "nowhere"])
+
+
+def test_failures_are_told():
+    """A way that failed stands under the tables."""
+    (part,) = single_pages([{"table": "Iris", "trial": 0, "way": "CART", "failed": "ValueError: no"}])
+    assert part[-1] == "- Iris, CART: ValueError: no"
+
+
+def test_either_is_chosen_on_held_rows():
+    """The best on held rows of every trial counts, whatever its test score."""
+    base = {"table": "Iris", "trial": 0}
+    scores = {"grown": (0.9, 0.5), "gradients": (0.8, 0.7), "both": (0.7, 0.9)}
+    records = [base | {"way": way, "held": held, "test": test} for way, (held, test) in scores.items()]
+    assert means_of(records)["Iris"]["either"] == 0.5
+    assert "either" not in means_of(records[:2])["Iris"]
+
+
+def test_words_follow_figures():
+    """Ensembles whose slopes differ on all tables are told apart, those that are the same are not."""
+    score = {"softsign, by_leaf": 0.9, "entmoid, by_leaf": 0.8, "softsign, mean": 0.9}
+    records = [
+        {"table": table, "trial": 0, "way": way, "test": value}
+        for table in ("Adult", "German")
+        for way, value in score.items()
+    ]
+    *_, words = ensemble_pages(records)
+    assert any("entmoid" in line and "it pays (GRANDE: +0.008)" in line for line in words)
+    assert any("mean" in line and "not sure" in line for line in words)
+    assert any("Adult: 0.900, the aim of 0.795 is reached" in line for line in words)
+
+
+def test_boosted_words():
+    """Losses that fall on all tables pay."""
+    seconds = {"seconds_boosted": 1.0, "seconds_tuned": 1.0}
+    records = [{"table": t, "trial": 0, "part": 2.0, "tuned": 1.0, "all": 0.5, **seconds} for t in ("a", "b")]
+    *_, words = boosted_pages(records)
+    assert "it pays" in words[2] and "it costs" in words[3]
+
+
+def test_intervals_hold_the_mean():
+    """The mean lies in its interval."""
+    found = difference(np.array([0.9, 0.7, 0.8]), np.array([0.8, 0.8, 0.7]))
+    assert found.low <= found.mean <= found.high and found.wins == 2 and not found.is_sure
+
+
+def test_store_goes_on(tmp_path):
+    """Records of an earlier run are there."""
+    Store(tmp_path / "a.json", {"date": "today"}).add({"table": "a", "test": 0.5})
+    again = Store(tmp_path / "a.json", {"date": "today"})
+    assert again.has(table="a") and not again.has(table="b")
+    again.add({"table": "b", "test": 0.6})
+    assert json.loads((tmp_path / "a.json").read_text())["date"] == "today"
