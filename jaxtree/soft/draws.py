@@ -57,6 +57,23 @@ def shuffled(seed: UInt32[Array, "2"], num_rows: IntLike, size: int) -> Int[Arra
     return (jax.lax.sort((word & ~low) | place) & low).astype(jnp.int32)
 
 
+def order_of_epoch(
+    seed: UInt32[Array, "2"], num_rows: Int[Array, ""], size: int, num_batches: Int[Array, ""]
+) -> Int[Array, " size"]:
+    """Returns the numbers of the rows in a random order; on a CPU, where one batch has all rows, as they stand.
+
+    Within a batch the order is of no account. Other devices would wait for the host to decide.
+    """
+    return jax.lax.platform_dependent(
+        seed,
+        num_rows,
+        cpu=lambda seed, number: jax.lax.cond(
+            num_batches > 1, lambda: shuffled(seed, number, size), lambda: jnp.arange(size, dtype=jnp.int32)
+        ),
+        default=lambda seed, number: shuffled(seed, number, size),
+    )
+
+
 def noise(seed: UInt32[Array, "2"], step: IntLike, shape: tuple[int, int]) -> Float[Array, "row feature"]:
     """Returns numbers of mean 0 and standard deviation 1, nearly normal: sums of four random bytes.
 

@@ -20,7 +20,7 @@ from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.draws import kept_trees, noise, shuffled
+from jaxtree.soft.draws import kept_trees, noise, order_of_epoch
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
 from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
@@ -321,12 +321,7 @@ def _epoch(
     num_batches = -(-rows.num_rows // config.batch_size)
     batch_rows = -(-rows.num_rows // num_batches)
     size = rows.x.shape[0]
-    # The order of rows within a batch is of no account.
-    order = jax.lax.cond(
-        num_batches > 1,
-        lambda: shuffled(seeds[0], rows.num_rows, size),
-        lambda: jnp.arange(size, dtype=jnp.int32),
-    )
+    order = order_of_epoch(seeds[0], rows.num_rows, size, num_batches)
     lane = jnp.arange(min(config.batch_size, size))
     mean_weight = rows.weight.sum() / num_batches
 

@@ -42,7 +42,7 @@ SECONDS_A_CALL = 1.0
 MOST_SIDE_BY_SIDE = 64
 NUMBERS_SIDE_BY_SIDE = 2**20
 """Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
-ROWS_SIDE_BY_SIDE = 2**24
+ROWS_SIDE_BY_SIDE = 2**20
 """Whose order an accelerator draws for all models of a step."""
 
 Report = Callable[[int, str], Any]

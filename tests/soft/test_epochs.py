@@ -57,8 +57,8 @@ def test_a_cpu_takes_one_model_a_thread_and_other_devices_a_number_that_follows_
     assert models_side_by_side(tree(3), 2048, 256, "cpu") == 1
     assert models_side_by_side(tree(3), 2048, 256, "gpu") == 64
     assert models_side_by_side(tree(8), 2048, 256, "gpu") == 16
-    assert models_side_by_side(tree(3), 2**22, 256, "gpu") == 4
-    assert models_side_by_side(tree(3), 2**26, 256, "gpu") == 1
+    assert models_side_by_side(tree(3), 2**18, 256, "gpu") == 4
+    assert models_side_by_side(tree(3), 2**22, 256, "gpu") == 1
     assert models_side_by_side({"any": np.zeros((5, 2))}, 2048, 256, "gpu") == 64
     assert models_side_by_side(SoftForest(jax.eval_shape(lambda: trees(8)), None), 2048, 256, "gpu") == 2
 
