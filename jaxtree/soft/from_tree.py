@@ -18,7 +18,7 @@ from jaxtyping import Float, PRNGKeyArray
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.gates import AxisGate, Gate, ObliqueGate
+from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import Leaf, SoftTree, init
 from jaxtree.tree import ALL_BRANCHES, Tree, majority_class
@@ -26,6 +26,9 @@ from jaxtree.tree.nodes import branch_of, node_means, output_counts
 
 CHOSEN = 10.0
 """The logit of the feature that an axis gate compares; all others have 0."""
+
+LIKED = 1.0
+"""The same of a hard gate: the others keep a share of its gradients, so that training may choose them."""
 
 CERTAIN = 20.0
 """The logit of what is certain: the chance of the opposite is 2e-9."""
@@ -58,7 +61,7 @@ def from_tree(
             pruned one, see `take_tree`.
         inputs: How rows are made; learned with the schema of the tree.
         temperature: The width of the gates' steps, in units of the columns: a scaled number's standard deviation.
-        gate: "axis" or "oblique".
+        gate: "axis", "hard" or "oblique".
         node_value: The value of every node. If not given, the shares of the classes, the outputs side by side, or the
             means of the targets; see also `log_shares` and `class_votes`.
         rates: The probability of every node of the hard tree to be collapsed, as `dropout.node_rates` and
@@ -83,7 +86,7 @@ def from_tree(
         [0.0, 1.0, 5.0]
     """
     tree = jax.tree.map(np.asarray, tree)
-    plan = _Planner(tree, inputs, one_column=gate == "axis").plan()
+    plan = _Planner(tree, inputs, one_column=gate != "oblique").plan()
     depth = plan.height if depth is None else depth
     if not plan.height <= depth <= MOST_LEVELS:
         raise InvalidInputError(
@@ -152,6 +155,8 @@ def _gate_of(heap: "list[_Plan]", inputs: Inputs, form: SoftForm, temperature: f
     if form.gate == "axis":
         sharpness = jnp.where(is_test, -np.log(temperature), -CERTAIN)
         gate = AxisGate(_floats(CHOSEN * column), _floats(limit[:, 0]), sharpness, logit)
+    elif form.gate == "hard":
+        gate = HardGate(_floats(LIKED * column), _floats(limit * column), logit)
     else:
         # Of a missing value all columns are 0; its indicator makes up for the limit, so that only `missing` is left.
         column[:, inputs.num_values :] += is_of * limit

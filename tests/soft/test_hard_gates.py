@@ -8,6 +8,7 @@ from jax.test_util import check_grads
 
 import jaxtree
 from jaxtree.boosting import squared
+from jaxtree.errors import InvalidInputError
 from jaxtree.soft import SoftForm, SoftTree, TrainingConfig, apply, fit_inputs, harden, init, make_rows, train
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.gates import HardGate
@@ -125,3 +126,21 @@ def test_restarts_find_the_best_tree_of_few_leaves(depth):
     options = {"gate": "hard", "n_restarts": 8, "noise": None, "max_epochs": 400, "averaging": 0.9, "random_state": 0}
     hard = jaxtree.SoftTreeRegressor(depth=depth, **options).fit(X, y).harden()
     assert hard.score(X, y) > best.score(X, y) - 1e-3
+
+
+@pytest.mark.parametrize("oblivious", [False, True])
+def test_training_begins_with_a_grown_tree(oblivious):
+    X, score = mixed_table(200, 0, missing=0.1)
+    y = score > 4
+    grown = jaxtree.DecisionTreeClassifier(max_depth=3, min_samples_leaf=10).fit(X, y)
+    still = {"gate_rate": 1e-12, "leaf_rate": 1e-12, "averaging": 0.0, "max_epochs": 1, "random_state": 0}
+    soft = jaxtree.SoftTreeClassifier(gate="hard", init=grown, oblivious=oblivious, **still)
+    if oblivious:
+        with pytest.raises(InvalidInputError, match="init has a gate for every node"):
+            soft.fit(X, y)
+        return
+    new, _ = mixed_table(200, 1, missing=0.1)
+    for rows in (X, new):
+        np.testing.assert_array_equal(soft.fit(X, y).predict(rows), grown.predict(rows))
+    tuned = soft.set_params(gate_rate=0.05, leaf_rate=0.1, max_epochs=40, validation_fraction=0.2).fit(X, y)
+    assert isinstance(tuned.harden(), jaxtree.DecisionTreeClassifier)

@@ -107,6 +107,8 @@ class OfOneTree(BaseSoft):
         """A fitted encoder: that of the tree to begin with, if there is any."""
         if self.init is None:
             return super()._encoder_to_fit(X)
+        if self.oblivious:
+            raise InvalidInputError("init has a gate for every node, and oblivious=True one for every level")
         if not isinstance(self.init, BaseTree):
             raise InvalidTypeError(f"init must be a fitted tree of jaxtree, got {type(self.init).__name__}")
         check_is_fitted(self.init)
