@@ -107,7 +107,8 @@ def fine_tune(
         X: The table that it was fitted on, or another one.
         y: Its target.
         sample_weight: The weight of every row; None is 1.
-        X_val: Rows on which models are compared after every epoch; if not given, a share of X.
+        X_val: Rows on which models are compared after every epoch; if not given, a share of X. Take rows that the model
+            was not fitted on: those of its fit flatter it, so that training seems not to help.
         y_val: Their targets.
         options: How it trains.
         extras: What else the loss of a boosted model asks for, such as `{"group": group}`; it needs no `X_val` then.
