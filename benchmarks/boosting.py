@@ -16,7 +16,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -24,27 +24,17 @@ from typing import Any
 
 import jax
 import lightgbm
-import numpy as np
-import pandas as pd
 import xgboost
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import log_loss, root_mean_squared_error
-from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 import jaxtree
-from benchmarks.suite.readers import REGRESSION, read_real
 from benchmarks.suite.tables import synthetic
+from jaxtree_studies.tables.thirteen import NUMBERS, TABLES, folds, read_table
 
 ROUNDS, DEPTH, RATE = 100, 6, 0.1
 MOST_ROUNDS, PATIENCE = 2000, 20
 ROWS = (100_000, 1_000_000)
-TABLES = (
-    *("credit-g", "abalone", "concrete", "spambase", "magic04", "covtype-20k", "letter", "adult", "diamonds"),
-    *("nursery", "winequality", "ccpp", "airfoil"),
-)
-NUMBERS = REGRESSION | {"winequality"}
-RAREST = 20
-"""Rows of a class at least: nursery has one of two rows."""
 TURNS = 3
 CORES = len(os.sched_getaffinity(0))
 
@@ -100,27 +90,6 @@ def boosters(is_number: bool) -> dict[str, Callable]:
             max_iter=MOST_ROUNDS, learning_rate=RATE, **ends, categorical_features="from_dtype"
         ).fit(X, y, X_val=held[0], y_val=held[1]),
     }  # fmt: skip
-
-
-def read_table(name: str, data: Path) -> tuple[pd.DataFrame, np.ndarray]:
-    """The columns, words as categories, and the target, classes as numbers; no rows of classes too rare to fold."""
-    X, y = read_real(name, data)
-    if name not in NUMBERS:
-        is_kept = (pd.Series(y).map(pd.Series(y).value_counts()) >= RAREST).to_numpy()
-        X, y = X[is_kept], np.asarray(y)[is_kept]
-    words = [column for column in X.columns if not pd.api.types.is_numeric_dtype(X[column])]
-    X = X.assign(**{column: X[column].astype(str).where(X[column].notna()).astype("category") for column in words})
-    X.columns = X.columns.astype(str)
-    return X, np.asarray(y, float) if name in NUMBERS else np.unique(np.asarray(y).astype(str), return_inverse=True)[1]
-
-
-def folds(X: pd.DataFrame, y: np.ndarray, number: int, is_number: bool) -> Iterator[tuple]:
-    """Training rows, those that decide when to stop, and test rows."""
-    splitter = (KFold if is_number else StratifiedKFold)(number, shuffle=True, random_state=0)
-    for train, test in splitter.split(X, y):
-        strata = None if is_number else y[train]
-        own, held = train_test_split(train, test_size=0.1, random_state=0, stratify=strata)
-        yield tuple((X.iloc[rows], y[rows]) for rows in (own, held, test))
 
 
 def losses(name: str, data: Path, number: int) -> dict[str, dict[str, float]]:

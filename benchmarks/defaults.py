@@ -28,7 +28,7 @@ import pandas
 from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
-from benchmarks.suite.owners import NAMES, NUMBERS, read_owned
+from jaxtree_studies.tables.owners import NAMES, NUMBERS, read_owned
 
 OURS: dict[str, dict[str, Any]] = {
     "plain": {},

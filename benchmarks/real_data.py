@@ -40,16 +40,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 import jaxtree
 from jaxtree.datasets import load_uci
 from jaxtree.datasets.uci import UCI_NAMES, WITH_TEST_ROWS
+from jaxtree_studies.tables.readers import diamonds
 
 ROOT = Path(__file__).resolve().parent.parent
 TEST_SHARE = 0.25
 SPLIT_SEED = 1
 # Worst first, as in ggplot2.
-DIAMOND_LEVELS = {
-    "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
-    "color": ["J", "I", "H", "G", "F", "E", "D"],
-    "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
-}
 REGRESSION = frozenset({"abalone", "winequality", "diamonds"})
 
 
@@ -60,12 +56,6 @@ def load(name, folder):
         return X_train, X_test, y_train, y_test
     X, y = OTHERS[name](folder) if name in OTHERS else load_uci(name, folder)
     return train_test_split(X, y, test_size=TEST_SHARE, random_state=SPLIT_SEED)
-
-
-def diamonds(folder):
-    table = pd.read_csv(folder / "diamonds" / "diamonds.csv.gz").drop(columns="rownames")
-    ordered = {name: pd.CategoricalDtype(levels, ordered=True) for name, levels in DIAMOND_LEVELS.items()}
-    return table.drop(columns="price").astype(ordered), table["price"]
 
 
 def penguins(folder):

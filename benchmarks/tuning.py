@@ -23,7 +23,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
 from benchmarks.defaults import OURS, catboost, ours
-from benchmarks.suite.owners import NUMBERS, read_owned
+from jaxtree_studies.tables.owners import NUMBERS, read_owned
 
 TABLES = (
     *("abalone", "airfoil", "bank", "car", "cmc", "concrete", "credit-g", "diabetes", "magic04", "segmentation"),

@@ -14,7 +14,6 @@ from benchmarks.suite.contenders import PLACES
 from benchmarks.suite.contenders.base import Timing
 from benchmarks.suite.figures import bytes_a_row, compare, exponent, exponents, summarise
 from benchmarks.suite.processes import ask
-from benchmarks.suite.readers import REGRESSION
 from benchmarks.suite.tables import read_rows, synthetic, write_table
 from benchmarks.suite.tasks import Table
 from benchmarks.suite.turns import SLOW, Turns
@@ -23,6 +22,7 @@ from benchmarks.user_tables.cells import FITS, REAL, TABLES, choose_cells
 from benchmarks.user_tables.command import main as run_user_tables
 from benchmarks.user_tables.report import heading, line_of, summary_lines
 from benchmarks.user_tables.report import summarise as summarise_cells
+from jaxtree_studies.tables.readers import REGRESSION
 
 
 class Machine:

@@ -90,11 +90,11 @@ def _read_folds(name: str, data: Path) -> tuple[pandas.DataFrame, np.ndarray, np
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if name in GRADTREE:
-        from benchmarks.suite.owners import read_owned
+        from jaxtree_studies.tables.owners import read_owned
 
         X, y = read_owned(name, data)
     else:
-        from benchmarks.boosting import read_table
+        from jaxtree_studies.tables.thirteen import read_table
 
         X, y = read_table(name, data)
     kind = KFold if y.dtype.kind == "f" else StratifiedKFold

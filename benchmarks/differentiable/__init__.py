@@ -1,1 +1,1 @@
-"""Trees trained by gradients: a study beside published figures, many runs at once, and trees inside loops."""
+"""Trees trained by gradients: many runs at once, and trees inside loops (the study is one of `jaxtree study`)."""

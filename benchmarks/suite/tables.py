@@ -94,7 +94,7 @@ def _car() -> Split:
 
 def _real(name: str, data: Path) -> Split:
     """A quarter of the rows tests; columns of numbers alone become a float32 matrix."""
-    from benchmarks.suite.readers import REGRESSION, read_real
+    from jaxtree_studies.tables.readers import REGRESSION, read_real
 
     X, target = read_real(name, data)
     if all(dtype.kind in "iuf" for dtype in X.dtypes):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas
 
-from benchmarks.suite.readers import read_real
+from jaxtree_studies.tables.readers import read_real
 
 _FILES = {
     "white wine": ("winequality/winequality-white.csv", {"sep": ";"}),

@@ -80,6 +80,7 @@ class Hyperparameters(NamedTuple):
             average of about the last hundred steps (Polyak and Juditsky, 1992).
         drop_rate: The share of the trees of an ensemble that a step leaves out, of every row others; None for no tree.
         subsample: The share of the rows that a tree of an ensemble learns from, drawn once; None for all rows.
+        leaf_penalty: The factor of half the squares of leaves in what a step makes small; None for no penalty.
     """
 
     rates: LearningRates = LearningRates()
@@ -90,6 +91,7 @@ class Hyperparameters(NamedTuple):
     averaging: FloatLike = 0.0
     drop_rate: FloatLike | None = None
     subsample: FloatLike | None = None
+    leaf_penalty: FloatLike | None = None
 
 
 class TrainingConfig(NamedTuple):
@@ -359,7 +361,9 @@ def _step(
     temperature = jnp.asarray(first * (last / first) ** done)
 
     def objective(model):
-        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, share)
+        loss = weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, share)
+        penalty = hyperparameters.leaf_penalty
+        return loss if penalty is None else loss + penalty / 2 * jnp.square(model.leaf.value).sum()
 
     loss, slope = jax.value_and_grad(objective)(progress.model)
     change, steps = config.optimizer.update(slope, progress.steps, progress.model)

@@ -128,6 +128,47 @@ def optimal(
     console.print(f"report: {written[0]}", soft_wrap=True)
 
 
+@study.command()
+def differentiable(
+    part: Annotated[str, typer.Argument(help="single, ensemble, boosted or peers.")],
+    data: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder of the data sets.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder of the records, which a later run goes on with, and of the page.")
+    ] = Path("report-differentiable"),
+    table: Annotated[list[str] | None, typer.Option(help="One of the tables; may be given several times.")] = None,
+    way: Annotated[list[str] | None, typer.Option(help="One of the ways that are compared; as --table.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Trials, or folds of those that a table has.", show_default="those of all")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Take two small tables and one trial.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="Write the page of the records that are there.")] = False,
+) -> None:
+    """Compares trees trained by gradients with grown ones and with published figures; all tables take hours."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from jaxtree_studies.differentiable.run import run
+
+    console = Console()
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    path, text = run(
+        part,
+        data,
+        out,
+        tables=table or (),
+        ways=way or (),
+        repeats=repeats,
+        quick=quick,
+        measures=not report,
+        tell=tell,
+    )
+    console.print(Markdown(text))
+    console.print(f"page: {path}", soft_wrap=True)
+
+
 def _print_reproduction(console: Any, results: dict[str, Any]) -> None:
     from jaxtree_studies.dropout_paper import verdict
 

@@ -164,6 +164,37 @@ def test_a_weight_is_a_repeated_row_in_the_loss():
     np.testing.assert_allclose(by_weight.fine_tuning_["loss"], by_rows.fine_tuning_["loss"], rtol=1e-4)
 
 
+def test_of_several_penalties_the_best_on_the_validation_rows_stays():
+    """Each of them is trained as it is by itself, to the last bit."""
+    (X, y), (X_val, y_val) = rows_of("boosted numbers"), rows_of("boosted numbers", seed=2)
+    penalties = (30.0, 0.0, 3.0)
+
+    def tuned(reg_lambda):
+        options = FineTuning(**vars(FEW) | {"reg_lambda": reg_lambda})
+        return fine_tune(fitted("boosted numbers"), X, y, X_val=X_val, y_val=y_val, options=options)
+
+    together, alone = tuned(penalties), {one: tuned(one) for one in penalties}
+    found = {one: model.fine_tuning_["end"] for one, model in alone.items()}
+    assert len(set(found.values())) == 3
+    best = min(found, key=found.__getitem__)
+    assert together.fine_tuning_["reg_lambda"] == best
+    np.testing.assert_array_equal(together.predict(X), alone[best].predict(X))
+
+
+def test_a_gain_that_may_be_chance_is_left():
+    """The bound is of paired differences between the losses of rows."""
+    X, y = rows_of("boosted numbers")
+    model = fitted("boosted numbers")
+    own = {"X_val": X, "y_val": y}
+    taken = fine_tune(model, X, y, **own, options=FineTuning(**vars(FEW) | {"min_standard_errors": 0.0}))
+    gain = np.square(model.predict(X) - y) - np.square(taken.predict(X) - y)
+    errors = gain.mean() / (gain.std() / np.sqrt(len(y)))
+    assert errors > 0.1
+    for bound, is_taken in ((0.99 * errors, True), (1.01 * errors, False)):
+        other = fine_tune(model, X, y, **own, options=FineTuning(**vars(FEW) | {"min_standard_errors": bound}))
+        np.testing.assert_array_equal(other.predict(X), (taken if is_taken else model).predict(X))
+
+
 def test_what_cannot_be_tuned_is_named():
     X, y = rows_of("tree of numbers")
     plain = X[["x", "z"]].fillna(0)
@@ -184,5 +215,8 @@ def test_what_cannot_be_tuned_is_named():
         fine_tune(fitted("tree of classes"), X, np.full(len(y), 7))
     with pytest.raises(InvalidInputError, match="at least one non-zero"):
         fine_tune(tree, X, y, np.zeros(len(y)))
+    for reg_lambda in (-1.0, [], [1.0, "much"], [np.inf]):
+        with pytest.raises(InvalidInputError, match="reg_lambda"):
+            fine_tune(tree, X, y, options=FineTuning(reg_lambda=reg_lambda))
     with pytest.raises(InvalidInputError, match="width"):
         fine_tune(tree, X, y, options=FineTuning(width=0))

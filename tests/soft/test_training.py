@@ -401,3 +401,15 @@ def test_wrong_arguments_are_named():
     with pytest.raises(InvalidInputError, match="num_epochs must be at least 1, got 0"):
         train(a_tree(), make_rows(x, y), key=KEY, num_epochs=0)
     assert isinstance(make_rows(x, y), TrainingRows)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 5.0, 40.0])
+def test_a_penalty_counts_as_rows_of_nothing(penalty):
+    """A leaf of a squared error becomes the sum of its rows over their number and the penalty."""
+    x, _ = made_up(60)
+    y = 2 + x[:, :1]
+    numbers = Hyperparameters(LearningRates(leaf=0.1), leaf_penalty=penalty / 60)
+    one_leaf = a_tree(SoftForm(depth=0, num_features=3, num_outputs=1))
+    config = TrainingConfig(loss=squared(), predict=apply, batch_size=64)
+    trained = train(one_leaf, make_rows(x, y[:, 0]), key=KEY, num_epochs=300, config=config, hyperparameters=numbers)
+    np.testing.assert_allclose(trained.model.leaf.value, [[y.sum() / (60 + penalty)]], rtol=1e-3)

@@ -25,7 +25,7 @@ from jaxtree.soft.from_tree import log_shares
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.losses import cross_entropy
 from jaxtree.soft.model import LEAST_PROBABILITY
-from jaxtree.soft.scores import ScoreScale, weighted_sum
+from jaxtree.soft.scores import OfScores, ScoreScale, weighted_sum
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
@@ -64,9 +64,26 @@ class TrainableModel(abc.ABC):
     def loss_of(self, estimator: Any, rows: SoftSample) -> float:
         """Returns the mean loss of what an estimator predicts."""
         with jax.enable_x64(True):
-            output = self._outputs(estimator.model_.predict(rows.values))
-            output, target, weight = jax.tree.map(jnp.asarray, (output, rows.target, rows.weight))
-            return float(weighted_sum(self.loss, output, target, weight) / weight.sum())
+            return float(weighted_sum(self.loss, *self._compared(estimator, rows)) / rows.weight.sum())
+
+    def is_better(self, other: Any, rows: SoftSample, standard_errors: float) -> bool:
+        """Returns whether another model has less loss than the given one, by more than so many standard errors.
+
+        Of losses that compare rows, which have no errors, by anything.
+        """
+        if isinstance(self.loss, BaseLoss) and self.loss.joins_rows:
+            return self.loss_of(other, rows) < self.loss_of(self.estimator, rows)
+        with jax.enable_x64(True):
+            loss = OfScores(self.loss) if isinstance(self.loss, BaseLoss) else self.loss
+            before, after = (np.asarray(loss(*self._compared(one, rows)[:2])) for one in (self.estimator, other))
+        gain, share = before - after, rows.weight / rows.weight.sum()
+        mean = share @ gain
+        return bool(mean > max(standard_errors * np.sqrt(np.square(share) @ np.square(gain - mean)), 0))
+
+    def _compared(self, estimator: Any, rows: SoftSample) -> Any:
+        """What an estimator predicts, as the loss takes it, with targets and weights."""
+        output = self._outputs(estimator.model_.predict(rows.values))
+        return jax.tree.map(jnp.asarray, (output, rows.target, rows.weight))
 
     def trained_model(self, trained: TunedForest, forest: Forest, schema: Schema) -> Any:
         """Returns a copy of the estimator with the leaves of training, on trees with its thresholds."""

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from benchmarks.differentiable.intervals import difference
-from benchmarks.differentiable.markdown import table_of
-from benchmarks.differentiable.store import Record
+from jaxtree_studies.differentiable.records import Record, table_of
+from jaxtree_studies.differentiable.scores import difference
 
 NAMES = ("part", "tuned", "all")
 

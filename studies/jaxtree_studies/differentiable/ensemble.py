@@ -9,12 +9,12 @@ from pathlib import Path
 
 from sklearn.model_selection import StratifiedKFold
 
-from benchmarks.differentiable.ensemble_report import pages_of
-from benchmarks.differentiable.ensembles import ENSEMBLES
-from benchmarks.differentiable.part import StudyPart
-from benchmarks.differentiable.scores import log_loss_of, macro_f1_of
-from benchmarks.differentiable.store import Record, Store
-from benchmarks.differentiable.tables import BINARY, Part, Parts, part_in_two, read_table
+from jaxtree_studies.differentiable.ensemble_report import pages_of
+from jaxtree_studies.differentiable.ensembles import ENSEMBLES
+from jaxtree_studies.differentiable.part import StudyPart
+from jaxtree_studies.differentiable.records import Record, Store
+from jaxtree_studies.differentiable.scores import log_loss_of, macro_f1_of
+from jaxtree_studies.differentiable.tables import BINARY, Part, Parts, part_in_two, read_table
 
 FOLDS = 5
 MOST_ROWS = 12_000

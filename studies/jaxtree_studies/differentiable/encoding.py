@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, QuantileTransformer, TargetEncoder
 
-from benchmarks.differentiable.tables import Part, Parts
+from jaxtree_studies.differentiable.tables import Part, Parts
 
 MOST_ONE_HOT = 10
 """The most values of a column that is one-hot."""

@@ -1,4 +1,4 @@
-"""Boosted trees of 100 rounds, and the same trained further by gradients, on the tables of `benchmarks/boosting.py`.
+"""Boosted trees of 100 rounds, and the same trained further by gradients, on thirteen tables.
 
 A tenth of the training rows of every fold is held out for the further training. So there are three models of a fold:
 boosted without the held rows (*part*), that trained further, which chooses its epoch on them (*tuned*), and boosted on
@@ -16,10 +16,10 @@ import pandas
 from sklearn.metrics import log_loss, root_mean_squared_error
 
 import jaxtree
-from benchmarks.boosting import NUMBERS, TABLES, folds, read_table
-from benchmarks.differentiable.boosted_report import pages_of
-from benchmarks.differentiable.part import StudyPart
-from benchmarks.differentiable.store import Record, Store
+from jaxtree_studies.differentiable.boosted_report import pages_of
+from jaxtree_studies.differentiable.part import StudyPart
+from jaxtree_studies.differentiable.records import Record, Store
+from jaxtree_studies.tables.thirteen import NUMBERS, TABLES, folds, read_table
 
 FOLDS, ROUNDS = 5, 100
 MOST_ROWS = 10_000

@@ -13,9 +13,9 @@ import sklearn.tree
 from sklearn.utils.class_weight import compute_sample_weight
 
 import jaxtree
-from benchmarks.differentiable.encoding import encode
-from benchmarks.differentiable.scores import log_loss_of, macro_f1_of
-from benchmarks.differentiable.tables import Part, Parts
+from jaxtree_studies.differentiable.encoding import encode
+from jaxtree_studies.differentiable.scores import log_loss_of, macro_f1_of
+from jaxtree_studies.differentiable.tables import Part, Parts
 
 Setting = dict[str, Any]
 

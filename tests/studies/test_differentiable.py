@@ -5,21 +5,21 @@ import json
 import numpy as np
 import pandas
 import pytest
+from typer.testing import CliRunner
 
-pytest.importorskip("lightgbm")
-pytest.importorskip("xgboost")
-
-from benchmarks.differentiable import __main__ as program
-from benchmarks.differentiable import boosted, ensemble, ensembles, peers, single, ways
-from benchmarks.differentiable.boosted_report import pages_of as boosted_pages
-from benchmarks.differentiable.encoding import encode
-from benchmarks.differentiable.ensemble_report import pages_of as ensemble_pages
-from benchmarks.differentiable.intervals import difference
-from benchmarks.differentiable.published import SINGLE
-from benchmarks.differentiable.single_report import means_of
-from benchmarks.differentiable.single_report import pages_of as single_pages
-from benchmarks.differentiable.store import Store
-from benchmarks.differentiable.tables import BINARY, MULTICLASS, Part, divide
+from jaxtree.errors import InvalidInputError
+from jaxtree_studies.commands import study
+from jaxtree_studies.differentiable import boosted, ensemble, ensembles, peers, single, ways
+from jaxtree_studies.differentiable.boosted_report import pages_of as boosted_pages
+from jaxtree_studies.differentiable.encoding import encode
+from jaxtree_studies.differentiable.ensemble_report import pages_of as ensemble_pages
+from jaxtree_studies.differentiable.published import SINGLE
+from jaxtree_studies.differentiable.records import Store
+from jaxtree_studies.differentiable.run import run as run_part
+from jaxtree_studies.differentiable.scores import difference
+from jaxtree_studies.differentiable.single_report import means_of
+from jaxtree_studies.differentiable.single_report import pages_of as single_pages
+from jaxtree_studies.differentiable.tables import BINARY, MULTICLASS, Part, divide
 
 
 @pytest.fixture
@@ -52,10 +52,10 @@ def run(monkeypatch, tmp_path, table):
         for name, value in {"max_epochs": 2, "n_iter_no_change": 1, **fewer}.items():
             monkeypatch.setitem(parameters, name, value)
 
-    def run(*arguments):
-        program.main([*arguments, "--quick", "--out", str(tmp_path)])
-        (figures,) = tmp_path.glob("*.json")
-        return json.loads(figures.read_text())["records"], figures.with_suffix(".md").read_text()
+    def run(part, **chosen):
+        path, page = run_part(part, tmp_path, tmp_path, quick=True, **chosen)
+        assert path.read_text() == page
+        return json.loads(path.with_suffix(".json").read_text())["records"], page
 
     return run
 
@@ -87,17 +87,17 @@ def test_encoding_learns_from_rows_to_fit(table):
 
 def test_grown_trees(run):
     """Ways are scored, records are kept, and a second run measures nothing."""
-    asked = ("single", "--tables", "Heart Failure", "--ways", "CART", "grown")
-    records, page = run(*asked)
+    asked = {"tables": ["Heart Failure"], "ways": ["CART", "grown"]}
+    records, page = run("single", **asked)
     assert [record["way"] for record in records] == ["CART", "grown"]
     assert all(0 <= record["test"] <= 1 for record in records) and "grown less GradTree" in page
-    assert run(*asked)[0] == records
+    assert run("single", **asked)[0] == records
 
 
 @pytest.mark.slow
 def test_trees_trained_by_gradients(run):
     """All ways are scored, also the best of them, and there is a verdict."""
-    records, page = run("single", "--tables", "Heart Failure")
+    records, page = run("single", tables=["Heart Failure"])
     assert [record["way"] for record in records] == list(ways.WAYS)
     assert not [record["failed"] for record in records if "failed" in record]
     assert "Verdict: on 1 tables" in page and "either less GradTree" in page
@@ -106,7 +106,7 @@ def test_trees_trained_by_gradients(run):
 @pytest.mark.slow
 def test_ensembles(run):
     """Two of the ensembles are scored, with ranks and GRANDE's difference."""
-    records, page = run("ensemble", "--tables", "Adult", "--ways", "softsign, by_leaf", "sigmoid, by_leaf")
+    records, page = run("ensemble", tables=["Adult"], ways=["softsign, by_leaf", "sigmoid, by_leaf"])
     assert len(records) == 2 and all(0 <= record["test"] <= 1 for record in records)
     assert "(GRANDE: +0.011)" in page and "Nemenyi" in page
 
@@ -114,7 +114,7 @@ def test_ensembles(run):
 @pytest.mark.slow
 def test_boosted(run):
     """Held rows never get worse, and all three models are scored."""
-    records, page = run("boosted", "--tables", "concrete")
+    records, page = run("boosted", tables=["concrete"])
     assert records[0]["held_after"] <= records[0]["held_before"]
     assert "boosted on all rows" in page
 
@@ -123,14 +123,35 @@ def test_peers_that_are_not_there(run, monkeypatch):
     """A peer without an environment is told of."""
     for variable in peers.PEERS.values():
         monkeypatch.delenv(variable, raising=False)
-    records, page = run("peers", "--ways", "gradtree", "grande")
+    records, page = run("peers", ways=["gradtree", "grande"])
     assert all("failed" in record for record in records) and "JAXTREE_GRANDE names no Python" in page
 
 
-def test_unknown_names_are_told():
-    """A table or way that is not there ends the program before anything is read."""
-    with pytest.raises(SystemExit, match="nowhere"):
-        program.main(["single", "--tables", "nowhere"])
+@pytest.mark.parametrize(
+    ("part", "chosen", "words"),
+    [
+        ("double", {}, "single, ensemble, boosted, peers, got 'double'"),
+        ("single", {"tables": ["nowhere"]}, "single has no table 'nowhere'; there are Blood"),
+        ("boosted", {"ways": ["somehow"]}, "boosted has no way 'somehow'; there are tuned"),
+    ],
+)
+def test_unknown_names_are_told(part, chosen, words, tmp_path):
+    """A part, table or way that is not there is told of before anything is read."""
+    with pytest.raises(InvalidInputError, match=words):
+        run_part(part, tmp_path, tmp_path, **chosen)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_command(run, tmp_path):
+    """It measures, prints the page and says where it is; with --report it writes the page of what is there."""
+    asked = ["differentiable", "single", "--data", str(tmp_path), "--out", str(tmp_path), "--quick", "--way", "CART"]
+    done = CliRunner().invoke(study, asked)
+    assert done.exit_code == 0 and "Iris, trial 0, CART: " in done.output and "Mean differences" in done.output
+    page = tmp_path / "differentiable-single-quick.md"
+    written = page.read_text()
+    page.unlink()
+    again = CliRunner().invoke(study, [*asked, "--report"])
+    assert again.exit_code == 0 and "trial 0" not in again.output and page.read_text() == written
 
 
 def test_failures_are_told():

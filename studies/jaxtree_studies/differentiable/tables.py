@@ -11,7 +11,7 @@ import pandas
 from jaxtyping import Int
 from sklearn.model_selection import train_test_split
 
-from benchmarks.suite.owners import Format, read_cells, read_text, with_categories
+from jaxtree_studies.tables.owners import Format, read_cells, read_text, with_categories
 
 BINARY = {
     "Blood Transfusion": "transfusion",

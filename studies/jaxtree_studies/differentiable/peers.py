@@ -5,7 +5,7 @@ names. On a machine without a GPU TensorFlow's package is `tensorflow-cpu`, and 
 
     pip install tensorflow-cpu==2.13.0 tensorflow-addons==0.21.0 category-encoders==2.6.1 scikit-learn==1.3.2
     pip install --no-deps gradtree==0.1.0 focal-loss==0.0.7
-    JAXTREE_GRADTREE=gradtree/bin/python python -m benchmarks.differentiable peers
+    JAXTREE_GRADTREE=gradtree/bin/python jaxtree study differentiable peers --data FOLDER
 
 and tensorflow-cpu 2.16.1 for grande 0.1.6, `JAXTREE_GRANDE`.
 
@@ -24,13 +24,12 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import f1_score
 
-from benchmarks.differentiable.encoding import encode
-from benchmarks.differentiable.ensembles import ENSEMBLES
-from benchmarks.differentiable.markdown import table_of
-from benchmarks.differentiable.part import StudyPart
-from benchmarks.differentiable.store import Record, Store
-from benchmarks.differentiable.tables import Parts, divide, read_table
-from benchmarks.differentiable.ways import WAYS
+from jaxtree_studies.differentiable.encoding import encode
+from jaxtree_studies.differentiable.ensembles import ENSEMBLES
+from jaxtree_studies.differentiable.part import StudyPart
+from jaxtree_studies.differentiable.records import Record, Store, table_of
+from jaxtree_studies.differentiable.tables import Parts, divide, read_table
+from jaxtree_studies.differentiable.ways import WAYS
 
 WORKER = Path(__file__).with_name("peer_worker.py")
 MOST_SECONDS = 600

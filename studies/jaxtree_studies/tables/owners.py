@@ -12,7 +12,7 @@ import numpy as np
 import pandas
 from scipy.io import arff
 
-from benchmarks.suite.readers import read_real
+from jaxtree_studies.tables.readers import read_real
 
 LEAST_OF_A_CLASS = 6
 MOST_ROWS = 12_000

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jaxtree
-from benchmarks.differentiable.tables import Parts
+from jaxtree_studies.differentiable.tables import Parts
 
 HARD: dict[str, Any] = {
     "n_estimators": 32, "depth": 4, "gate": "hard", "scaling": "quantile", "noise": "auto", "first_temperature": 1.0,

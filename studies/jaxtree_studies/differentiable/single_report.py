@@ -3,11 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
-from benchmarks.differentiable.intervals import difference
-from benchmarks.differentiable.markdown import table_of
-from benchmarks.differentiable.published import SINGLE
-from benchmarks.differentiable.store import Record
-from benchmarks.differentiable.tables import BINARY, MULTICLASS
+from jaxtree_studies.differentiable.published import SINGLE
+from jaxtree_studies.differentiable.records import Record, table_of
+from jaxtree_studies.differentiable.scores import difference
+from jaxtree_studies.differentiable.tables import BINARY, MULTICLASS
 
 EITHER = ("grown", "both", "gradients")
 """Of these the best on held rows of every trial is one more way; the first of equal ones."""

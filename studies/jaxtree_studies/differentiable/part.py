@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from benchmarks.differentiable.store import Record, Store
+from jaxtree_studies.differentiable.records import Record, Store
 
 
 class Measure(Protocol):

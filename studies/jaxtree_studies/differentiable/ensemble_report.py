@@ -3,10 +3,9 @@
 import numpy as np
 from jaxtyping import Float
 
-from benchmarks.differentiable.intervals import Difference, difference
-from benchmarks.differentiable.markdown import table_of
-from benchmarks.differentiable.published import ABLATIONS, ENSEMBLES
-from benchmarks.differentiable.store import Record
+from jaxtree_studies.differentiable.published import ABLATIONS, ENSEMBLES
+from jaxtree_studies.differentiable.records import Record, table_of
+from jaxtree_studies.differentiable.scores import Difference, difference
 from jaxtree_studies.ranks import critical_difference, mean_ranks
 
 AIMS = {"Wisconsin Diagnostic Breast Cancer": 0.970, "Adult": 0.795}

@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.differentiable.part import StudyPart
-from benchmarks.differentiable.scores import macro_f1_of
-from benchmarks.differentiable.single_report import pages_of
-from benchmarks.differentiable.store import Record, Store
-from benchmarks.differentiable.tables import TITLES, Parts, divide, read_table
-from benchmarks.differentiable.ways import WAYS, choose, fitted_on_all
+from jaxtree_studies.differentiable.part import StudyPart
+from jaxtree_studies.differentiable.records import Record, Store
+from jaxtree_studies.differentiable.scores import macro_f1_of
+from jaxtree_studies.differentiable.single_report import pages_of
+from jaxtree_studies.differentiable.tables import TITLES, Parts, divide, read_table
+from jaxtree_studies.differentiable.ways import WAYS, choose, fitted_on_all
 
 MOST_ROWS = 12_000
 

@@ -1,7 +1,8 @@
-"""Records of a run in a file, written after each: what is there is not measured again."""
+"""Records of a run in a file, written after each, and pages that tell of them, in Markdown."""
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -34,3 +35,18 @@ class Store:
         beside = self._path.with_suffix(".part")
         beside.write_text(text)
         os.replace(beside, self._path)
+
+
+def table_of(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Returns the lines of a table; the first column is of words, the others are of numbers."""
+    head = list(head)
+    lines = [f"| {' | '.join(head)} |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def write_page(path: Path, title: str, parts: Iterable[list[str]]) -> str:
+    """Writes a page of parts with an empty line between them, and returns its text."""
+    text = "\n\n".join([f"# {title}", *("\n".join(part) for part in parts if part)]) + "\n"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return text

@@ -7,11 +7,15 @@ import numpy as np
 import pandas
 from scipy.io import arff
 
-from benchmarks.real_data import diamonds
 from jaxtree.datasets import load_uci
 
 REGRESSION = frozenset({"abalone", "airfoil", "ccpp", "concrete", "diamonds"})
 """Data sets whose target is a number."""
+DIAMOND_LEVELS = {
+    "cut": ["Fair", "Good", "Very Good", "Premium", "Ideal"],
+    "color": ["J", "I", "H", "G", "F", "E", "D"],
+    "clarity": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"],
+}
 WORDS_OF_KDD = (1, 2, 3)
 
 
@@ -22,6 +26,13 @@ def read_real(name: str, data: Path) -> tuple[pandas.DataFrame, Any]:
         FileNotFoundError: The file is absent; `filename` says what.
     """
     return _READERS[name](data) if name in _READERS else load_uci(name, data)
+
+
+def diamonds(folder: Path) -> tuple[Any, Any]:
+    """Prices of diamonds, from ggplot2; their grades are ordered."""
+    table = pandas.read_csv(folder / "diamonds" / "diamonds.csv.gz").drop(columns="rownames")
+    ordered = {name: pandas.CategoricalDtype(levels, ordered=True) for name, levels in DIAMOND_LEVELS.items()}
+    return table.drop(columns="price").astype(ordered), table["price"]
 
 
 def _kdd(data: Path) -> tuple[Any, Any]:

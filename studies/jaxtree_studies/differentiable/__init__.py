@@ -1,0 +1,1 @@
+"""Whether gradients pay: single trees, ensembles, boosted trees trained further, and peers."""

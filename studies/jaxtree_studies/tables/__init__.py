@@ -1,0 +1,1 @@
+"""Real tables as studies and benchmarks read them; none is part of the repository."""
