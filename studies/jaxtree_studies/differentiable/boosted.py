@@ -45,7 +45,7 @@ def measure(tables: Sequence[str], ways: Sequence[str], repeats: int, data: Path
 
 def measure_fold(own: Rows, held: Rows, test: Rows, seed: int, is_number: bool) -> Record:
     """Returns the test losses of the three models, what held rows said, and CPU seconds."""
-    kind = jaxtree.GradientBoostingRegressor if is_number else jaxtree.GradientBoostingClassifier
+    kind: Any = jaxtree.GradientBoostingRegressor if is_number else jaxtree.GradientBoostingClassifier
     both = pandas.concat([own[0], held[0]], ignore_index=True), np.concatenate([own[1], held[1]])
     began = time.process_time()
     part, whole = (kind(ROUNDS, random_state=seed).fit(*rows) for rows in (own, both))

@@ -5,6 +5,8 @@ row itself, scikit-learn's `TargetEncoder` a fifth of the rows. Numbers become q
 gaps their median; a gap among words is a word.
 """
 
+from typing import Any
+
 import numpy as np
 import pandas
 from sklearn.compose import ColumnTransformer
@@ -22,19 +24,20 @@ MOST_KNOTS = 1000
 
 def encoder_of(X: pandas.DataFrame) -> Pipeline:
     """Returns what encodes a table with these columns, not fitted."""
-    words = [name for name in X if X[name].dtype == "category"]
-    few = [name for name in words if X[name].nunique() <= MOST_ONE_HOT]
+    words = list(X.select_dtypes("category"))
+    few = [name for name in words if X[name].unique().size <= MOST_ONE_HOT]
     many = [name for name in words if name not in few]
     numbers = [name for name in X if name not in words]
+    folds: Any = KFold(5, shuffle=True, random_state=0)  # a class may have fewer rows than there are folds
     columns = ColumnTransformer(
         [
             ("few", OneHotEncoder(handle_unknown="ignore", sparse_output=False), few),
-            ("many", TargetEncoder(cv=KFold(5, shuffle=True, random_state=0)), many),
+            ("many", TargetEncoder(cv=folds), many),
             ("numbers", SimpleImputer(strategy="median", keep_empty_features=True), numbers),
         ]
     )
     scale = QuantileTransformer(
-        n_quantiles=min(MOST_KNOTS, len(X)), output_distribution="normal", subsample=None, random_state=0
+        n_quantiles=min(MOST_KNOTS, len(X)), output_distribution="normal", subsample=len(X), random_state=0
     )
     return make_pipeline(columns, scale)
 

@@ -7,9 +7,8 @@ import jaxtree
 from jaxtree_studies.differentiable.tables import Parts
 
 HARD: dict[str, Any] = {
-    "n_estimators": 32, "depth": 4, "gate": "hard", "scaling": "quantile", "noise": "auto", "first_temperature": 1.0,
-    "last_temperature": 1.0, "n_iter_no_change": 25, "class_weight": "balanced", "side": "softsign",
-    "mixture": "by_leaf", "colsample_bytree": 0.7, "gate_rate": 0.01, "leaf_rate": 0.05, "label_smoothing": 0.0,
+    "n_estimators": 32, "depth": 4, "gate": "hard", "side": "softsign", "mixture": "by_leaf", "colsample_bytree": 0.7,
+    "last_temperature": 1.0, "gate_rate": 0.01, "leaf_rate": 0.05, "n_iter_no_change": 25, "class_weight": "balanced",
 }  # fmt: skip
 """What all ensembles have; each has one other part."""
 

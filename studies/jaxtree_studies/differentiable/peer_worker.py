@@ -3,6 +3,7 @@
 python peer_worker.py gradtree|grande PARTS.npz SEED
 """
 
+import importlib
 import json
 import sys
 import time
@@ -16,7 +17,7 @@ import sklearn.utils.class_weight  # noqa: F401
 
 def fit_gradtree(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any:
     """GradTree with its default parameters."""
-    from GradTree import GradTree
+    GradTree = importlib.import_module("GradTree").GradTree
 
     model = GradTree(params={}, args={**_args(num_classes), "random_seed": seed})
     return _fit(model, parts)
@@ -24,7 +25,7 @@ def fit_gradtree(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> A
 
 def fit_grande(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any:
     """GRANDE with its default parameters."""
-    from GRANDE import GRANDE
+    GRANDE = importlib.import_module("GRANDE").GRANDE
 
     model = GRANDE(params={}, args={**_args(num_classes), "random_seed": seed})
     return _fit(model, parts)

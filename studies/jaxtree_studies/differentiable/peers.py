@@ -77,8 +77,9 @@ def measure_peer(way: str, parts: Parts, seed: int) -> Record:
         return {"failed": f"{PEERS[way]} names no Python with it"}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "parts.npz"
-        arrays = {f"X{at}": np.asarray(part.X, np.float32) for at, part in enumerate(parts)}
-        np.savez(place, **arrays, **{f"y{at}": np.asarray(part.y) for at, part in enumerate(parts)})
+        arrays: dict[str, Any] = {f"X{at}": np.asarray(part.X, np.float32) for at, part in enumerate(parts)}
+        arrays |= {f"y{at}": np.asarray(part.y) for at, part in enumerate(parts)}
+        np.savez(place, **arrays)
         try:
             done = subprocess.run(
                 [python, str(WORKER), way, str(place), str(seed)], capture_output=True, text=True, timeout=MOST_SECONDS

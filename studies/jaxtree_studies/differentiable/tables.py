@@ -103,9 +103,11 @@ def read_table(title: str, data: Path, most_rows: int | None = None) -> Part:
     """
     name = (BINARY | MULTICLASS)[title]
     X, y = with_categories(*(read_text(FORMATS[name], data) if name in FORMATS else read_cells(name, data)))
-    X = X.loc[:, X.nunique(dropna=False) > 1]
+    X = X.drop(columns=[name for name in X if X[name].unique().size < 2])
     rows = np.random.default_rng(0).permutation(len(X))[:most_rows]
-    return Part(X.iloc[rows].reset_index(drop=True), np.unique(y.astype(str), return_inverse=True)[1][rows])
+    return Part(
+        pandas.DataFrame(X.iloc[rows]).reset_index(drop=True), np.unique(y.astype(str), return_inverse=True)[1][rows]
+    )
 
 
 def divide(table: Part, trial: int) -> Parts:
@@ -119,7 +121,7 @@ def divide(table: Part, trial: int) -> Parts:
 def part_in_two(table: Part, seed: int) -> tuple[Part, Part]:
     """Returns four fifths of the rows and the others, of about the same shares of classes."""
     one, other = train_test_split(np.arange(len(table.y)), test_size=0.2, random_state=seed, stratify=strata(table.y))
-    return tuple(Part(table.X.iloc[rows], table.y[rows]) for rows in (one, other))
+    return Part(table.X.iloc[one], table.y[one]), Part(table.X.iloc[other], table.y[other])
 
 
 def strata(y: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:

@@ -93,7 +93,7 @@ def read_owned(name: str, data: Path) -> tuple[pandas.DataFrame, np.ndarray]:
     if name not in NUMBERS:
         y = y.astype(str)
         is_kept = (y.map(y.value_counts()) >= LEAST_OF_A_CLASS).to_numpy()
-        X, y = X[is_kept].reset_index(drop=True), y[is_kept]
+        X, y = X.loc[is_kept].reset_index(drop=True), y.loc[is_kept]
     rows = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
     X, y = X.iloc[rows].reset_index(drop=True), y.iloc[rows]
     if name in NUMBERS:

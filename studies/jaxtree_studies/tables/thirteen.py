@@ -23,7 +23,7 @@ def read_table(name: str, data: Path) -> tuple[pandas.DataFrame, np.ndarray]:
     X, y = read_real(name, data)
     if name not in NUMBERS:
         is_kept = (pandas.Series(y).map(pandas.Series(y).value_counts()) >= RAREST).to_numpy()
-        X, y = X[is_kept], np.asarray(y)[is_kept]
+        X, y = X.loc[is_kept], np.asarray(y)[is_kept]
     words = [column for column in X.columns if not pandas.api.types.is_numeric_dtype(X[column])]
     X = X.assign(**{column: X[column].astype(str).where(X[column].notna()).astype("category") for column in words})
     X.columns = X.columns.astype(str)
