@@ -16,8 +16,8 @@ from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.form import GATES
-from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
+from jaxtree.soft.scales import SCALINGS
 from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
@@ -61,6 +61,7 @@ class SoftParameters(AnnotatedParameters):
     scaling: Annotated[str, Words(SCALINGS)] = "standard"
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    one_hot_max_size: Annotated[int | None, whole(0), None] = 10
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, *SEED] = None
     verbose: Annotated[int, "verbose"] = 0
