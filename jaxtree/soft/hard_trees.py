@@ -349,7 +349,8 @@ class ObliqueTree:
 
         A branch is a sum of columns up to or above a limit: numbers in units of the table, or, scaled by quantiles, as
         q(name) on that scale; of a category 1 or 0; of a column of many categories mean(name), the smoothed mean of the
-        target that each has. Columns of less than a hundredth of the greatest weight are left out. A line ends with the value of the node, and its rows.
+        target that each has. Columns of less than a hundredth of the greatest weight are left out. A line ends with
+        the value of the node, and its rows.
         """
         columns = [decimals_together(column.tolist()) for column in self.value.T]
         values = [", ".join(row) for row in zip(*columns, strict=True)]

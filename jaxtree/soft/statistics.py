@@ -84,7 +84,7 @@ def ordered_statistics(
     weight: Float[np.ndarray, " row"],
     order: Int[np.ndarray, " row"],
 ) -> Float64[np.ndarray, "row column"]:
-    """Returns the statistics of rows to learn from, each of the rows of its category before it; NaN where it is missing.
+    """Returns the statistics of rows to learn from, each of the rows of its category before it; NaN for a missing one.
 
     A row's own target has a part in nothing but the mean and the unit, which are those of all rows.
 
