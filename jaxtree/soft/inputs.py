@@ -124,7 +124,7 @@ class Inputs:
     def transform_ordered(
         self,
         values: Real[np.ndarray, "row value"],
-        target: Float64[np.ndarray, "row column"],
+        target: Float64[np.ndarray, "row mean"],
         weight: Float[np.ndarray, " row"],
         order: Int[np.ndarray, " row"],
     ) -> Float[np.ndarray, "row column"]:
@@ -177,7 +177,7 @@ def fit_inputs(
     indicators: str = "seen",
     weight: Float[np.ndarray, " row"] | None = None,
     one_hot_max_size: int | None = None,
-    target: Float64[np.ndarray, "row column"] | None = None,
+    target: Float64[np.ndarray, "row mean"] | None = None,
 ) -> Inputs:
     """Learns how values become rows of a soft tree.
 

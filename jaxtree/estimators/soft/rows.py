@@ -17,7 +17,7 @@ def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
 
 
 def ordered_rows(
-    sample: SoftSample, inputs: Inputs, target: Float64[np.ndarray, "row column"] | None, seed: Any
+    sample: SoftSample, inputs: Inputs, target: Float64[np.ndarray, "row mean"] | None, seed: Any
 ) -> TrainingRows:
     """Returns the rows of a fit as training takes them: statistics of categories are those of rows before, at random.
 
