@@ -18,12 +18,15 @@ PRIOR_WEIGHT = 1.0
 
 
 class Statistics(NamedTuple):
-    """The statistics of the categories of a feature, 0 for the mean of all rows, and a unit for their deviation.
+    """The statistics of the categories of a feature: deviations of the target from its mean, in units of their own.
+
+    The unit is the standard deviation of the target, not that of the statistics: those of a column that says little are
+    small, beside the noise of training, and tables of many such columns are learned better so.
 
     Attributes:
         value: Of every category, of all rows: a column for each column of the target.
-        mean: Of the target.
-        unit: The target in which a statistic is 1, counted from the mean.
+        mean: The mean of the target.
+        unit: Its standard deviation.
     """
 
     value: Float64[np.ndarray, "category column"]
@@ -58,23 +61,17 @@ def fit_statistics(
     Example:
         >>> code, target = np.array([0.0, 0.0, 1.0, 1.0]), np.array([[0.0], [0.0], [1.0], [1.0]])
         >>> fit_statistics(code, 3, target, np.ones(4))
-        Statistics(value=array([[-1.],
-               [ 1.],
-               [ 0.]]), mean=array([0.5]), unit=array([0.33333333]))
+        Statistics(value=array([[-0.66666667],
+               [ 0.66666667],
+               [ 0.        ]]), mean=array([0.5]), unit=array([0.5]))
     """
     is_known = ~np.isnan(code)
     known, own = code[is_known].astype(np.int64), weight[is_known]
     total = np.bincount(known, own, minlength=num_categories)
-    value, mean, unit = (np.zeros((num_categories, target.shape[1])), *np.zeros((2, target.shape[1])))
-    for number, column in enumerate(target.T):
-        scale = fit_scale(column, weight, "standard")
-        centred = (column[is_known] - scale.mean) / scale.deviation
-        sums = np.bincount(known, own * centred, minlength=num_categories)
-        smoothed = sums / (total + PRIOR_WEIGHT)
-        deviation = np.sqrt(np.average(np.square(smoothed), weights=total)) if total.any() else 0.0
-        deviation = float(deviation) if deviation > 1e-12 else 1.0
-        value[:, number], mean[number], unit[number] = smoothed / deviation, scale.mean, scale.deviation * deviation
-    return Statistics(value, mean, unit)
+    mean, unit = np.array([fit_scale(column, weight, "standard") for column in target.T]).T
+    deviation = ((target - mean) / unit)[is_known]
+    sums = [np.bincount(known, own * column, minlength=num_categories) for column in deviation.T]
+    return Statistics(np.stack(sums, axis=1) / (total + PRIOR_WEIGHT)[:, None], mean, unit)
 
 
 def ordered_statistics(
