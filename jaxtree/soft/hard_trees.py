@@ -147,13 +147,13 @@ def _put_subsets(
     threshold: Float64[np.ndarray, " node"],
 ) -> UInt32[np.ndarray, "node word"]:
     """Puts kinds and thresholds of limits of statistics in their places; returns the categories above, as bits."""
-    with_statistics = [number for number, scale in enumerate(inputs.scales) if isinstance(scale, Statistics)]
-    sizes = inputs.schema.num_values[with_statistics]
-    subset = np.zeros((len(feature), -(-int(sizes.max(initial=0)) // CODES_PER_WORD)), np.uint32)
-    for number in with_statistics:
+    of_features = {number: scale for number, scale in enumerate(inputs.scales) if isinstance(scale, Statistics)}
+    most = max((len(scale.value) for scale in of_features.values()), default=0)
+    subset = np.zeros((len(feature), -(-most // CODES_PER_WORD)), np.uint32)
+    for number, scale in of_features.items():
         own = np.flatnonzero(feature == number)
         # Compared as `transform` has them, in 32 bits.
-        value = inputs.scales[number].value[:, code[own]].T.astype(np.float32)
+        value = scale.value[:, code[own]].T.astype(np.float32)
         is_above = value > limit[own].astype(np.float32)[:, None]
         words, num_above = words_of_subsets(is_above), is_above.sum(axis=1)
         subset[own, : words.shape[1]] = words
