@@ -9,14 +9,14 @@ import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, Shaped, UInt32
+from jaxtyping import Float64, Int64, Shaped
 
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest, take_trees
-from jaxtree.tree.nodes import CODES_PER_WORD
+from jaxtree.tree.nodes import words_of_subsets
 
 LEAF_MARK = -2
 """Stands in the splits of leaves, as in scikit-learn's trees."""
@@ -124,7 +124,7 @@ def _splits(layout: Layout, schema: Schema, nodes: _Nodes) -> dict[str, Shaped[n
     by_subset = np.flatnonzero(is_subset)
     bins = layout.bins[nodes.term[by_subset], nodes.axis[by_subset]]
     is_known = np.arange(bins.shape[1]) < num_values[by_subset, None]
-    words = _words((bins >= nodes.middle[by_subset, None]) & is_known)
+    words = words_of_subsets((bins >= nodes.middle[by_subset, None]) & is_known)
     subset = np.zeros((len(feature), words.shape[1] if len(by_subset) else 0), np.uint32)
     subset[by_subset] = words[:, : subset.shape[1]]
     return {
@@ -138,12 +138,3 @@ def _splits(layout: Layout, schema: Schema, nodes: _Nodes) -> dict[str, Shaped[n
         # The bin of missing values is the last, where a node has it.
         "missing_branch": np.ones(len(feature), np.int32),
     }
-
-
-def _words(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
-    """Returns subsets of codes as bits."""
-    num_words = -(-is_member.shape[1] // CODES_PER_WORD)
-    padded = np.zeros((len(is_member), num_words * CODES_PER_WORD), bool)
-    padded[:, : is_member.shape[1]] = is_member
-    bits = padded.reshape(len(is_member), num_words, CODES_PER_WORD).astype(np.uint32)
-    return (bits << np.arange(CODES_PER_WORD, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)

@@ -66,7 +66,7 @@ def write_record(record: Any, kind: Any) -> ModelFile:
     Raises:
         InvalidInputError: A field annotated as `Any` holds what files do not keep.
 
-    >>> from jaxtree.soft.inputs import Quantile
+    >>> from jaxtree.soft.scales import Quantile
     >>> header, arrays = write_record(Quantile(np.array([1.0, 2.0]), np.array([0.25, 0.75])), Quantile)
     >>> header, arrays["value"]
     ({'value': [2], 'share': [2]}, array([1., 2.]))

@@ -19,8 +19,10 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights, init_forest
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.hard_trees import ObliqueTree
-from jaxtree.soft.inputs import Inputs, Quantile, Standard
+from jaxtree.soft.inputs import Inputs, width_of
 from jaxtree.soft.model import SoftTree, init
+from jaxtree.soft.scales import Quantile, Standard
+from jaxtree.soft.statistics import Statistics
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 
@@ -38,11 +40,11 @@ class InputsState:
     """The part of `Inputs` that files keep: all except the schema.
 
     Attributes:
-        scales: Of every feature its scale; None for categories.
+        scales: Of every feature its scale, or the statistics of its categories; None for those that are one-hot.
         with_indicator: The features that have an indicator.
     """
 
-    scales: tuple[Standard | Quantile | None, ...]
+    scales: tuple[Standard | Quantile | Statistics | None, ...]
     with_indicator: Int64[np.ndarray, " indicator"]
 
     @classmethod
@@ -52,12 +54,16 @@ class InputsState:
 
     def inputs(self, schema: Schema) -> Inputs:
         """Returns the inputs of values of a schema; raises ModelFileError if they are for other values."""
-        is_category = [scale is None for scale in self.scales]
+        is_category = [scale is None or isinstance(scale, Statistics) for scale in self.scales]
         require(is_category == schema.is_categorical.tolist(), "a feature has a scale that is not for its kind")
+        sizes = schema.num_values.tolist()
+        for scale, size in zip(self.scales, sizes, strict=True):
+            fits = not isinstance(scale, Statistics) or len(scale.value) == size
+            require(fits, "a feature has statistics, and not one a category")
         indicated = self.with_indicator
         in_order = (np.diff(indicated) > 0).all() and (indicated >= 0).all() and (indicated < len(self.scales)).all()
         require(in_order, "it has indicators of features that there are not")
-        widths = np.where(is_category, schema.num_values, 1).astype(np.int64)
+        widths = np.array([width_of(*pair) for pair in zip(self.scales, sizes, strict=True)])
         return Inputs(schema, self.scales, np.cumsum(widths) - widths, indicated)
 
 
@@ -241,6 +247,13 @@ def _(scale: Quantile) -> None:
     ascends = (np.diff(scale.value) > 0).all() and (np.diff(scale.share) > 0).all()
     fits = ascends and scale.share.size and scale.share[0] > 0 and scale.share[-1] < 1
     require(fits, "it has a scale of quantiles that do not ascend")
+
+
+@check.register
+def _(scale: Statistics) -> None:
+    require_finite(scale, "value", "mean", "unit")
+    fits = scale.value.shape[1] == scale.mean.size == scale.unit.size > 0 and (scale.unit > 0).all()
+    require(fits, "it has statistics of categories without a mean and a positive unit for each")
 
 
 @check.register

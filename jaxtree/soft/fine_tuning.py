@@ -294,7 +294,8 @@ def with_thresholds(
             at = np.clip(np.floor(at), -1, schema.features[feature].num_values - 1) + 0.5
         threshold[topology.inner[own]] = at
     inner = np.sort(topology.inner)
-    splits = AxisSplits(tree.feature[inner], kind[inner], threshold[inner], tree.missing_branch[inner])
+    of_inner = (tree.feature, kind, threshold, tree.missing_branch, tree.subset)
+    splits = AxisSplits(*(np.asarray(part)[inner] for part in of_inner))
     schema = schema_of_splits(schema, splits, values)
     code, next_code, missing_code = (np.array(part) for part in (tree.code, tree.next_code, tree.missing_code))
     by_threshold = inner[kind[inner] == SplitKind.THRESHOLD]

@@ -73,7 +73,8 @@ def from_tree(
             not given, they are 0, and leaves stay as they are.
 
     Raises:
-        InvalidInputError: The tree needs more levels than there may be or than `depth`; or an option is not allowed.
+        InvalidInputError: The tree needs more levels than there may be or than `depth`; inputs have statistics of
+            categories; or an option is not allowed.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -85,6 +86,8 @@ def from_tree(
         >>> apply(soft, inputs.transform(X), temperature=1e-6).round(2).ravel().tolist()
         [0.0, 1.0, 5.0]
     """
+    if inputs.has_statistics:
+        raise InvalidInputError("inputs have means in place of categories: learn them with one_hot_max_size=None")
     tree = jax.tree.map(np.asarray, tree)
     plan = _Planner(tree, inputs, one_column=gate != "oblique").plan()
     depth = plan.height if depth is None else depth

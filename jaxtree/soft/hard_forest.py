@@ -8,7 +8,7 @@ trees bring them.
 import functools
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Real
+from jaxtyping import Bool, Float64, Int, Real, UInt32
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import LeafWeights, SoftForest, TreeWeights
@@ -25,6 +25,7 @@ from jaxtree.soft.harden import keep_nodes
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.walk import walk_rows
 from jaxtree.table.schema import Schema
+from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest, join_trees
 from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links, binary_links
@@ -179,7 +180,7 @@ def reachable(splits: AxisSplits, schema: Schema) -> Bool[np.ndarray, " heap"]:
         feature = int(splits.feature[node])
         own = allowed.get(feature) or _Allowed.all_of(schema, feature)
         split = int(splits.kind[node]), float(splits.threshold[node]), int(splits.missing_branch[node])
-        for branch, below in enumerate(own.divided(*split)):
+        for branch, below in enumerate(own.divided(*split, splits.subset[node])):
             if below.some:
                 child = 2 * node + 1 + branch
                 is_reached[child] = True
@@ -206,7 +207,9 @@ class _Allowed:
         known = self.low < self.high if self.codes is None else bool(self.codes.any())
         return known or self.is_missing
 
-    def divided(self, kind: int, threshold: float, missing_branch: int) -> "tuple[_Allowed, _Allowed]":
+    def divided(
+        self, kind: int, threshold: float, missing_branch: int, subset: UInt32[np.ndarray, " word"]
+    ) -> "tuple[_Allowed, _Allowed]":
         """The values on both sides of a split."""
         is_missing = self.is_missing and missing_branch == 0, self.is_missing and missing_branch == 1
         if self.codes is None:
@@ -215,7 +218,8 @@ class _Allowed:
                 _Allowed(max(self.low, threshold), self.high, None, is_missing=is_missing[1]),
             )
         code = np.arange(self.codes.size)
-        is_right = branch_of(np.full(code.size, kind), np.full(code.size, threshold), code, None) == 1
+        read_word = None if kind != SplitKind.SUBSET else subset.__getitem__
+        is_right = branch_of(np.full(code.size, kind), np.full(code.size, threshold), code, read_word) == 1
         return (
             _Allowed(0.0, 0.0, self.codes & ~is_right, is_missing=is_missing[0]),
             _Allowed(0.0, 0.0, self.codes & is_right, is_missing=is_missing[1]),

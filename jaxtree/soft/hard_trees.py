@@ -5,17 +5,19 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int
+from jaxtyping import Bool, Float, Float64, Int, UInt32
 
 from jaxtree.soft.gates import HardGate, ObliqueGate, feature_shares
-from jaxtree.soft.inputs import Inputs, Standard
+from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import SoftTree
+from jaxtree.soft.scales import Quantile, Standard
+from jaxtree.soft.statistics import Statistics
 from jaxtree.soft.walk import hard_tests, walk_rows
 from jaxtree.table.binning import Bins
 from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together, exact_decimal
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.nodes import branch_of
+from jaxtree.tree.nodes import CODES_PER_WORD, branch_of, words_of_subsets
 from jaxtree.tree.paths import Links
 
 MARK = -2
@@ -35,19 +37,26 @@ class AxisSplits(NamedTuple):
 
     Attributes:
         feature: The feature.
-        kind: THRESHOLD, or ONE_VS_REST for a category.
-        threshold: In units of the table; the category's code.
+        kind: THRESHOLD, ONE_VS_REST for a category, or SUBSET for several.
+        threshold: In units of the table; the category's code; 0 of a subset.
         missing_branch: Where a missing value goes.
+        subset: The codes of subsets as bits, `Tree.subset`.
     """
 
     feature: Int[np.ndarray, " node"]
     kind: Int[np.ndarray, " node"]
     threshold: Float64[np.ndarray, " node"]
     missing_branch: Int[np.ndarray, " node"]
+    subset: UInt32[np.ndarray, "node word"]
 
     def branch(self, value: Float[np.ndarray, " row"], node: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
         """The branch that every row takes at its node, given the value that is compared there."""
-        known = branch_of(self.kind[node], self.threshold[node], value, None)
+        last = self.subset.shape[1] - 1
+
+        def read_word(place):
+            return self.subset[node, np.minimum(place, last)]
+
+        known = branch_of(self.kind[node], self.threshold[node], value, read_word if last >= 0 else None)
         return np.where(np.isnan(value), self.missing_branch[node], known)
 
     @property
@@ -61,7 +70,7 @@ class AxisSplits(NamedTuple):
         kind = np.where(self.turned & ~is_number, SplitKind.ONE_VS_REST, self.kind)
         limit = np.where(is_number, np.inf, schema.num_values[self.feature])
         branch = np.where(self.turned, 1, self.missing_branch)
-        return AxisSplits(self.feature, kind, np.where(self.turned, limit, self.threshold), branch)
+        return AxisSplits(self.feature, kind, np.where(self.turned, limit, self.threshold), branch, self.subset)
 
 
 class HardNodeSums(NamedTuple):
@@ -116,23 +125,50 @@ def axis_splits(tests: AxisTests, inputs: Inputs) -> AxisSplits:
     in_table = limit.copy()
     for number in np.unique(feature[~is_indicator]).tolist():
         own = (feature == number) & ~is_indicator
-        if inputs.scales[number] is not None:
+        if isinstance(inputs.scales[number], Standard | Quantile):
             in_table[own] = inputs.limits_in_table(number, limit[own])
     described = zip(*(part.tolist() for part in (feature, code, is_indicator, limit, in_table)), strict=True)
     kind, threshold = np.array([_split_of(inputs, *one) for one in described], np.float64).reshape(-1, 2).T
+    subset = _put_subsets(inputs, np.where(is_indicator, -1, feature), code, limit, kind, threshold)
     # Where a gate sends a value that is missing: as it has learned, or as a 0 in the column.
     goes_right = limit < 0
     for place, indicated in enumerate(inputs.with_indicator.tolist()):
         goes_right = np.where(feature == indicated, missing[:, place] > 0, goes_right)
     goes_right = np.where(is_indicator, limit < 1, goes_right)
-    return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64))
+    return AxisSplits(feature, kind.astype(np.int64), threshold, goes_right.astype(np.int64), subset)
+
+
+def _put_subsets(
+    inputs: Inputs,
+    feature: Int[np.ndarray, " node"],
+    code: Int[np.ndarray, " node"],
+    limit: Float64[np.ndarray, " node"],
+    kind: Float64[np.ndarray, " node"],
+    threshold: Float64[np.ndarray, " node"],
+) -> UInt32[np.ndarray, "node word"]:
+    """Puts kinds and thresholds of limits of statistics in their places; returns the categories above, as bits."""
+    of_features = {number: scale for number, scale in enumerate(inputs.scales) if isinstance(scale, Statistics)}
+    most = max((len(scale.value) for scale in of_features.values()), default=0)
+    subset = np.zeros((len(feature), -(-most // CODES_PER_WORD)), np.uint32)
+    for number, scale in of_features.items():
+        own = np.flatnonzero(feature == number)
+        # Compared as `transform` has them, in 32 bits.
+        value = scale.value[:, code[own]].T.astype(np.float32)
+        is_above = value > limit[own].astype(np.float32)[:, None]
+        words, num_above = words_of_subsets(is_above), is_above.sum(axis=1)
+        subset[own, : words.shape[1]] = words
+        size = is_above.shape[1]
+        of_count = [num_above == size, num_above == 0, num_above == 1]
+        kind[own] = np.select(of_count, [SplitKind.THRESHOLD, *[SplitKind.ONE_VS_REST] * 2], SplitKind.SUBSET)
+        threshold[own] = np.select(of_count, [-np.inf, size, is_above.argmax(axis=1)], 0.0)
+    return subset
 
 
 def _split_of(
     inputs: Inputs, feature: int, code: int, is_indicator: bool, limit: float, threshold: float
 ) -> tuple[int, float]:
     """The kind and the threshold of a split, given the limit in the column and in units of the table."""
-    described, is_number = inputs.schema.features[feature], inputs.scales[feature] is not None
+    described, is_number = inputs.schema.features[feature], isinstance(inputs.scales[feature], Standard | Quantile)
     if is_number and not is_indicator:
         if inputs.schema.columns[described.column].bins is None:  # half way between the codes on both sides, if any
             below = np.floor(threshold)
@@ -199,14 +235,16 @@ def tree_of_splits(
         table[~leaf] = values
         return table
 
-    code = np.array([code_of(schema, *split[:3]) for split in zip(*map(np.ndarray.tolist, splits), strict=True)], int)
+    subset = np.zeros((leaf.size, splits.subset.shape[1]), np.uint32)
+    subset[~leaf] = splits.subset
+    code = np.array([code_of(schema, *split) for split in zip(*map(np.ndarray.tolist, splits[:3]), strict=True)], int)
     return Tree(
         feature=at_splits(splits.feature, MARK),
         code=at_splits(code),
         next_code=at_splits(code + 1),
         threshold=at_splits(splits.threshold, MARK, np.float64),
         split_kind=at_splits(splits.kind),
-        subset=np.zeros((leaf.size, 0), np.uint32),
+        subset=subset,
         missing_code=at_splits(schema.num_values[splits.feature]),
         missing_branch=at_splits(splits.missing_branch),
         **links._asdict(),
@@ -224,7 +262,7 @@ def tree_of_splits(
 
 
 def code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
-    """Returns the code of a split: the category, or the last code that is not above the threshold."""
+    """Returns the code of a split: the category, or the last code that is not above the threshold; 0 of a subset."""
     bins = schema.columns[schema.features[feature].column].bins
     if not np.isfinite(threshold):
         return schema.features[feature].num_values - 1
@@ -310,8 +348,9 @@ class ObliqueTree:
         """Returns the tree as text, a line a branch.
 
         A branch is a sum of columns up to or above a limit: numbers in units of the table, or, scaled by quantiles, as
-        q(name) on that scale; of a category 1 or 0. Columns of less than a hundredth of the greatest weight are left
-        out. A line ends with the value of the node, and its rows.
+        q(name) on that scale; of a category 1 or 0; of a column of many categories mean(name), the smoothed mean of the
+        target that each has. Columns of less than a hundredth of the greatest weight are left out. A line ends with
+        the value of the node, and its rows.
         """
         columns = [decimals_together(column.tolist()) for column in self.value.T]
         values = [", ".join(row) for row in zip(*columns, strict=True)]
@@ -347,10 +386,12 @@ class ObliqueTree:
         error = share * float(np.abs(normal).max())
         for feature, scale in enumerate(self.inputs.scales):
             column = self.inputs.columns_of(feature).start
-            if isinstance(scale, Standard):
-                normal[column] /= scale.deviation
-                limit += float(normal[column]) * scale.mean if shown[column] else 0.0
-                far[column] = abs(scale.mean) + scale.deviation
+            if isinstance(scale, Standard | Statistics):
+                own = slice(column, column + self.inputs.width(feature))
+                mean, unit = scale if isinstance(scale, Standard) else (scale.mean, scale.unit)
+                normal[own] /= unit
+                limit += float(np.sum(normal[own] * mean, where=shown[own]))
+                far[own] = np.abs(mean) + unit
             elif scale is not None:
                 names[column] = f"q({names[column]})"
         columns = np.flatnonzero(shown & (normal != 0))

@@ -1,8 +1,9 @@
-"""Tables as the rows that soft trees read: numbers scaled, categories one-hot, missing values as indicators.
+"""Tables as the rows that soft trees read: numbers scaled, categories one-hot or means, missing values as indicators.
 
 A *value* is what a hard tree compares: a number, or the code of a category, NaN where one is missing
-(`Encoder.values`). A *column* is one of the soft tree's features: a scaled number, a category (0 or 1), or, after all
-of these, an *indicator* (1 where the value is missing, and its columns are 0).
+(`Encoder.values`). A *column* is one of the soft tree's features: a scaled number, a category (0 or 1), the mean target
+of the row's category (`jaxtree.soft.statistics`), or, after all of these, an *indicator* (1 where the value is missing,
+and its columns are 0).
 """
 
 import dataclasses
@@ -10,18 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
-from scipy.special import ndtri
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.form import check_option
+from jaxtree.soft.scales import SCALINGS, Quantile, Scale, Standard, fit_scale, scaled
+from jaxtree.soft.statistics import Statistics, fit_statistics, ordered_statistics
 from jaxtree.table.schema import Schema
 
 INDICATORS = ("seen", "all")
-SCALINGS = ("standard", "quantile", "none")
-MOST_EXPONENT = 400
-"""Numbers below two to this can be squared and summed."""
-MOST_KNOTS = 1000
-"""Of a quantile scale."""
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -44,41 +41,19 @@ class SoftSample(NamedTuple):
         return SoftSample(*(part[rows] for part in self))
 
 
-class Standard(NamedTuple):
-    """Numbers less their mean, over their standard deviation."""
-
-    mean: float
-    deviation: float
-
-
-class Quantile(NamedTuple):
-    """Numbers by the share of the fitted ones below them, as quantiles of the normal distribution.
-
-    Attributes:
-        value: Ascending numbers.
-        share: The weight below each and half of its own; linear between two of them.
-    """
-
-    value: Float64[np.ndarray, " knot"]
-    share: Float64[np.ndarray, " knot"]
-
-
-Scale = Standard | Quantile
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Inputs:
     """The map from values to rows of a soft tree.
 
     Attributes:
         schema: The schema of the values.
-        scales: Of every feature its scale; None for categories, which are one-hot.
+        scales: Of every feature its scale, or the statistics of its categories; None for categories that are one-hot.
         first: The first column of every feature.
         with_indicator: The features that have an indicator.
     """
 
     schema: Schema
-    scales: tuple[Scale | None, ...]
+    scales: tuple[Scale | Statistics | None, ...]
     first: Int[np.ndarray, " feature"]
     with_indicator: Int[np.ndarray, " indicator"]
 
@@ -98,20 +73,29 @@ class Inputs:
         return tuple(tuple(self.columns_of(feature)) for feature in self.with_indicator.tolist())
 
     @property
+    def has_statistics(self) -> bool:
+        """Whether categories of any feature have statistics."""
+        return any(isinstance(scale, Statistics) for scale in self.scales)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The name of every column."""
         names = []
-        for number, feature in enumerate(self.schema.features):
-            codes = range(self.width(number))
-            is_number = self.scales[number] is not None
-            is_word = not is_number and feature.num_values > 0
-            names += [self.schema.category_in_words(number, code) for code in codes] if is_word else [feature.name]
+        for number, (feature, scale) in enumerate(zip(self.schema.features, self.scales, strict=True)):
+            width = self.width(number)
+            if isinstance(scale, Statistics):
+                places = [""] if width == 1 else [f", {place}" for place in range(width)]
+                names += [f"mean({feature.name}{place})" for place in places]
+            elif scale is None and feature.num_values > 0:
+                names += [self.schema.category_in_words(number, code) for code in range(width)]
+            else:
+                names.append(feature.name)
         indicated = (self.schema.features[feature].name for feature in self.with_indicator.tolist())
         return (*names, *(f"{name} is missing" for name in indicated))
 
     def width(self, feature: int) -> int:
         """The number of columns of a feature; one, of zeros, if it has no category."""
-        return 1 if self.scales[feature] is not None else max(self.schema.features[feature].num_values, 1)
+        return width_of(self.scales[feature], self.schema.features[feature].num_values)
 
     def columns_of(self, feature: int) -> range:
         """The columns of a feature, its indicator left aside."""
@@ -128,11 +112,36 @@ class Inputs:
         rows = np.zeros((len(values), self.num_features), np.float32)
         for feature, scale in enumerate(self.scales):
             value, columns = np.asarray(values[:, feature], np.float64), self.columns_of(feature)
-            if scale is not None:
+            if isinstance(scale, Statistics):
+                rows[:, columns.start : columns.stop] = np.nan_to_num(scale.of_codes(value), nan=0.0)
+            elif scale is not None:
                 rows[:, columns.start] = np.nan_to_num(scaled(scale, value), nan=0.0)
             else:
                 rows[:, columns.start : columns.stop] = value[:, None] == np.arange(len(columns))
         rows[:, self.num_values :] = np.isnan(values[:, self.with_indicator])
+        return rows
+
+    def transform_ordered(
+        self,
+        values: Real[np.ndarray, "row value"],
+        target: Float64[np.ndarray, "row mean"],
+        weight: Float[np.ndarray, " row"],
+        order: Int[np.ndarray, " row"],
+    ) -> Float[np.ndarray, "row column"]:
+        """Returns the rows to train a soft tree on: statistics are those of the rows before; else as by `transform`.
+
+        Args:
+            values: As in `transform`.
+            target: The columns that statistics are means of, as in `fit_inputs`.
+            weight: Of the rows.
+            order: The rows, one after the other.
+        """
+        rows = self.transform(values)
+        for feature, scale in enumerate(self.scales):
+            if isinstance(scale, Statistics):
+                columns, value = self.columns_of(feature), np.asarray(values[:, feature], np.float64)
+                ordered = ordered_statistics(scale, value, target, weight, order)
+                rows[:, columns.start : columns.stop] = np.nan_to_num(ordered, nan=0.0)
         return rows
 
     def scale_values(self, feature: int, value: Float64[np.ndarray, " value"]) -> Float64[np.ndarray, " value"]:
@@ -156,7 +165,7 @@ class Inputs:
 
     def _scale(self, feature: int) -> Scale:
         scale = self.scales[feature]
-        assert scale is not None, "categories have no scale"
+        assert isinstance(scale, Standard | Quantile), "categories have no scale"
         return scale
 
 
@@ -167,16 +176,21 @@ def fit_inputs(
     scaling: str = "standard",
     indicators: str = "seen",
     weight: Float[np.ndarray, " row"] | None = None,
+    one_hot_max_size: int | None = None,
+    target: Float64[np.ndarray, "row mean"] | None = None,
 ) -> Inputs:
     """Learns how values become rows of a soft tree.
 
     Args:
         values: Numbers, and codes of categories, NaN where one is missing: `Encoder.values`.
-        schema: Their schema. Categorical features become one-hot; all others are numbers.
+        schema: Their schema. Categorical features become one-hot, or statistics; all others are numbers.
         scaling: "standard", mean 0 and standard deviation 1; "quantile", a normal distribution, whatever the column's
             own; or "none".
         indicators: "seen": features that have a missing value have an indicator; "all": all features have one.
         weight: Of the rows.
+        one_hot_max_size: The most categories of a feature that is one-hot. Of more there are statistics, a column for
+            each of the target's, but none where categories are no more than these; None for all one-hot.
+        target: The columns that statistics are means of; None for all one-hot.
 
     Raises:
         InvalidInputError: An option is not allowed, there are no rows, or another number of features than the schema's.
@@ -199,61 +213,30 @@ def fit_inputs(
     if not len(values):
         raise InvalidInputError("inputs are learned from at least one row, got none")
     weight = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
-    scales = tuple(
-        None if is_category else fit_scale(np.asarray(value, np.float64), weight, scaling)
-        for is_category, value in zip(schema.is_categorical, values.T, strict=True)
-    )
-    widths = np.where(schema.is_categorical, np.maximum(schema.num_values, 1), 1)
+    most = np.inf if one_hot_max_size is None or target is None else max(one_hot_max_size, target.shape[1])
+
+    def scale_of(number: int, value: Float64[np.ndarray, " row"]) -> Scale | Statistics | None:
+        if not schema.is_categorical[number]:
+            return fit_scale(value, weight, scaling)
+        size = int(schema.num_values[number])
+        return fit_statistics(value, size, target, weight) if target is not None and size > most else None
+
+    scales = tuple(scale_of(number, np.asarray(value, np.float64)) for number, value in enumerate(values.T))
+    widths = np.array([width_of(*pair) for pair in zip(scales, schema.num_values.tolist(), strict=True)])
     is_indicated = np.isnan(values).any(axis=0) if indicators == "seen" else np.ones(len(widths), bool)
     return Inputs(schema, scales, np.cumsum(widths) - widths, np.flatnonzero(is_indicated))
+
+
+def width_of(scale: Scale | Statistics | None, num_values: int) -> int:
+    """Returns the number of columns of a feature of so many categories, if it has any."""
+    if isinstance(scale, Statistics):
+        return scale.value.shape[1]
+    return max(num_values, 1) if scale is None else 1
 
 
 def _check_width(values: Real[np.ndarray, "row value"], schema: Schema) -> None:
     if values.shape[1] != schema.num_features:
         raise InvalidInputError(f"values must have {schema.num_features} features, got {values.shape[1]}")
-
-
-def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"], scaling: str) -> Scale:
-    """Returns the scale of a column, "standard", "quantile" or "none"; missing numbers (NaN) are left aside.
-
-    >>> fit_scale(np.array([1.0, 3.0, np.nan]), np.ones(3), "standard")
-    Standard(mean=2.0, deviation=1.0)
-    """
-    is_known = ~np.isnan(value) & (weight > 0)
-    value, weight = value[is_known], weight[is_known]
-    if scaling == "none" or not value.size:
-        return Standard(0.0, 1.0)
-    if scaling == "standard":
-        # A power of two changes no digit, and keeps sums and squares of the largest floats finite.
-        exponent = max(int(np.frexp(np.abs(value).max())[1]) - MOST_EXPONENT, 0)
-        value = np.ldexp(value, -exponent)
-        mean = np.average(value, weights=weight)
-        deviation = np.sqrt(np.average(np.square(value - mean), weights=weight))
-        mean, deviation = np.ldexp([mean, deviation], exponent).tolist()
-        return Standard(mean, deviation if deviation > 1e-12 * abs(mean) else 1.0)
-    return _fit_quantiles(value, weight)
-
-
-def _fit_quantiles(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"]) -> Quantile:
-    distinct, place = np.unique(value, return_inverse=True)
-    own = np.bincount(place, weight) / weight.sum()
-    share = np.cumsum(own) - own / 2
-    if distinct.size > MOST_KNOTS:
-        chosen = np.searchsorted(share, np.linspace(share[0], share[-1], MOST_KNOTS))
-        chosen = np.unique(np.append(chosen.clip(max=distinct.size - 1), [0, distinct.size - 1]))
-        distinct, share = distinct[chosen], share[chosen]
-    return Quantile(distinct, share)
-
-
-def scaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
-    """Returns numbers on a scale; NaN stays so.
-
-    >>> scaled(Quantile(np.array([1.0, 2.0, 5.0]), np.array([0.25, 0.5, 0.75])), np.array([1.0, 2.0, 9.0])).round(2)
-    array([-0.67,  0.  ,  0.67])
-    """
-    if isinstance(scale, Standard):
-        return (value - scale.mean) / scale.deviation
-    return ndtri(np.interp(value, scale.value, scale.share))
 
 
 def _in_column(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float32[np.ndarray, " row"]:

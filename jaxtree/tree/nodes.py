@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
-from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped, UInt
+from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, is_traced, library_of
 from jaxtree.buckets import node_bucket, pad_to
@@ -122,6 +122,15 @@ def branch_of_code(
     if has_missing:
         branch = where(code == tree.missing_code[node], tree.missing_branch[node], branch)
     return branch
+
+
+def words_of_subsets(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
+    """Returns subsets of codes as bits: `NodeFields.subset`."""
+    num_words = -(-is_member.shape[1] // CODES_PER_WORD)
+    padded = np.zeros((len(is_member), num_words * CODES_PER_WORD), bool)
+    padded[:, : is_member.shape[1]] = is_member
+    bits = padded.reshape(len(is_member), num_words, CODES_PER_WORD).astype(np.uint32)
+    return (bits << np.arange(CODES_PER_WORD, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)
 
 
 def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:

@@ -11,7 +11,7 @@ import pytest
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.node_tables import to_dataframe
-from jaxtree.soft.inputs import Standard
+from jaxtree.soft.scales import Standard
 from tests.examples import example
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
 

@@ -32,7 +32,7 @@ def scores_of(search):
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(2)])
 
 
-KINDS = ["classes", *map(slow, ("restarts", "gates", "forest", "weights", "held", "offset"))]
+KINDS = ["classes", *map(slow, ("restarts", "gates", "forest", "weights", "held", "offset", "words"))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -50,6 +50,10 @@ def test_members_are_what_their_lone_fits_are(kind, monkeypatch):
         grid = {"mixture": ["mean", "learned"], "leaf_rate": [0.05, 0.3]}
     elif kind == "weights":
         params = {"sample_weight": np.arange(160) % 3}
+    elif kind == "words":
+        estimator, y = SoftTreeClassifier(categorical_features=[3], **FEW), y > 1
+        X = np.column_stack([X, np.arange(160) * 7 % 13])
+        grid = {"gate_rate": [0.03, 0.2], "one_hot_max_size": [None, 12], "random_state": [0, 1]}
     elif kind == "offset":
         estimator, y, params = SoftTreeRegressor(loss="poisson", **FEW), np.exp(y / 2).round(), {"offset": X[:, 0] / 9}
     else:

@@ -11,6 +11,7 @@ import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.forest import LeafWeights, SoftForest, TreeWeights, init_forest
 from jaxtree.soft.form import SoftForm
+from jaxtree.tree import SplitKind
 from tests.examples import mixed_classes, mixed_numbers, mixed_table
 
 MIXTURES = ("mean", "by_tree", "by_leaf")
@@ -27,9 +28,11 @@ TARGETS = {
 OF_MIXTURE = {"mean": "RandomForest", "by_tree": "GradientBoosting", "by_leaf": "HardForest"}
 
 
-def random_forest(target="four", *, depth=3, mixture="by_leaf", gate="hard", oblivious=False, trees=4, seed=0):
+def random_forest(
+    target="four", *, depth=3, mixture="by_leaf", gate="hard", oblivious=False, trees=4, seed=0, **options
+):
     """A soft estimator whose parameters are drawn, and not trained."""
-    kind, y, options = TARGETS[target]
+    kind, y, of_target = TARGETS[target]
     draw = np.random.default_rng(seed)
 
     class Drawn(kind):
@@ -47,7 +50,7 @@ def random_forest(target="four", *, depth=3, mixture="by_leaf", gate="hard", obl
             return self
 
     names = {"gate": gate, "mixture": mixture, "oblivious": oblivious, "max_epochs": 1}
-    return Drawn(trees, depth=depth, **names, **options).fit(TABLE, y)
+    return Drawn(trees, depth=depth, **names, **of_target, **options).fit(TABLE, y)
 
 
 def new_rows(number=400):
@@ -87,6 +90,17 @@ def test_all_rows_are_predicted_as_by_the_soft_forest(target, mixture):
     assert_same(soft, hard)
     assert hard.agreement_ > 1 - 1e-6
     assert len(np.unique(predictions(hard).round(9), axis=0)) > 5
+
+
+@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize("target", ["two", "number", "numbers"])
+def test_means_of_words_become_subsets(target, mixture):
+    for oblivious in (False, True):
+        soft = random_forest(target, mixture=mixture, oblivious=oblivious, trees=12, one_hot_max_size=2)
+        assert soft.inputs_.has_statistics
+        hard = soft.harden()
+        assert_same(soft, hard)
+        assert {*hard.forest_.nodes.split_kind.tolist()} >= {SplitKind.SUBSET, SplitKind.ONE_VS_REST}
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2, 4, 6])

@@ -8,7 +8,7 @@ from scipy.stats import norm
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import fit_inputs
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.inputs import MOST_KNOTS, fit_scale, scaled
+from jaxtree.soft.scales import MOST_KNOTS, fit_scale, scaled
 from jaxtree.table import Encoder
 from tests.soft.tables import mixed_table
 

@@ -27,12 +27,12 @@ from jaxtree.estimators.soft.parameters import (
     hyperparameters_of,
     settings_of,
 )
-from jaxtree.estimators.soft.rows import split_sample, training_rows
+from jaxtree.estimators.soft.rows import ordered_rows, split_sample, training_rows
 from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, constant
+from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
@@ -151,11 +151,21 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         if not (self.warm_start and hasattr(self, "soft_model_")):
             self._learn_inputs(sample)
         held_rows = None if held is None else training_rows(held, self.inputs_)
-        return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
+        return SoftRows(sample, held, self._ordered_rows(sample), held_rows)
 
     def _learn_inputs(self, sample: SoftSample) -> None:
-        """Learns how the table becomes rows of the model."""
-        self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=settings_of(self).scaling, weight=sample.weight)
+        """Learns scales and statistics from the rows of a fit; where a tree begins, categories are one-hot as in it."""
+        self.inputs_ = fit_inputs(
+            sample.values,
+            self.schema_,
+            scaling=settings_of(self).scaling,
+            weight=sample.weight,
+            one_hot_max_size=None if self.init is not None else self.one_hot_max_size,
+            target=self._target_of_means(sample.target),
+        )
+
+    def _ordered_rows(self, sample: SoftSample) -> TrainingRows:
+        return ordered_rows(sample, self.inputs_, self._target_of_means(sample.target), self.random_state)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -188,7 +198,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
                 self._learn_inputs(sample)
-                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                rows = SoftRows(sample, None, self._ordered_rows(sample), None)
                 models = self._begin(rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)

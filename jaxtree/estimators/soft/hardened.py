@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
+from scipy.linalg import block_diag
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +18,8 @@ from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.files.soft import HardState
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
 from jaxtree.soft.harden import Hardened
-from jaxtree.soft.inputs import Standard
+from jaxtree.soft.scales import Standard
+from jaxtree.soft.statistics import Statistics
 from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, Schema, make_schema
@@ -155,13 +157,17 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
 
     Raises InvalidInputError if a column is scaled by quantiles, which other programs have not.
     """
-    inputs, terms = oblique.inputs, []
+    inputs, terms, values = oblique.inputs, [], []
     for feature, scale in enumerate(inputs.scales):
         column = inputs.schema.features[feature].column
-        if scale is None:
-            terms += [(column, PlaneTermKind.CATEGORY, float(code), 1.0) for code in range(inputs.width(feature))]
+        if scale is None or isinstance(scale, Statistics):
+            # A statistic is the sum of its categories, each times what it has.
+            value = np.eye(inputs.width(feature)) if scale is None else scale.value.astype(np.float32)
+            terms += [(column, PlaneTermKind.CATEGORY, float(code), 1.0) for code in range(len(value))]
+            values.append(value)
         elif isinstance(scale, Standard):
             terms.append((column, PlaneTermKind.NUMBER, scale.mean, scale.deviation))
+            values.append(np.eye(1))
         else:
             raise InvalidInputError(
                 f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form does not have: "
@@ -170,8 +176,9 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
     indicated = inputs.with_indicator.tolist()
     terms += [(inputs.schema.features[feature].column, PlaneTermKind.MISSING, 0.0, 1.0) for feature in indicated]
     column, kind, middle, unit = (np.array(part) for part in zip(*terms, strict=True))
-    nodes = _asking(oblique)
-    return Planes(inputs.schema, column, kind, middle, unit, oblique.normal[nodes], oblique.offset[nodes])
+    nodes, of_columns = _asking(oblique), block_diag(*values, np.eye(len(indicated)))
+    weight = oblique.normal[nodes] @ of_columns.T
+    return Planes(inputs.schema, column, kind, middle, unit, weight, oblique.offset[nodes])
 
 
 def thresholds_on_planes(
@@ -193,7 +200,9 @@ def thresholds_on_planes(
     words, limits = zip(*(oblique.plane_in_words(node, most_terms) for node in _asking(oblique).tolist()), strict=True)
     schema = _schema_of_planes(words, limits)
     inner = np.arange(np.count_nonzero(~oblique.is_leaf))
-    splits = AxisSplits(inner, 0 * inner + SplitKind.THRESHOLD, np.array(limits)[inner], 0 * inner)
+    splits = AxisSplits(
+        inner, 0 * inner + SplitKind.THRESHOLD, np.array(limits)[inner], 0 * inner, np.zeros((inner.size, 0), np.uint32)
+    )
     links = Links(*(getattr(oblique, name) for name in Links._fields))
     total = oblique.value * oblique.weight[:, None]
     sums = HardNodeSums(oblique.num_rows, oblique.weight, total, np.zeros(oblique.node_count))

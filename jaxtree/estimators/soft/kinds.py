@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Array, Float, Key, Real
+from jaxtyping import Array, Float, Float64, Key, Real
 
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments
@@ -48,6 +48,10 @@ class DiffersByKind(abc.ABC):
     @abc.abstractmethod
     def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
         """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _target_of_means(self, target: Any) -> Float64[np.ndarray, "row column"] | None:
+        """The columns that statistics of categories are means of; None if there are none."""
 
     def _refits(self, refit: bool | None, target: Any) -> bool:
         """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""

@@ -273,6 +273,11 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     def _hard_target(self, target: ScoredTarget) -> Float64[np.ndarray, "row output"]:
         return np.asarray(self._scale.targets(self._loss, target), np.float64).reshape(len(target), -1)
 
+    def _target_of_means(self, target: ScoredTarget) -> Float64[np.ndarray, "row output"] | None:
+        """The targets; None of survival times, which may be censored, and of targets that are not finite."""
+        numbers = self._hard_target(target)
+        return None if is_of_times(self._loss_of_one) or not np.isfinite(numbers).all() else numbers
+
     def _value_of_nodes(self, tree: Tree) -> Float64[np.ndarray, "node output"]:
         means, kind = target_means(tree), name_of_link(self._loss)
         if isinstance(self._loss, Cox):

@@ -17,8 +17,8 @@ from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
 from jaxtree.soft.forest import TOGETHER
 from jaxtree.soft.form import GATES
-from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
+from jaxtree.soft.scales import SCALINGS
 from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
@@ -64,6 +64,7 @@ class SoftParameters(AnnotatedParameters):
     scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    one_hot_max_size: Annotated[int | None, whole(0), None] = 10
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, *SEED] = None
     verbose: Annotated[int, "verbose"] = 0

@@ -3,8 +3,9 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Float64
 
-from jaxtree.dataset.splitting import split_groups, split_rows
+from jaxtree.dataset.splitting import generator_of, split_groups, split_rows
 from jaxtree.soft.epochs import TrainingRows, make_rows
 from jaxtree.soft.inputs import Inputs, SoftSample
 from jaxtree.soft.scores import ScoredTarget
@@ -12,7 +13,28 @@ from jaxtree.soft.scores import ScoredTarget
 
 def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
     """Returns the rows as training takes them; weights are 1 in the mean."""
-    return make_rows(inputs.transform(sample.values), sample.target, sample.weight / sample.weight.mean())
+    return _rows(inputs.transform(sample.values), sample)
+
+
+def ordered_rows(
+    sample: SoftSample, inputs: Inputs, target: Float64[np.ndarray, "row mean"] | None, seed: Any
+) -> TrainingRows:
+    """Returns the rows of a fit as training takes them: statistics of categories are those of rows before, at random.
+
+    Args:
+        sample: The rows.
+        inputs: How rows are made of values.
+        target: The columns that statistics are means of; None where there are none.
+        seed: Of the order of the rows.
+    """
+    if target is None or not inputs.has_statistics:
+        return training_rows(sample, inputs)
+    order = generator_of(seed).permutation(len(target))
+    return _rows(inputs.transform_ordered(sample.values, target, sample.weight, order), sample)
+
+
+def _rows(x: Float[np.ndarray, "row column"], sample: SoftSample) -> TrainingRows:
+    return make_rows(x, sample.target, sample.weight / sample.weight.mean())
 
 
 def split_sample(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int, Real, Shaped
+from jaxtyping import Float, Float64, Int, Real, Shaped
 from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
@@ -192,6 +192,12 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _hard_target(self, target: Any) -> Int[np.ndarray, "row 1"]:
         codes = _codes_of(target)
         return codes.argmax(axis=1)[:, None] if codes.ndim == 2 else codes[:, None]
+
+    def _target_of_means(self, target: Any) -> Float64[np.ndarray, "row column"]:
+        """The share of every class; of two classes of the second."""
+        codes = _codes_of(target)
+        shares = np.asarray(codes, np.float64) if codes.ndim == 2 else np.eye(self.n_classes_)[codes]
+        return shares[:, 1:] if self.n_classes_ == 2 else shares
 
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         return log_shares(tree)

@@ -184,8 +184,14 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
             any number without validation rows.
         scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
             "quantile" of hard gates.
-        categorical_features: "from_dtype", None, or which columns are categorical; categories are one-hot.
+        categorical_features: "from_dtype", None, or which columns are categorical.
         max_categories: The most categories of a column.
+        one_hot_max_size: The most categories of a column that are one-hot: a column of zeros and ones for each. A
+            column of more becomes the mean of the target that its categories have, smoothed by the mean of all rows; of
+            several classes or outputs a mean for each. A row that the model learns from has the mean of the rows of its
+            category before it, in a random order (CatBoost's ordered statistics); hardened trees of axis gates or hard
+            gates have subsets of categories. None is one-hot always, as are all columns where training begins with
+            `init`, or where targets are survival times. `partial_fit` keeps the means of its first call.
         class_weight: Factors of classes in a dict, or "balanced".
         init: A fitted tree of jaxtree to begin with, for fine-tuning, such as a `DecisionTreeClassifier` of the same
             columns. `depth` must be at least its own.

@@ -115,13 +115,14 @@ def divide(table: Part, trial: int) -> Parts:
     others, test = part_in_two(table, trial)
     train, held = part_in_two(others, trial)
     is_known = np.isin(held.y, train.y)
-    return Parts(train, Part(held.X[is_known], held.y[is_known]), test)
+    return Parts(train, Part(held.X.loc[is_known], held.y[is_known]), test)
 
 
 def part_in_two(table: Part, seed: int) -> tuple[Part, Part]:
     """Returns four fifths of the rows and the others, of about the same shares of classes."""
     one, other = train_test_split(np.arange(len(table.y)), test_size=0.2, random_state=seed, stratify=strata(table.y))
-    return Part(table.X.iloc[one], table.y[one]), Part(table.X.iloc[other], table.y[other])
+    one, other = (Part(pandas.DataFrame(table.X.iloc[rows]), table.y[rows]) for rows in (one, other))
+    return one, other
 
 
 def strata(y: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
