@@ -4,6 +4,7 @@ Each is counted once, in a compiled fit on iris. Whoever adds a capability walks
 rise. Once they did: since fits choose their device, each asks by seven functions where it computes.
 """
 
+import gc
 import sys
 from pathlib import Path
 
@@ -48,11 +49,14 @@ def way_of(call):
         if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             functions.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
+    gc.collect()  # what earlier tests left behind is not on this way
+    gc.disable()
     sys.setprofile(note)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return functions
 
 

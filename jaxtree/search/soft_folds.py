@@ -22,7 +22,7 @@ MOST_FITS = 64
 
 OF_TRAINING = frozenset(
     {
-        *("averaging", "batch_size", "depth", "first_temperature", "gate", "gate_rate", "label_smoothing"),
+        *("averaging", "batch_size", "depth", "first_temperature", "gate_rate", "label_smoothing"),
         *("last_temperature", "leaf_rate", "max_epochs", "mixture", "monitor", "n_estimators", "n_iter_no_change"),
         *("n_restarts", "noise", "optimizer", "verbose", "choice", "side", "oblivious", "colsample_bytree"),
     }

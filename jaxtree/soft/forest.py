@@ -22,7 +22,9 @@ from jaxtree.soft.form import SoftForm, check_option
 from jaxtree.soft.gates import ObliqueGate
 from jaxtree.soft.model import SoftTree, apply, init, log_mixture
 
-MIXTURES = ("mean", "learned", "by_tree", "by_leaf")
+TOGETHER = ("by_tree", "by_leaf")
+"""Mixtures of trees whose scores add up."""
+MIXTURES = ("mean", "learned", *TOGETHER)
 OUT = 1e4
 """By how much the logit of what does not count lies below the others: its share is exactly 0."""
 ROWS_A_BLOCK = 8192

@@ -32,7 +32,7 @@ def scores_of(search):
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(2)])
 
 
-KINDS = ["classes", *map(slow, ("restarts", "forest", "weights", "held", "offset"))]
+KINDS = ["classes", *map(slow, ("restarts", "gates", "forest", "weights", "held", "offset"))]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,6 +43,8 @@ def test_members_are_what_their_lone_fits_are(kind, monkeypatch):
         estimator, y = SoftTreeClassifier(class_weight="balanced", **FEW), y > 1
     elif kind == "restarts":
         grid = {"n_restarts": [1, 3], "gate": ["oblique", "axis"], "scaling": ["standard", "quantile"]}
+    elif kind == "gates":
+        grid = {"gate": ["axis", "hard"], "n_restarts": [1, 2]}  # scales of numbers follow from the gate
     elif kind == "forest":
         estimator = SoftForestRegressor(2, **FEW)
         grid = {"mixture": ["mean", "learned"], "leaf_rate": [0.05, 0.3]}

@@ -25,6 +25,7 @@ from jaxtree.estimators.soft.parameters import (
     config_of,
     epochs_of,
     hyperparameters_of,
+    settings_of,
 )
 from jaxtree.estimators.soft.rows import split_sample, training_rows
 from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
@@ -148,9 +149,13 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             classes = (self.n_classes_,) if is_classifier(self) else ()
             sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
         if not (self.warm_start and hasattr(self, "soft_model_")):
-            self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+            self._learn_inputs(sample)
         held_rows = None if held is None else training_rows(held, self.inputs_)
         return SoftRows(sample, held, training_rows(sample, self.inputs_), held_rows)
+
+    def _learn_inputs(self, sample: SoftSample) -> None:
+        """Learns how the table becomes rows of the model."""
+        self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=settings_of(self).scaling, weight=sample.weight)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -182,7 +187,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             earlier = []
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
-                self.inputs_ = fit_inputs(sample.values, self.schema_, scaling=self.scaling, weight=sample.weight)
+                self._learn_inputs(sample)
                 rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
                 models = self._begin(rows)
             else:
@@ -238,7 +243,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
         config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
-            numbers = numbers._replace(first_temperature=self.last_temperature)
+            numbers = numbers._replace(first_temperature=numbers.last_temperature)
             config = config._replace(decay=constant)
         held = None
         if rows.held_rows is not None:
@@ -294,6 +299,11 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         require(is_mixed_so, "its trees are mixed in another way than by its parameters")
         self.soft_model_, self._key = state.model_of(self.inputs_), state.key
         self.history_, self.best_epoch_ = state.history, state.best_epoch
+
+    @property
+    def last_temperature_(self) -> float:
+        """The temperature of predictions."""
+        return float(settings_of(self).last_temperature)
 
     @property
     def depth_(self) -> int:
@@ -355,9 +365,9 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""
-        model, x = self.soft_model_, self.inputs_.transform(values)
+        model, x, temperature = self.soft_model_, self.inputs_.transform(values), self.last_temperature_
         nodes = 2**self.depth_ * getattr(self, "n_estimators", 1)
         with placed(None, lambda: costs.soft(*x.shape, nodes=nodes, steps=1, rows_of_step=len(x))):
             if current_platform() == "cpu":
-                return outputs_on_host(model, x, float(self.last_temperature), of_classes=is_classifier(self))
-            return predict_in_blocks(self._predict_function(model), model, x, float(self.last_temperature))
+                return outputs_on_host(model, x, temperature, of_classes=is_classifier(self))
+            return predict_in_blocks(self._predict_function(model), model, x, temperature)

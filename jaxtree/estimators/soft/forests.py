@@ -116,7 +116,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
             `init_width` and `n_restarts`); "auto" is at most 8.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
-            al., *GRANDE*, 2024); of both the scores of trees add up.
+            al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a
+            gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.
@@ -150,7 +151,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
             `init_width` and `n_restarts`); "auto" is at most 8.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
-            al., *GRANDE*, 2024); of both the scores of trees add up.
+            al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a
+            gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.

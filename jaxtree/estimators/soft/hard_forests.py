@@ -143,7 +143,7 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         raise InvalidInputError("a forest of one class is not hardened: it predicts that class of every row")
 
     def harden(columns: Float64[np.ndarray, "tree leaf column"], num_classes: tuple[int, ...] = ()) -> Any:
-        options = {"temperature": soft.last_temperature, "num_classes": num_classes}
+        options = {"temperature": soft.last_temperature_, "num_classes": num_classes}
         return harden_forest(model, soft.inputs_, values, weight, columns, **options)
 
     if not model.adds_logits and (of_classes or soft.loss_.name == "squared"):

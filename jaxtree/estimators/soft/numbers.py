@@ -33,7 +33,7 @@ from jaxtree.estimators.common.extras import RoutesExtras, check_fields, fit_fie
 from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import POSITIVE, rows_of_step
+from jaxtree.estimators.soft.parameters import rows_of_step
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.files.soft import SoftState
@@ -303,8 +303,6 @@ class SoftRegressor(ByLoss):
     """Soft models of numbers, of one target or several."""
 
     loss: Annotated[str | BaseLoss, Words(OF_NUMBERS), BaseLoss] = "squared_error"
-    gate_rate: Annotated[float, POSITIVE] = 0.02
-    leaf_rate: Annotated[float, POSITIVE] = 0.05
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> Self:
         """Goes over some rows once, at the last temperature.

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import optax
 from sklearn.base import is_classifier
@@ -15,13 +15,14 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.forest import TOGETHER
 from jaxtree.soft.form import GATES
 from jaxtree.soft.inputs import SCALINGS
 from jaxtree.soft.losses import Loss, zero_one
 from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
-"""A number that follows from the rows of the table."""
+"""A value that follows from the rows of the table, or from what kind of model is trained."""
 DECIDED = 1e-6
 """A temperature at which gates decide."""
 
@@ -51,19 +52,58 @@ class SoftParameters(AnnotatedParameters):
     max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
     batch_size: Annotated[int, whole(1)] = 256
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None
-    first_temperature: Annotated[float, POSITIVE] = 1.0
-    last_temperature: Annotated[float, POSITIVE] = 0.3
+    gate_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
+    leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
+    first_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
+    last_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
     noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
     validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
     monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
     n_iter_no_change: Annotated[int | None, whole(1), None] = None
-    scaling: Annotated[str, Words(SCALINGS)] = "standard"
+    scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, *SEED] = None
     verbose: Annotated[int, "verbose"] = 0
+
+
+class Settings(NamedTuple):
+    """What parameters that may be "auto" are.
+
+    Attributes:
+        gate_rate: The learning rate of gates.
+        leaf_rate: The learning rate of leaves.
+        first_temperature: The temperature in the first step.
+        last_temperature: The temperature in the last step, and of predictions.
+        label_smoothing: The share of a label that is spread over all classes.
+        scaling: What numbers of the table become.
+    """
+
+    gate_rate: float
+    leaf_rate: float
+    first_temperature: float
+    last_temperature: float
+    label_smoothing: float
+    scaling: str
+
+
+SOFT_CLASSES = Settings(0.03, 0.2, 1.0, 0.3, 0.1, "standard")
+SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
+HARD_ALONE = Settings(0.1, 0.1, 0.5, 0.2, 0.0, "quantile")
+"""Of hard gates: trees that are trained apart, whose steps are long, for a gate that does not move stays hard."""
+HARD_TOGETHER = Settings(0.01, 0.05, 1.0, 1.0, 0.0, "quantile")
+"""Of hard gates: trees whose scores add up."""
+
+
+def settings_of(estimator: Any) -> Settings:
+    """Returns the parameters of an estimator, those that are "auto" as they follow from the kind of its model."""
+    usual = SOFT_CLASSES if is_classifier(estimator) else SOFT_NUMBERS
+    if estimator.gate == "hard":
+        usual = HARD_TOGETHER if getattr(estimator, "mixture", None) in TOGETHER else HARD_ALONE
+    given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
+    return usual._replace(**{name: value for name, value in given.items() if value != AUTO})
 
 
 def epochs_of(estimator: Any, num_rows: int, rows_of_step: int) -> int:
@@ -88,10 +128,11 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
     noise = estimator.noise
     if noise == AUTO:
         noise = None if is_guided else auto_noise(num_rows)
+    settings = settings_of(estimator)
     return Hyperparameters(
-        rates=LearningRates(gate=estimator.gate_rate, leaf=estimator.leaf_rate),
-        first_temperature=estimator.first_temperature,
-        last_temperature=estimator.last_temperature,
+        rates=LearningRates(gate=settings.gate_rate, leaf=settings.leaf_rate),
+        first_temperature=settings.first_temperature,
+        last_temperature=settings.last_temperature,
         monitor_temperature=DECIDED if estimator.monitor == "hardened" else None,
         noise=noise or None,
         averaging=estimator.averaging,

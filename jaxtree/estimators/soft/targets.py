@@ -18,7 +18,7 @@ from jaxtree.estimators.common.conventions import Words, check_parameters
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, POSITIVE, rows_of_step
+from jaxtree.estimators.soft.parameters import AUTO, FROM_0_BELOW_1, rows_of_step, settings_of
 from jaxtree.estimators.soft.tasks import SoftRows
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
@@ -53,9 +53,7 @@ class SoftClassifier(OfClasses, BaseSoft):
     """Soft models of classes, of one output."""
 
     loss: Annotated[Any, Words({"log_loss"}), BaseLoss] = "log_loss"
-    label_smoothing: Annotated[float, FROM_0_BELOW_1] = 0.1
-    gate_rate: Annotated[float, POSITIVE] = 0.03
-    leaf_rate: Annotated[float, POSITIVE] = 0.2
+    label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO})] = AUTO
     class_weight: Annotated[Any, dict, Words({"balanced"}), None] = None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -203,7 +201,7 @@ class SoftClassifier(OfClasses, BaseSoft):
             return losses.distillation
         if isinstance(self.loss, BaseLoss):
             return self.loss
-        smoothing = float(self.label_smoothing)
+        smoothing = float(settings_of(self).label_smoothing)
         return losses.smoothed_cross_entropy(smoothing) if smoothing else losses.cross_entropy
 
     def _rows_of_step(self, num_rows: int) -> int:
