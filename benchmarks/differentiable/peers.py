@@ -119,8 +119,8 @@ def pages_of(records: list[Record]) -> list[list[str]]:
     for table, way in dict.fromkeys((record["table"], record["way"]) for record in records):
         own = [r for r in records if (r["table"], r["way"]) == (table, way) and "test" in r]
         if own:
-            seconds = [np.mean([r[name] for r in own if r[name]], axis=0) for name in ("first", "second")]
-            said = [f"{clock:.1f} ({cpu:.1f})" for clock, cpu in (s for s in seconds if np.ndim(s))]
+            seconds = [known for name in ("first", "second") if (known := [r[name] for r in own if r[name]])]
+            said = [f"{clock:.1f} ({cpu:.1f})" for clock, cpu in (np.mean(known, axis=0) for known in seconds)]
             rows.append(
                 [table, way, str(len(own)), f"{np.mean([r['test'] for r in own]):.3f}", *said, *[""] * (2 - len(said))]
             )
