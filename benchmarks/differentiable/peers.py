@@ -131,8 +131,9 @@ def pages_of(records: list[Record]) -> list[list[str]]:
 
 PART = StudyPart(
     name="peers",
-    title_of_page="GradTree and GRANDE by their authors' packages, with their default parameters but for the trees that a "
-    "name says, beside ours with usual settings, on the same encoded rows. A first fit of ours has compiling in it.",
+    title_of_page="GradTree and GRANDE by their authors' packages, with their default parameters but for the trees "
+    "that a name says, beside ours with usual settings, on the same encoded rows. A first fit of ours has compiling in "
+    "it.",
     tables=TABLES,
     quick=TABLES[:1],
     ways=(*OURS, *PEERS),
