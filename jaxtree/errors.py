@@ -12,6 +12,8 @@ InvalidInputError
 """
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
@@ -70,6 +72,22 @@ class IdentifierWarning(UserWarning):
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
+
+
+@contextmanager
+def named(argument: str) -> Iterator[None]:
+    """Says of which argument an error is, where a function reads several alike.
+
+    Example:
+        >>> with named("X_val"):
+        ...     raise InvalidInputError("got no rows")
+        Traceback (most recent call last):
+        jaxtree.errors.InvalidInputError: X_val: got no rows
+    """
+    try:
+        yield
+    except (InvalidInputError, InvalidTypeError) as error:
+        raise type(error)(f"{argument}: {error}") from error
 
 
 def import_extra(module: str, user: str, extra: str) -> Any:

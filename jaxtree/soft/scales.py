@@ -11,6 +11,8 @@ MOST_EXPONENT = 400
 """Numbers below two to this can be squared and summed."""
 MOST_KNOTS = 1000
 """Of a quantile scale."""
+LEAST_SHARE = 1e-9
+"""Of the weight at a number, for its quantile: sums of shares are exact to less, and none is 0 or 1."""
 
 
 class Standard(NamedTuple):
@@ -58,7 +60,9 @@ def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " 
 
 def _fit_quantiles(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"]) -> Quantile:
     distinct, place = np.unique(value, return_inverse=True)
-    own = np.bincount(place, weight) / weight.sum()
+    own = np.bincount(place, weight)
+    own = np.maximum(own, LEAST_SHARE * own.sum())
+    own /= own.sum()
     share = np.cumsum(own) - own / 2
     if distinct.size > MOST_KNOTS:
         chosen = np.searchsorted(share, np.linspace(share[0], share[-1], MOST_KNOTS))

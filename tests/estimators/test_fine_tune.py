@@ -211,8 +211,12 @@ def test_what_cannot_be_tuned_is_named():
         fine_tune(tree, X, y, X_val=X)
     with pytest.raises(InvalidInputError, match="extras are for boosted models, got \\['group'\\]"):
         fine_tune(tree, X, y, extras={"group": np.zeros(len(y))})
-    with pytest.raises(InvalidInputError, match="a class that the model was not fitted on"):
-        fine_tune(fitted("tree of classes"), X, np.full(len(y), 7))
+    of_classes = fitted("tree of classes")
+    with pytest.raises(InvalidInputError, match=r"^y has a class that the model was not fitted on; known are \["):
+        fine_tune(of_classes, X, np.full(len(y), 7))
+    right = of_classes.predict(X)
+    with pytest.raises(InvalidInputError, match=r"^X_val and y_val: y has a class"):
+        fine_tune(of_classes, X, right, X_val=X, y_val=np.full(len(y), 7))
     with pytest.raises(InvalidInputError, match="at least one non-zero"):
         fine_tune(tree, X, y, np.zeros(len(y)))
     for reg_lambda in (-1.0, [], [1.0, "much"], [np.inf]):

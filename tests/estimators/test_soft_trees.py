@@ -264,6 +264,20 @@ def test_wrong_parameters_are_named(wrong):
         a_tree(**wrong).fit(IRIS, SPECIES)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"X_val": IRIS, "y_val": SPECIES + 1}, "y has the classes \\[3\\]"),
+        ({"X_val": IRIS[:, :2], "y_val": SPECIES}, "2 features"),
+        ({"X_val": IRIS, "y_val": SPECIES[:3]}, "inconsistent"),
+        ({"X_val": IRIS[:0], "y_val": SPECIES[:0]}, "0 sample"),
+    ],
+)
+def test_errors_of_validation_rows_say_so(wrong, said):
+    with pytest.raises(InvalidInputError, match=f"^X_val and y_val: .*{said}"):
+        a_tree().fit(IRIS, SPECIES, **wrong)
+
+
 def test_a_clone_trains_to_the_same_model():
     tree = a_tree(noise=0.1).fit(IRIS, SPECIES)
     np.testing.assert_array_equal(clone(tree).fit(IRIS, SPECIES).predict_proba(IRIS), tree.predict_proba(IRIS))

@@ -86,6 +86,17 @@ def test_quantiles_are_those_of_a_normal_distribution():
     assert inputs.limits_in_table(0, np.array([ends[0] - 1, ends[1] + 1])).tolist() == [-np.inf, np.inf]
 
 
+@pytest.mark.parametrize("heavy", [0, 10, 19])
+def test_numbers_of_next_to_no_weight_keep_their_order(heavy):
+    """One row outweighs all others together by more than a float's digits, so that sums of the others vanish."""
+    value, weight = np.arange(20.0), np.full(20, 1e-20)
+    weight[heavy] = 1.0
+    scale = fit_scale(value, weight, "quantile")
+    assert scale.share[0] > 0 and scale.share[-1] < 1 and (np.diff(scale.share) > 0).all()
+    column = scaled(scale, value)
+    assert np.isfinite(column).all() and (np.diff(column) > 0).all()
+
+
 @pytest.mark.filterwarnings("error")
 def test_the_largest_floats_have_a_mean_and_a_deviation():
     small = fit_scale(np.array([1.0, 2.0, 3.0, 6.0]), np.ones(4), "standard")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.dataset.sample import Sample, read_known
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, named
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.common.conventions import (
@@ -166,7 +166,8 @@ def fine_tune(
         tuned = trainable_model(estimator, given)
         rows = tuned.rows(given)
         if X_val is not None:
-            parts = rows, tuned.rows(_read(estimator, X_val, y_val, None, None))
+            with named("X_val and y_val"):
+                parts = rows, tuned.rows(_read(estimator, X_val, y_val, None, None))
         else:
             num_classes = given.num_classes if is_classifier(estimator) else ()
             parts = split_sample(rows, num_classes, options.validation_fraction, options.random_state)
@@ -177,7 +178,8 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[st
     """Reads rows, which a boosted model's loss allows."""
     given = read_known(estimator.outputs(), X, y, sample_weight, extras)
     if given.outputs.classes and (given.target < 0).any():
-        raise InvalidInputError("y has a class that the model was not fitted on")
+        known = estimator.classes_.tolist()
+        raise InvalidInputError(f"y has a class that the model was not fitted on; known are {known}")
     if isinstance(estimator, BaseBoosting):
         return allowed_rows(estimator.loss_, given)
     if extras:

@@ -13,7 +13,7 @@ from jaxtree import forks
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, named
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
@@ -140,7 +140,8 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
         sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
         if X_val is not None:
-            held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
+            with named("X_val and y_val"):
+                held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
         return self._rows_of(sample, held)
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:

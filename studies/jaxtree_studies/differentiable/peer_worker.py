@@ -1,12 +1,13 @@
 """Fits a peer in its own environment, and prints its predictions and seconds as JSON; no part of jaxtree is needed.
 
-python peer_worker.py gradtree|grande PARTS.npz SEED
+python peer_worker.py 'gradtree'|'grande'|'grande, 512 trees' PARTS.npz SEED
 """
 
 import importlib
 import json
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,11 @@ def fit_gradtree(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> A
     return _fit(model, parts)
 
 
-def fit_grande(parts: list[tuple[Any, Any]], num_classes: int, seed: int) -> Any:
-    """GRANDE with its default parameters."""
+def fit_grande(parts: list[tuple[Any, Any]], num_classes: int, seed: int, **params: int) -> Any:
+    """GRANDE with its default parameters but for those given."""
     GRANDE = importlib.import_module("GRANDE").GRANDE
 
-    model = GRANDE(params={}, args={**_args(num_classes), "random_seed": seed})
+    model = GRANDE(params=params, args={**_args(num_classes), "random_seed": seed})
     return _fit(model, parts)
 
 
@@ -43,7 +44,11 @@ def _fit(model: Any, parts: list[tuple[Any, Any]]) -> Any:
     return model
 
 
-FITS = {"gradtree": fit_gradtree, "grande": fit_grande}
+FITS = {
+    "gradtree": fit_gradtree,
+    "grande": fit_grande,
+    "grande, 512 trees": partial(fit_grande, n_estimators=512),
+}
 
 
 def main() -> None:
@@ -55,9 +60,10 @@ def main() -> None:
     began = time.perf_counter(), time.process_time()
     model = FITS[name](parts, num_classes, int(seed))
     seconds = time.perf_counter() - began[0], time.process_time() - began[1]
+    epochs = len(model.history.epoch)  # which predicting forgets
     shares = np.asarray(model.predict(pandas.DataFrame(parts[2][0])))
     predicted = shares.argmax(axis=1) if shares.ndim == 2 and shares.shape[1] > 1 else np.round(shares.ravel())
-    print(json.dumps({"predicted": predicted.astype(int).tolist(), "seconds": seconds}))
+    print(json.dumps({"predicted": predicted.astype(int).tolist(), "seconds": seconds, "epochs": epochs}))
 
 
 if __name__ == "__main__":
