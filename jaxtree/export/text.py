@@ -40,7 +40,7 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
     class there, in the order of `classes_`; several outputs are separated by commas and semicolons. For regression
     it ends with the mean of every target and the weight. "or missing" marks the branch of a missing value, if fit
     saw one. A threshold has as many digits as it takes to separate the rows of fit as the tree does. An oblique tree
-    asks for its planes, as `jaxtree.soft.hard_trees.ObliqueTree.export_text` writes them.
+    asks for its planes, as `jaxtree.soft.oblique_tree.ObliqueTree.export_text` writes them.
 
     Args:
         estimator: A fitted estimator of one tree with hard splits.

@@ -18,9 +18,9 @@ from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights, init_forest
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import Inputs, width_of
 from jaxtree.soft.model import SoftTree, init
+from jaxtree.soft.oblique_tree import ObliqueTree
 from jaxtree.soft.scales import Quantile, Standard
 from jaxtree.soft.statistics import Statistics
 from jaxtree.table.schema import Schema

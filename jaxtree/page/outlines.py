@@ -8,7 +8,7 @@ from jaxtyping import Float
 from jaxtree.export.conditions import branch_in_words, condition
 from jaxtree.page.answers import Answers
 from jaxtree.page.shapley import explained_names
-from jaxtree.soft.hard_trees import ObliqueTree
+from jaxtree.soft.oblique_tree import ObliqueTree
 from jaxtree.table.numerals import decimal_near, decimals_together
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree

@@ -18,8 +18,6 @@ from jaxtree.soft.gates import ObliqueGate, planes_of
 from jaxtree.soft.hard_trees import (
     AxisSplits,
     HardNodeSums,
-    ObliqueTree,
-    above_planes,
     axis_splits,
     axis_tests,
     schema_of_splits,
@@ -27,6 +25,7 @@ from jaxtree.soft.hard_trees import (
 )
 from jaxtree.soft.inputs import Inputs, SoftSample
 from jaxtree.soft.model import SoftTree, apply
+from jaxtree.soft.oblique_tree import ObliqueTree, above_planes
 from jaxtree.soft.walk import walk_rows
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Int64, PRNGKeyA
 from jaxtree.compilation import compiled
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.levels import LeafLosses
-from jaxtree.soft.hard_trees import ObliqueTree, above_planes
+from jaxtree.soft.oblique_tree import ObliqueTree, above_planes
 from jaxtree.soft.walk import walk_rows
 from jaxtree.tree.paths import binary_links
 
@@ -55,7 +55,7 @@ class Target(NamedTuple):
 
 
 class PlaneNodes(NamedTuple):
-    """The nodes of a tree of planes, see `jaxtree.soft.hard_trees.ObliqueTree`."""
+    """The nodes of a tree of planes, see `jaxtree.soft.oblique_tree.ObliqueTree`."""
 
     normal: Float64[np.ndarray, "node column"]
     offset: Float64[np.ndarray, " node"]

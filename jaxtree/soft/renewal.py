@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float64, Int, Real
 
-from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.harden import Hardened, agreement
+from jaxtree.soft.oblique_tree import ObliqueTree
 from jaxtree.tree.nodes import node_means
 
 

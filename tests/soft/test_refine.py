@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 from jaxtree import HardTreeClassifier, SoftTreeClassifier, SoftTreeRegressor, refine
 from jaxtree.errors import InvalidInputError
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
-from jaxtree.soft.hard_trees import ObliqueTree
 from jaxtree.soft.inputs import fit_inputs
+from jaxtree.soft.oblique_tree import ObliqueTree
 from jaxtree.soft.refine import Target, refined_planes
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree.paths import binary_links

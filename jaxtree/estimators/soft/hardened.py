@@ -16,8 +16,9 @@ from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.files.soft import HardState
-from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, ObliqueTree, tree_of_splits
+from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, tree_of_splits
 from jaxtree.soft.harden import Hardened
+from jaxtree.soft.oblique_tree import ObliqueTree
 from jaxtree.soft.scales import Standard
 from jaxtree.soft.statistics import Statistics
 from jaxtree.table.binning import Bins
@@ -33,7 +34,7 @@ class _HardTree(EstimatorOnTables):
     """An oblique tree on any table; it is made by `harden`, not by `fit`.
 
     Attributes:
-        tree_: The `jaxtree.soft.hard_trees.ObliqueTree`.
+        tree_: The `jaxtree.soft.oblique_tree.ObliqueTree`.
         agreement_: How far both trees predict the same for the rows that it was hardened on, see
             `jaxtree.soft.harden.Hardened`; after `refine`, how far it and the tree before do.
     """
@@ -55,7 +56,7 @@ class _HardTree(EstimatorOnTables):
         return self.tree_.apply(values)
 
     def export_text(self) -> str:
-        """Returns the tree as text, see `jaxtree.soft.hard_trees.ObliqueTree.export_text`."""
+        """Returns the tree as text, see `jaxtree.soft.oblique_tree.ObliqueTree.export_text`."""
         self._check()
         return self.tree_.export_text()
 
