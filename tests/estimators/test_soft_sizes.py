@@ -39,16 +39,16 @@ def test_every_default_makes_steps_enough(num_rows):
     ("num_rows", "depth", "epochs", "noise"), [(100, 3, 2500, 0.398), (10_000, 8, 63, 0.158), (10**6, 10, 10, 0.063)]
 )
 def test_sizes_of_tables(num_rows, depth, epochs, noise):
-    assert auto_depth(num_rows, 2, 10) == depth
+    assert auto_depth(num_rows, 2, 3, 10) == depth
     assert auto_epochs(num_rows, 256) == epochs
     assert auto_noise(num_rows) == pytest.approx(noise, abs=1e-3)
 
 
 def test_more_classes_get_more_leaves_up_to_a_bound():
-    depths = [auto_depth(10_000, num_classes, 10) for num_classes in (1, 2, 3, 26, 1000)]
+    depths = [auto_depth(10_000, num_classes, 3, 10) for num_classes in (1, 2, 3, 26, 1000)]
     assert depths == [8, 8, 8, 10, 10]
     assert SoftTreeRegressor()._depth_to_begin_with(10_000, None) == 8
-    assert SoftForestRegressor()._depth_to_begin_with(10**6, None) == 8 < auto_depth(10**6, 2, 10)
+    assert SoftForestRegressor()._depth_to_begin_with(10**6, None) == 8 < auto_depth(10**6, 2, 3, 10)
 
 
 def test_what_is_given_counts():

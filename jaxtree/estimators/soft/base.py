@@ -174,7 +174,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
-        depth = auto_depth(num_rows, 2, self._largest_auto_depth) if self.depth == AUTO else int(self.depth)
+        depth = self._auto_depth(num_rows, 2) if self.depth == AUTO else int(self.depth)
         nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(self._rows_of_step(num_rows), num_rows)
         steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
@@ -244,7 +244,10 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             return int(self.depth)
         if old is not None:
             return self.depth_
-        return auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2, self._largest_auto_depth)
+        return self._auto_depth(num_rows, self.n_classes_ if is_classifier(self) else 2)
+
+    def _auto_depth(self, num_rows: int, num_classes: int) -> int:
+        return auto_depth(num_rows, num_classes, settings_of(self).least_depth, self._largest_auto_depth)
 
     def _task(self, models: Any, rows: SoftRows, loss: Any, num_epochs: int, *, goes_on: bool = False) -> SoftTask:
         """What is trained; it goes on where temperature and rates are those of the last step all the time."""

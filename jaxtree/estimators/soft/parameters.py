@@ -27,8 +27,7 @@ DECIDED = 1e-6
 """A temperature at which gates decide."""
 
 BITS_A_LEAF = 32
-"""The least number of bits of the target for a leaf, in the mean, in a tree deeper than `LEAST_DEPTH`."""
-LEAST_DEPTH = 3
+"""The least number of bits of the target for a leaf, in the mean, in a tree that is deeper than it is at least."""
 NUM_STEPS = 2500
 """The number of steps of a training that sees the rows at least `LEAST_EPOCHS` times."""
 LEAST_EPOCHS = 10
@@ -54,7 +53,7 @@ class SoftParameters(AnnotatedParameters):
     optimizer: Annotated[Any, optax.GradientTransformation, None] = None
     gate_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
     leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
-    first_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
+    first_temperature: Annotated[float, POSITIVE] = 1.0
     last_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
     noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
@@ -76,25 +75,25 @@ class Settings(NamedTuple):
     Attributes:
         gate_rate: The learning rate of gates.
         leaf_rate: The learning rate of leaves.
-        first_temperature: The temperature in the first step.
         last_temperature: The temperature in the last step, and of predictions.
         label_smoothing: The share of a label that is spread over all classes.
         scaling: What numbers of the table become.
+        least_depth: The least that a depth of "auto" is.
     """
 
     gate_rate: float
     leaf_rate: float
-    first_temperature: float
     last_temperature: float
     label_smoothing: float
     scaling: str
+    least_depth: int
 
 
-SOFT_CLASSES = Settings(0.03, 0.2, 1.0, 0.3, 0.1, "standard")
+SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
-HARD_ALONE = Settings(0.1, 0.1, 0.5, 0.2, 0.0, "quantile")
-"""Of hard gates: trees that are trained apart, whose steps are long, for a gate that does not move stays hard."""
-HARD_TOGETHER = Settings(0.01, 0.05, 1.0, 1.0, 0.0, "quantile")
+HARD_ALONE = Settings(0.1, 0.1, 0.2, 0.0, "quantile", 6)
+"""Of hard gates: trees that are trained apart. Steps are long, and leaves many, for a row teaches but one of them."""
+HARD_TOGETHER = Settings(0.01, 0.05, 1.0, 0.0, "quantile", 4)
 """Of hard gates: trees whose scores add up."""
 
 
@@ -132,7 +131,7 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
     settings = settings_of(estimator)
     return Hyperparameters(
         rates=LearningRates(gate=settings.gate_rate, leaf=settings.leaf_rate),
-        first_temperature=settings.first_temperature,
+        first_temperature=estimator.first_temperature,
         last_temperature=settings.last_temperature,
         monitor_temperature=DECIDED if estimator.monitor == "hardened" else None,
         noise=noise or None,
@@ -149,7 +148,7 @@ def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
     return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
 
 
-def auto_depth(num_rows: int, num_classes: int, largest: int) -> int:
+def auto_depth(num_rows: int, num_classes: int, least: int, largest: int) -> int:
     r"""Returns how deep a tree of so many rows is.
 
     The class of a row has $\log_2 k$ bits for k classes: more classes need more leaves.
@@ -157,16 +156,17 @@ def auto_depth(num_rows: int, num_classes: int, largest: int) -> int:
     Args:
         num_rows: The rows that it is trained on.
         num_classes: The number of classes; 2 for numbers.
+        least: The least.
         largest: The most: every level doubles the time of a step.
 
     Example:
-        >>> [auto_depth(num_rows, 2, 10) for num_rows in (100, 1000, 10_000, 1_000_000)]
+        >>> [auto_depth(num_rows, 2, 3, 10) for num_rows in (100, 1000, 10_000, 1_000_000)]
         [3, 4, 8, 10]
-        >>> auto_depth(10_000, 26, 10)
+        >>> auto_depth(10_000, 26, 3, 10)
         10
     """
     num_leaves = num_rows * max(math.log2(num_classes), 1.0) / BITS_A_LEAF
-    return min(max(int(num_leaves).bit_length() - 1, LEAST_DEPTH), largest)
+    return min(max(int(num_leaves).bit_length() - 1, least), largest)
 
 
 def auto_epochs(num_rows: int, batch_size: int) -> int:

@@ -154,7 +154,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 
     Args:
         depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
-            32 a leaf or more (of k classes 32 / log2 k), at least 3 and at most 10.
+            32 a leaf or more (of k classes 32 / log2 k), at least 3, of hard gates 6, and at most 10.
         gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same, but
             each row takes one side from the first step on, and gradients pass as if it were shared (straight-through:
             Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its `harden()` does.
@@ -169,8 +169,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         gate_rate: The learning rate of gates. "auto" is 0.03 of soft ones and 0.1 of hard ones.
         leaf_rate: The learning rate of leaves. "auto" is 0.2, and 0.1 of hard gates.
         optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
-        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. "auto"
-            is 1, and 0.5 of hard gates, of which it is the width of the slope by which they are trained.
+        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. Of
+            hard gates it is the width of the slope by which they are trained.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is

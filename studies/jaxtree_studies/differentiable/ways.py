@@ -31,12 +31,11 @@ GRADIENTS: list[Setting] = [
     for weight in ("balanced", None)
     for noise in ("auto", 0.1)
 ]
-HARD: Setting = {
-    "gate": "hard", "scaling": "quantile", "gate_rate": 0.1, "leaf_rate": 0.1, "first_temperature": 0.5,
-    "last_temperature": 0.2, "n_iter_no_change": 100, "n_restarts": 3,
-}  # fmt: skip
+HARD: Setting = {"gate": "hard", "n_iter_no_change": 100, "n_restarts": 3}
 """What all settings of `GRADIENTS` have besides."""
-TUNED: list[Setting] = [{"gate_rate": gate, "leaf_rate": leaf} for gate, leaf in ((0.003, 0.001), (0.01, 0.01))]
+TUNED: list[Setting] = [
+    {"gate_rate": gate, "leaf_rate": leaf, "noise": 0.1} for gate, leaf in ((0.003, 0.001), (0.01, 0.01))
+]
 
 
 class Way(NamedTuple):
