@@ -21,6 +21,7 @@ from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import safe_split
 from jaxtree.table.probabilities import ClassProbabilities
 from jaxtree.table.target import encode_classes
+from jaxtree.table.weights import check_sample_weight
 
 Values = Float[np.ndarray, "row *output"]
 
@@ -48,7 +49,14 @@ class Teachers(NamedTuple):
 
 
 def teacher_labels(
-    teacher: Any, X: Any, y: Any = None, *, folds: Any = 5, alpha: float = 1.0, random_state: Any = 0
+    teacher: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    folds: Any = 5,
+    alpha: float = 1.0,
+    random_state: Any = 0,
 ) -> Any:
     """Returns what a teacher says of the rows of a table, as a target that a student can be fitted to.
 
@@ -56,6 +64,7 @@ def teacher_labels(
         teacher: A classifier or regressor of scikit-learn's conventions, such as a forest, boosted trees or a pipeline.
         X: A table.
         y: Its target; needed with folds, and for an alpha below 1.
+        sample_weight: The weight of every row where clones of the teacher are fitted.
         folds: The number of parts that the rows are divided into, or a splitter of scikit-learn, or pairs of rows to
             fit on and to label. Each part is labelled by a clone of the teacher that is fitted on the others; what
             several say of a row is averaged. None takes a fitted teacher, which must not have seen X, as it is.
@@ -78,11 +87,11 @@ def teacher_labels(
         >>> tree.score(X, y) > 0.9
         True
     """
-    teachers = teachers_of(teacher, X, y, folds=folds, random_state=random_state)
+    teachers = teachers_of(teacher, X, y, sample_weight, folds=folds, random_state=random_state)
     return teachers.target(mixed(teachers, y, alpha))
 
 
-def teachers_of(teacher: Any, X: Any, y: Any, *, folds: Any, random_state: Any) -> Teachers:
+def teachers_of(teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, folds: Any, random_state: Any) -> Teachers:
     """Returns the models that label rows, and what they say of the rows of a table; see `teacher_labels`."""
     if not (is_classifier(teacher) or hasattr(teacher, "predict")):
         raise InvalidInputError(f"teacher must be a classifier or regressor, got {type(teacher).__name__}")
@@ -92,11 +101,13 @@ def teachers_of(teacher: Any, X: Any, y: Any, *, folds: Any, random_state: Any) 
     if y is None:
         raise InvalidInputError("folds need y, which clones of the teacher are fitted to; folds=None does not")
     X, y = indexable(X, plain_target(y))
+    weight = check_sample_weight(sample_weight, len(y))
     splits = splits_of(teacher, X, y, folds, random_state)
     number = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
     if (number == 0).any():
         raise InvalidInputError(f"folds must label every row, and row {int((number == 0).argmax())} is in no part")
-    models = fit_parts(teacher, X, y, [train for train, _ in splits])
+    given = {} if weight is None else {"sample_weight": weight}
+    models = fit_parts(teacher, X, y, [train for train, _ in splits], given)
     classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
     said = _sum_of_parts(models, X, y, splits, classes)
     return Teachers(models, classes, said / number.reshape(-1, *(1,) * (said.ndim - 1)))

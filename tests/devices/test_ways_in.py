@@ -33,7 +33,7 @@ WAYS = {
     "refit": lambda: boosted().refit(X[::-1], Y[::-1]),
     "soft": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).predict(np.tile(X, (8, 1))),
     "partial fit": lambda: jaxtree.SoftTreeClassifier(**SHORT).partial_fit(X, Y),
-    "distil": lambda: jaxtree.SoftTreeClassifier(**SHORT).distil(TREE.fit(X, Y), X),
+    "distil": lambda: jaxtree.distil(TREE.fit(X, Y), jaxtree.SoftTreeClassifier(**SHORT), X, folds=None),
     "harden": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).harden(),
     "search": lambda: jaxtree.SearchCV(TREE, {"ccp_alpha": [0.0, 0.01]}, cv=2).fit(X, Y),
     "search of boosting": lambda: jaxtree.BoostSearchCV(

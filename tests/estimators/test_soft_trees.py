@@ -20,6 +20,7 @@ from jaxtree import (
     SoftForestRegressor,
     SoftTreeClassifier,
     SoftTreeRegressor,
+    distil,
     load,
 )
 from jaxtree.boosting import Loss, quantile
@@ -222,7 +223,7 @@ def test_partial_fit_learns_row_by_row():
 
 def test_a_student_says_what_its_teacher_says():
     teacher = RandomForestClassifier(20, max_depth=3, random_state=0).fit(IRIS, SPECIES)
-    student = a_tree(depth=3, max_epochs=300, averaging=0.9).distil(teacher, IRIS)
+    student = distil(teacher, a_tree(depth=3, max_epochs=300, averaging=0.9), IRIS, folds=None)
     far = np.abs(student.predict_proba(IRIS) - teacher.predict_proba(IRIS)).mean()
     labels_only = a_tree(depth=3, max_epochs=300, averaging=0.9).fit(IRIS, SPECIES)
     assert far < 0.03 < np.abs(labels_only.predict_proba(IRIS) - teacher.predict_proba(IRIS)).mean() + 0.02

@@ -14,7 +14,7 @@ from jaxtree.dataset.arguments import FitArguments
 from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words, check_parameters
+from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import check_fields
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
@@ -78,25 +78,6 @@ class SoftClassifier(OfClasses, BaseSoft):
                 f"classes must be those of the first call, {self.classes_.tolist()}, got {declared.tolist()}"
             )
         return self._partial_fit(X, y, sample_weight, declared)
-
-    def distil(self, teacher: Any, X: Any, sample_weight: Any = None) -> Self:
-        """Trains the model on a teacher's probabilities: `fit` with them as its `jaxtree.ClassProbabilities`.
-
-        `jaxtree.distil` has labels of teachers that have not seen the rows, and more rows.
-
-        Args:
-            teacher: A fitted classifier with `classes_` and `predict_proba`, such as a forest.
-            X: A table; it needs no targets.
-            sample_weight: The weight of every row.
-
-        Raises:
-            InvalidInputError: The teacher has several outputs; and as in `fit`.
-        """
-        check_parameters(self)
-        shares = teacher.predict_proba(X)
-        if isinstance(shares, list):
-            raise InvalidInputError("a teacher must have one output, got one with several")
-        return self.fit(X, ClassProbabilities(shares, teacher.classes_), sample_weight)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""

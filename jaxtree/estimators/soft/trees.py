@@ -174,7 +174,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
             when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
-            $n^{-1/5}$ of n rows, and none where training begins with `init` or in `distil`.
+            $n^{-1/5}$ of n rows, and none where training begins with `init` or targets are probabilities.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None for
             no rows. With any, the parameters after the best epoch are kept.
