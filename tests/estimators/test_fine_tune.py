@@ -15,7 +15,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.fine_tuning.tuned import trainable_model
 from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
 
-FEW = FineTuning(max_epochs=6, leaf_rate=0.01, gate_rate=0.02, random_state=0)
+FEW = FineTuning(max_epochs=6, leaf_rate=0.01, gate_rate=0.02, reg_lambda=1.0, random_state=0)
 STILL = FineTuning(max_epochs=2, leaf_rate=0.0, gate_rate=0.0, noise=None, random_state=0)
 
 MODELS = {
