@@ -142,6 +142,12 @@ def test_unknown_names_are_told(part, chosen, words, tmp_path):
     assert not [*tmp_path.iterdir()]
 
 
+def test_a_table_without_a_file_is_told_of(tmp_path):
+    """Its records would be those of another set of tables."""
+    with pytest.raises(InvalidInputError, match=r"no file .*transfusion.data: name those to read"):
+        run_part("single", tmp_path, tmp_path / "out")
+
+
 def test_the_command(run, tmp_path):
     """It measures, prints the page and says where it is; with --report it writes the page of what is there."""
     asked = ["differentiable", "single", "--data", str(tmp_path), "--out", str(tmp_path), "--quick", "--way", "CART"]

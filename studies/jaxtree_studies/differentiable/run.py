@@ -40,8 +40,7 @@ def run(
         tell: Called with every new record in words.
 
     Raises:
-        InvalidInputError: There is no such part, table or way.
-        FileNotFoundError: The file of a table is absent.
+        InvalidInputError: There is no such part, table or way, or the file of a table is absent.
     """
     if name not in PARTS:
         raise InvalidInputError(f"the parts of the study are {', '.join(PARTS)}, got {name!r}")
@@ -54,7 +53,11 @@ def run(
     store = Store(base.with_suffix(".json"), about)
     if measures:
         chosen = tables or (part.quick if quick else part.tables)
-        for record in part.measure(chosen, ways or part.ways, repeats or (1 if quick else part.repeats), data, store):
-            tell(part.line(record))
+        repeats = repeats or (1 if quick else part.repeats)
+        try:
+            for record in part.measure(chosen, ways or part.ways, repeats, data, store):
+                tell(part.line(record))
+        except FileNotFoundError as error:
+            raise InvalidInputError(f"a table has no file {error.filename}: name those to read, by --table") from error
     page = base.with_suffix(".md")
     return page, write_page(page, f"Differentiable trees: {name}", [[part.title_of_page], *part.pages(store.records)])
