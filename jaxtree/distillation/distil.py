@@ -3,14 +3,12 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import clone, is_classifier
 
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.distillation.labels import Teachers, mixed, teachers_of
 from jaxtree.distillation.synthetic import with_synthetic_rows
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.weights import check_sample_weight
 
 
 def distil(
@@ -18,7 +16,6 @@ def distil(
     student: Any,
     X: Any,
     y: Any = None,
-    sample_weight: Any = None,
     *,
     folds: Any = 5,
     alpha: float = 1.0,
@@ -39,7 +36,6 @@ def distil(
             library.
         X: A table.
         y: Its target; needed with folds, and for an alpha below 1.
-        sample_weight: The weight of every row, for the teacher's clones and the student.
         folds: The number of parts, each labelled by a clone of the teacher that has not seen it, or a splitter, or
             pairs of rows; None takes a fitted teacher as it is, which has not seen X.
         alpha: The share of the teacher in the labels of the table's rows; the rest is that of y.
@@ -63,30 +59,20 @@ def distil(
     if isinstance(n_synthetic, bool) or not isinstance(n_synthetic, int | np.integer) or n_synthetic < 0:
         raise InvalidInputError(f"n_synthetic must be a whole number of at least 0, got {n_synthetic!r}")
     generator = generator_of(random_state)
-    teachers = teachers_of(teacher, X, y, sample_weight, folds=folds, random_state=generator)
-    said = mixed(teachers, y, alpha)
-    weight = check_sample_weight(sample_weight, len(said))
-    return fit_to_labels(teachers, clone(student), X, said, n_synthetic, generator, weight)
+    teachers = teachers_of(teacher, X, y, folds=folds, random_state=generator)
+    return fit_to_labels(teachers, clone(student), X, mixed(teachers, y, alpha), n_synthetic, generator)
 
 
 def fit_to_labels(
-    teachers: Teachers,
-    student: Any,
-    X: Any,
-    said: Any,
-    n_synthetic: int,
-    generator: np.random.RandomState,
-    weight: Float[np.ndarray, " row"] | None = None,
+    teachers: Teachers, student: Any, X: Any, said: Any, n_synthetic: int, generator: np.random.RandomState
 ) -> Any:
     """Returns a student that is fitted to what teachers say of the rows of a table, and of further ones."""
     if not n_synthetic:
-        given = {} if weight is None else {"sample_weight": weight}
-        return student.fit(X, teachers.target(said), **given)
-    new, whole = with_synthetic_rows(X, int(n_synthetic), generator, weight)
+        return student.fit(X, teachers.target(said))
+    new, whole = with_synthetic_rows(X, int(n_synthetic), generator)
     target = teachers.target(np.concatenate([said, teachers.say(new)]))
-    weight = np.ones(len(said)) if weight is None else weight
-    further = np.full(n_synthetic, weight.sum() / n_synthetic)
-    return student.fit(whole, target, sample_weight=np.concatenate([weight, further]))
+    weight = np.repeat([1.0, len(said) / n_synthetic], [len(said), n_synthetic])
+    return student.fit(whole, target, sample_weight=weight)
 
 
 def check_student(teacher: Any, student: Any) -> None:
