@@ -180,7 +180,7 @@ def test_words_follow_figures():
     score = {"softsign, by_leaf": 0.9, "entmoid, by_leaf": 0.8, "softsign, mean": 0.9}
     records = [
         {"table": table, "trial": 0, "way": way, "test": value}
-        for table in ("Adult", "German")
+        for table in ("Adult", "German", "Hepatitis", "Spambase", "Thyroid")
         for way, value in score.items()
     ]
     *_, words = ensemble_pages(records)
@@ -192,7 +192,7 @@ def test_words_follow_figures():
 def test_boosted_words():
     """Losses that fall on all tables pay."""
     seconds = {"seconds_boosted": 1.0, "seconds_tuned": 1.0}
-    records = [{"table": t, "trial": 0, "part": 2.0, "tuned": 1.0, "all": 0.5, **seconds} for t in ("a", "b")]
+    records = [{"table": t, "trial": 0, "part": 2.0, "tuned": 1.0, "all": 0.5, **seconds} for t in "abcde"]
     *_, words = boosted_pages(records)
     assert "it pays" in words[2] and "it costs" in words[3]
 
@@ -201,6 +201,8 @@ def test_intervals_hold_the_mean():
     """The mean lies in its interval."""
     found = difference(np.array([0.9, 0.7, 0.8]), np.array([0.8, 0.8, 0.7]))
     assert found.low <= found.mean <= found.high and found.wins == 2 and not found.is_sure
+    lower = np.zeros(9)
+    assert difference(lower + 0.1, lower).is_sure and not difference(lower[:4] + 0.1, lower[:4]).is_sure
 
 
 def test_store_goes_on(tmp_path):

@@ -113,8 +113,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
     Args:
         n_estimators: The number of trees.
         depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
-            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard
-            gates whose scores add up.
+            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard gates
+            whose scores add up.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
             al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a
@@ -149,8 +149,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
     Args:
         n_estimators: The number of trees.
         depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
-            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard
-            gates whose scores add up.
+            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard gates
+            whose scores add up.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
             with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
             al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a

@@ -32,8 +32,9 @@ def _words(loss: np.ndarray) -> list[str]:
     for name, place in (("boosted on the same rows", 0), ("boosted on all rows", 2)):
         found = difference(ratio[:, place], ratio[:, 1])
         words = ("pays" if found.mean > 0 else "costs") if found.is_sure else "makes no sure difference"
+        interval = f" ({found.low:.2f} to {found.high:.2f})" if found.has_interval else ""
         lines.append(
-            f"- Beside trees {name} it {words}: less loss by {found.mean:.2f} % ({found.low:.2f} to {found.high:.2f}), "
+            f"- Beside trees {name} it {words}: less loss by {found.mean:.2f} %{interval}, "
             f"on {found.wins} of {found.number} tables."
         )
     return ["Further training, with intervals of 95 % over tables:", "", *lines]

@@ -12,6 +12,8 @@ LEAST_SHARE = 1e-7
 """A share below it counts as it: one row that a leaf has not seen does not outweigh a table."""
 DRAWS = 10_000
 LEVEL = 0.95
+FEWEST = 5
+"""Tables of which an interval is one: draws of fewer are too much alike."""
 
 
 def macro_f1_of(model: Any, part: Part) -> float:
@@ -45,20 +47,28 @@ class Difference(NamedTuple):
     number: int
 
     @property
+    def has_interval(self) -> bool:
+        """Whether there are tables enough for one."""
+        return self.number >= FEWEST
+
+    @property
     def is_sure(self) -> bool:
-        """Whether 0 is not in the interval."""
-        return self.low > 0 or self.high < 0
+        """Whether there is an interval, and 0 is not in it."""
+        return self.has_interval and (self.low > 0 or self.high < 0)
 
     def __str__(self) -> str:
-        """The mean, its interval and the wins."""
-        return f"{self.mean:+.3f} ({self.low:+.3f} to {self.high:+.3f}), {self.wins} of {self.number} tables"
+        """The mean, its interval if there are tables enough, and the wins."""
+        interval = f" ({self.low:+.3f} to {self.high:+.3f})" if self.has_interval else ""
+        return f"{self.mean:+.3f}{interval}, {self.wins} of {self.number} tables"
 
 
 def difference(one: Float[np.ndarray, " table"], other: Float[np.ndarray, " table"]) -> Difference:
     """Returns the mean difference, and its interval by a bootstrap over the tables.
 
     >>> str(difference(np.array([0.9, 0.8]), np.array([0.8, 0.8])))
-    '+0.050 (+0.000 to +0.100), 1 of 2 tables'
+    '+0.050, 1 of 2 tables'
+    >>> str(difference(np.array([0.9, 0.8] * 3), np.full(6, 0.8)))
+    '+0.050 (+0.017 to +0.083), 3 of 6 tables'
     """
     found = np.asarray(one, float) - np.asarray(other, float)
     drawn = np.random.default_rng(0).integers(0, len(found), (DRAWS, len(found)))
