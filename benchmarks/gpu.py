@@ -177,15 +177,26 @@ def main():
         "python": platform.python_version(),
         "versions": {name: version(name) for name in ("jaxtree", "jax", "jaxlib", "numpy")},
         "copy_bandwidth_gb_s": bandwidth / 1e9,
-        "trees": [one_tree(rows, device, bandwidth) for rows in arguments.rows],
-        "forest": forest(device),
-        "dropout_sweep": dropout_sweep(),
-        "boosting": [] if arguments.skip_boosting else [boosting(device, *case) for case in BOOSTED],
+        "trees": [],
+        "boosting": [],
     }
+    for rows in arguments.rows:
+        report["trees"].append(one_tree(rows, device, bandwidth))
+        keep(report, arguments.out)
+    report["forest"] = forest(device)
+    report["dropout_sweep"] = dropout_sweep()
+    keep(report, arguments.out)
+    for case in () if arguments.skip_boosting else BOOSTED:
+        report["boosting"].append(boosting(device, *case))
+        keep(report, arguments.out)
     print(json.dumps(report, indent=1))
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / f"gpu-{report['date']}.json").write_text(json.dumps(report, indent=1) + "\n")
+
+
+def keep(report, folder):
+    """Writes the figures that are there: a lent device may be gone before the last one."""
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"gpu-{report['date']}.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
