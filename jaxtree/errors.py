@@ -12,6 +12,8 @@ InvalidInputError
 """
 
 import importlib
+import inspect
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -72,6 +74,21 @@ class IdentifierWarning(UserWarning):
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the line of the user that called the package, however deep inside it a warning arises.
+
+    Args:
+        text: The message.
+        category: The class of the warning.
+    """
+    frame, level, outermost = inspect.currentframe(), 0, 0
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+            outermost = level
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=outermost + 2)
 
 
 @contextmanager

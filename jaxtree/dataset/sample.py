@@ -1,6 +1,5 @@
 """The rows of a table before they are encoded: target, weights and fields, and what the target has of outputs."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,7 +9,7 @@ from jaxtyping import Float64, Int, Real, Shaped
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.fields import Fields, read_fields
 from jaxtree.dataset.splitting import split_groups, split_rows
-from jaxtree.errors import IdentifierWarning
+from jaxtree.errors import IdentifierWarning, warn_user
 from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.reading import take_rows
 from jaxtree.table.target import ClassTarget, NumberTarget
@@ -186,9 +185,8 @@ def note_identifiers(target: ClassTarget) -> None:
     for classes in target.classes:
         rows_of_class = target.num_rows / max(len(classes), 1)
         if (len(classes) > FEW_CLASSES and rows_of_class < 2) or (len(classes) > MANY_CLASSES and rows_of_class < 10):
-            warnings.warn(
+            warn_user(
                 f"y has {len(classes)} classes in {target.num_rows} rows, {rows_of_class:.1f} rows a class: it looks "
                 "like an identifier, of which nothing can be learned, or like numbers, which a regressor takes",
                 IdentifierWarning,
-                stacklevel=3,
             )

@@ -1,13 +1,12 @@
 """Concordance: of how many pairs of rows the one with the earlier event has the higher predicted risk."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.exceptions import UndefinedMetricWarning
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, warn_user
 from jaxtree.metrics.censoring import censoring_of
 from jaxtree.metrics.suffixes import sums_below
 from jaxtree.metrics.times import Observed, numbers_of_rows, read_times
@@ -123,6 +122,6 @@ def _concordance(
     comparable = float(own[first] @ later)
     if comparable == 0:
         text = "the concordance index is not defined: of no two rows it is known whose event comes first"
-        warnings.warn(text, UndefinedMetricWarning, stacklevel=3)
+        warn_user(text, UndefinedMetricWarning)
         return float("nan")
     return float(own[first] @ below.mean(axis=1)) / comparable

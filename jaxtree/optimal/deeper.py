@@ -11,7 +11,6 @@ set of rows costs no less than any part of it, nor than another set less what th
 
 import math
 import time
-import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ import jax
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from jaxtree.errors import InterruptedFitWarning
+from jaxtree.errors import InterruptedFitWarning, warn_user
 from jaxtree.optimal.exact import (
     MOST_EXACT_DEPTH,
     Fork,
@@ -92,9 +91,7 @@ class DeepSearch:
                 if self._root.lower >= self._root.value or self._is_over():
                     break
         except KeyboardInterrupt:
-            warnings.warn(
-                "the search was interrupted, and keeps the best tree so far", InterruptedFitWarning, stacklevel=2
-            )
+            warn_user("the search was interrupted, and keeps the best tree so far", InterruptedFitWarning)
             self.was_interrupted = True
             self._root = self._known.get(_key(everyone, depth), self._root)
         return self._tree(everyone, depth, self._root), self._root

@@ -1,7 +1,6 @@
 """Search over settings of boosted trees, many of them fitted at once."""
 
 import contextlib
-import warnings
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ from jaxtyping import Int
 from sklearn.base import clone, is_classifier
 
 from jaxtree import forks
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
 from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
@@ -288,4 +287,4 @@ def _warn_of_interrupt(standings: Standings) -> None:
         f"the search was interrupted: it has scores of {len(settings)} of {len(standings.most)} settings on {num_folds}"
         f" of {standings.num_folds} folds"
     )
-    warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+    warn_user(text, InterruptedFitWarning)

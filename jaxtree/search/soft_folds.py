@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from sklearn.base import clone
 
+from jaxtree.errors import warn_user
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.search.alone import PlainSearchCV
@@ -137,7 +138,7 @@ def _finish(search: Search, fit: _BegunFit, trained: list[Trained], seconds: flo
         fit.estimator.finish_fit(fit.task, trained)
     for own in caught:
         # As of a lone fit, but for the name of the one of many.
-        warnings.warn(f"{search.candidates[fit.setting]} on fold {fit.fold}: {own.message}", own.category, stacklevel=2)
+        warn_user(f"{search.candidates[fit.setting]} on fold {fit.fold}: {own.message}", own.category)
     fitted = time.perf_counter()
     train, test = search.splits[fit.fold]
     for part, rows in (("train", train), ("test", test)):

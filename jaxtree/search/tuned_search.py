@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import os
 import time
-import warnings
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks, kernel
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError, warn_user
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
@@ -169,7 +168,7 @@ class TunedSearchCV(BaseSettingsSearch):
         if self.was_interrupted_:
             kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
             text = f"the tuning was interrupted: its {kind} is of {number} settings"
-            warnings.warn(text, InterruptedFitWarning, stacklevel=2)
+            warn_user(text, InterruptedFitWarning)
         return self
 
     def leaderboard(self) -> Leaderboard:

@@ -5,7 +5,6 @@ compiled for a `TrainingConfig`; the numbers of a training, `Hyperparameters`, a
 model.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Key, PRNGKeyArray, PyTree
 
-from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows
 from jaxtree.soft.runs import Report, Run, Trained, Validation, keys_apart, train_runs
 
@@ -120,7 +119,7 @@ def train_to_the_end(runs: Sequence[Run], *, config: TrainingConfig, report: Rep
     if is_interrupted:
         done, total = sum(one.loss.size for one in trained), sum(run.num_epochs for run in runs)
         text = f"interrupted: training has ended after {done} of {total} epochs"
-        warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+        warn_user(text, InterruptedFitWarning)
     return trained
 
 
@@ -143,7 +142,7 @@ def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all:
             raise TrainingError(f"{found}: {REMEDIES}")
         if lost or one.diverged_in > 0:
             kept = "nothing of it is kept" if lost else f"its parameters after epoch {one.best_epoch} are kept"
-            warnings.warn(f"{found}: it has ended, and {kept}; {REMEDIES}", DivergedFitWarning, stacklevel=3)
+            warn_user(f"{found}: it has ended, and {kept}; {REMEDIES}", DivergedFitWarning)
 
 
 def final_loss(trained: Trained) -> float:

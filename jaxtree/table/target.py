@@ -3,7 +3,6 @@
 A target has one *output*, or several side by side in the columns of a matrix or data frame. Each is encoded by itself.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,7 +15,7 @@ from jaxtyping import Float64, Int, Int32, Integer, Shaped
 from scipy.sparse import issparse
 
 from jaxtree.blocks import blocks_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, warn_user
 from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.reading import declared_categories
 from jaxtree.table.sources import as_frame
@@ -106,7 +105,7 @@ def encode_classes(y: Any) -> ClassTarget:
     if len(outputs) == 1 and num_axes == 2:
         from sklearn.exceptions import DataConversionWarning  # loads all of scikit-learn
 
-        warnings.warn(_COLUMN_WARNING, DataConversionWarning, stacklevel=2)
+        warn_user(_COLUMN_WARNING, DataConversionWarning)
     encoded = [_encode(*output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
     classes, codes, declared, absent = zip(*encoded, strict=True)
     return ClassTarget(classes, np.stack(codes), declared, absent)
@@ -232,7 +231,9 @@ def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray
     from sklearn.utils.validation import column_or_1d
 
     values = column_or_1d(values)
-    check_classification_targets(values)
+    # One value says what it would of all, without sorting these, and without its warning of many classes.
+    fractions = values[values % 1 != 0] if values.dtype.kind == "f" else values
+    check_classification_targets(fractions[:1])
     return np.unique(values, return_inverse=True)
 
 

@@ -1,6 +1,5 @@
 """The base of additive estimators: one table, the fit of its terms, and the trees that they are kept as."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,7 +23,7 @@ from jaxtree.dataset.collectives import check_same, fails_in_all, join_rows, spa
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import split_groups, split_rows
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, SeparableClassesWarning
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, SeparableClassesWarning, warn_user
 from jaxtree.estimators.additive.edited import EditsTerms
 from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
@@ -141,7 +140,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         sample = given.without_weightless_rows()
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
-            warnings.warn(message, DataConversionWarning, stacklevel=3)
+            warn_user(message, DataConversionWarning)
         loss = self._make_loss(sample.outputs)
         group = None if "group" in loss.needs else sample.fields.pop("group", None)
         sample = in_all(together, lambda: fit_fields(loss, sample))
@@ -168,13 +167,13 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         self.set_model(task, fitted)
         if fitted.was_interrupted:
             text = f"fit was interrupted: the bags have {fitted.num_rounds.sum(axis=1).tolist()} rounds"
-            warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+            warn_user(text, InterruptedFitWarning)
         if self._of_classes and fitted.loss_left < SEPARATED:
             text = (
                 f"the terms tell the classes apart: {fitted.loss_left:.0e} of the log loss of held-out rows is left. "
                 "Log odds then have no limit, and curves are as far apart as early stopping let them come"
             )
-            warnings.warn(text, SeparableClassesWarning, stacklevel=3)
+            warn_user(text, SeparableClassesWarning)
 
     def fit_data(self, task: AdditiveTask) -> FitData:
         """Returns the rows of what was read, in bags."""

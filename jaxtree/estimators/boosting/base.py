@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -19,7 +18,7 @@ from jaxtree.boosting.refit import Remaking, refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, warn_user
 from jaxtree.estimators.boosting.fold_results import FoldResults
 from jaxtree.estimators.boosting.fold_rows import divide
 from jaxtree.estimators.boosting.folds import earlier_models, train_folds
@@ -40,6 +39,7 @@ from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Round
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.growing import FeatureOptions
+from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
@@ -134,6 +134,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                     trained = train(task, rows, config, callbacks, mesh)
                     warn_if_cut_short(task.loss, trained, config.num_rounds)
                     self.set_model(task, trained.rounds)
+            else:
+                warn_user(WITHOUT_NEW_TREES)
         return self
 
     def read_task(
@@ -168,7 +170,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         sample, outputs = given.without_weightless_rows(), given.outputs
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
-            warnings.warn(message, DataConversionWarning, stacklevel=3)
+            warn_user(message, DataConversionWarning)
         earlier = self._earlier_rounds(outputs)
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
         if earlier is not None and self.loss_ != loss and self._num_rounds() < self.n_estimators:

@@ -4,7 +4,6 @@ No row is lost to a validation part: each is learned from by all models but thos
 bins, which know no targets, so that one program makes them all.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from jaxtree.boosting.folds import Folds, mean_of_models
 from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
 from jaxtree.estimators.boosting.metrics import name_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
@@ -83,7 +82,7 @@ def train_folds(
             if not models:
                 raise
             text = f"fit was interrupted: the model is the mean of {len(models)} of {len(task.folds)} folds"
-            warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+            warn_user(text, InterruptedFitWarning)
     for number, model in sorted(models.items()):
         _check(task, number, model)
     return _joined(task, dict(sorted(models.items())), config.learner.trees_per_round(task.loss))
@@ -243,7 +242,7 @@ def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
         )
     if model.stop == Stop.NOT_FINITE:
         text = f"{task.loss}: without fold {number}, derivatives after round {len(model.losses)} are {NO_NUMBERS}{KEPT}"
-        warnings.warn(text, InterruptedFitWarning, stacklevel=4)
+        warn_user(text, InterruptedFitWarning)
 
 
 def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: int) -> tuple[Rounds, Folds]:

@@ -1,6 +1,5 @@
 """The training of a boosted model: from the rows of a fit to the trees of its rounds, as functions of data."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +15,7 @@ from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
 from jaxtree.estimators.boosting.categories import OrderedCategories, order_categories
 from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
@@ -287,4 +286,4 @@ def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, wanted: int) -> No
         text = f"fit was interrupted: the model has been made in {trained.num_made} of {wanted} rounds"
     else:
         return
-    warnings.warn(text, InterruptedFitWarning, stacklevel=3)
+    warn_user(text, InterruptedFitWarning)

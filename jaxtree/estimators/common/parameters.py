@@ -1,13 +1,12 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar
 
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, warn_user
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.sklearn_compat import Interval, RealNotInt
@@ -19,6 +18,9 @@ MISSING = Words({"learn", "fraction", "branch"})
 TIES = Words({"first", "hash"})
 INTERACTIONS = Words({"pairwise", "no_interactions"})
 SHARE = Interval(RealNotInt, 0, 1, closed="right")
+
+WITHOUT_NEW_TREES = "Warm-start fitting without increasing n_estimators does not fit new trees."
+"""The warning of a warm start that has nothing to do, in scikit-learn's words."""
 
 _FRIEDMAN_WARNING = (
     'Value `"friedman_mse"` for `criterion` is deprecated, as in scikit-learn: it maps to `"squared_error"`, which was '
@@ -111,7 +113,7 @@ class RegressionParameters(AnnotatedParameters):
     def __post_init__(self):
         """Replaces the old name "friedman_mse" by the new one, with a warning that names the caller of the class."""
         if isinstance(self.criterion, str) and self.criterion == "friedman_mse":
-            warnings.warn(_FRIEDMAN_WARNING, FutureWarning, stacklevel=3)
+            warn_user(_FRIEDMAN_WARNING, FutureWarning)
             self.criterion = "squared_error"
 
     def check_parameters(self) -> None:

@@ -2,7 +2,6 @@
 
 import abc
 import copy
-import warnings
 from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
@@ -18,11 +17,11 @@ from jaxtree.arrays import Device
 from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
 from jaxtree.estimators.common.constraints import check_kept_trees
 from jaxtree.estimators.common.conventions import key_of, progress_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
-from jaxtree.estimators.common.parameters import ForestParameters
+from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
@@ -83,9 +82,7 @@ class BaseForest(ForestParameters, FittedTrees):
                 self.draw_key()
                 forest = self._pruned(self.grow_trees(data, devices=devices), data)
             elif len(old) == self.n_estimators:
-                warnings.warn(
-                    "Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=2
-                )
+                warn_user(WITHOUT_NEW_TREES)
                 forest = old
             else:
                 grown = self.grow_trees(data, len(old), devices)
@@ -323,10 +320,9 @@ class BaseForest(ForestParameters, FittedTrees):
             sampling, key = self._sampling(data), split_key(self._key.key())[0]
             grown = grow_sample(task, sampling, key=key, trees=trees, course=course)
         if len(grown) < len(trees):
-            warnings.warn(
+            warn_user(
                 f"fit was interrupted: the forest has {first_tree + len(grown)} of {self.n_estimators} trees",
                 InterruptedFitWarning,
-                stacklevel=3,
             )
         return grown
 
@@ -428,9 +424,8 @@ class BaseForest(ForestParameters, FittedTrees):
         means = out_of_bag_means(self.forest_, self._values(data.sample.X), self._model.node_value, self._drawing)
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
-            warnings.warn(
+            warn_user(
                 f"Some inputs do not have OOB scores: every tree has drawn {missing} of the rows. They are NaN and do "
-                "not count for the score; more trees would help",
-                stacklevel=4,
+                "not count for the score; more trees would help"
             )
         return means

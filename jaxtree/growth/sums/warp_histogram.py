@@ -6,7 +6,6 @@ one, and its sums were tested on Warp's own CPU device. So a process tries it be
 
 import functools
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Int32, UInt
 
+from jaxtree.errors import warn_user
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.sums.cells import Place, places_of
 from jaxtree.growth.sums.warp_kernel import ENTRIES, THREADS, load_warp, make_kernel
@@ -110,7 +110,7 @@ def is_available() -> bool:
     except Exception as error:  # Of a compiler, a driver or a device: whatever it is, XLA can sum.
         failure = f"{type(error).__name__}: {error}"
     if failure:
-        warnings.warn(f"histograms are summed by XLA, because the kernel in Warp failed: {failure}", stacklevel=2)
+        warn_user(f"histograms are summed by XLA, because the kernel in Warp failed: {failure}")
     return not failure
 
 
