@@ -1,4 +1,4 @@
-"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/run`)."""
+"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/full`)."""
 
 import jax
 import jax.numpy as jnp
