@@ -69,7 +69,7 @@ class DivergedFitWarning(UserWarning):
 
 
 class IdentifierWarning(UserWarning):
-    """A target of classes has so many of them that it looks like an identifier of rows."""
+    """A target of classes, or a column of words, has so many of them that it looks like an identifier of rows."""
 
 
 class InterruptedFitWarning(UserWarning):

@@ -183,8 +183,9 @@ def read_training(
     text = [name for name in (*rows.X, target) if name in contents.missing and contents.decimal == "."]
     if commas := [name for name in text if has_decimal_commas(contents.cells(name))]:
         session.note(f"  {listed(commas)}: words that are numbers with decimal commas, which --decimal , reads")
-    for name in [in_short(name) for name, column in rows.X.items() if names_rows(column)]:
-        session.note(f"  {name} has another value in every row: if it is a name or number of rows, --ignore {name}")
+    for name, how in [(in_short(name), names_rows(column)) for name, column in rows.X.items()]:
+        if how:
+            session.note(f"  {name} {how}: if it is a name or number of rows, --ignore {name}")
     if rows.task == "classification" and rows.y.nunique() < 2:
         raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
     return rows

@@ -4,9 +4,6 @@ from typing import Any
 
 from jaxtree.cli.session import in_short, listed
 
-_FEW_ROWS = 12
-"""The most rows of a table in which a column may well have another value in every one."""
-
 
 def kinds_of(X: Any) -> dict[str, list[str]]:
     """Returns the columns of every kind, with remarks on their values."""
@@ -19,11 +16,20 @@ def kinds_of(X: Any) -> dict[str, list[str]]:
     return kinds
 
 
-def names_rows(column: Any) -> bool:
-    """Returns whether every row has another word or whole number."""
-    if len(column) <= _FEW_ROWS or column.nunique() < len(column) or column.dtype.kind in "mM":
-        return False
-    return column.dtype.kind != "f" or bool((column % 1 == 0).all())
+def names_rows(column: Any) -> str:
+    """Returns how a column looks like one of names or numbers of rows, in words; "" if it does not.
+
+    Its words are nearly as many as the rows that have one, or every row has another whole number.
+    """
+    from jaxtree.table.identifiers import are_identifiers, in_words
+
+    kind, num_values, num_rows = column.dtype.kind, column.nunique(), int(column.count())
+    if kind in "mM" or not are_identifiers(num_values, num_rows):
+        return ""
+    if kind not in "iuf":
+        return in_words(num_values, num_rows)
+    is_whole = num_values == len(column) and bool((column % 1 == 0).all())
+    return "has another value in every row" if is_whole else ""
 
 
 def target_in_words(y: Any, task: str) -> str:

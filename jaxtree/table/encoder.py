@@ -13,6 +13,7 @@ from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
 from jaxtree.table.columns import MAX_CODES, TableColumn, check_numbers
+from jaxtree.table.identifiers import note_identifiers
 from jaxtree.table.matching import match_columns
 from jaxtree.table.reading import Table, read_table, with_categorical
 from jaxtree.table.schema import Column, Feature, Schema
@@ -155,6 +156,8 @@ class Encoder:
             max_bins=_num_bins(self.max_bins, summary.num_rows),
             max_categories=self._most_categories,
         )
+        words = [own for own in summary.columns if own.kind == "categorical" and not own.is_declared]
+        note_identifiers((own.name, len(own.categories), summary.num_rows) for own in words)
         return self
 
     def encode_part(self, X: Any) -> Codes:
