@@ -32,8 +32,8 @@ from jaxtree_studies.tables.owners import NAMES, NUMBERS, read_owned
 
 OURS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "stops": {"n_estimators": 1000, "early_stopping": True},
-    "folds": {"n_estimators": 1000, "early_stopping": "folds"},
+    "stops": {"early_stopping": True},
+    "folds": {"early_stopping": "folds"},
 }
 """Parameters of our contenders."""
 

@@ -59,7 +59,7 @@ def shape_of(estimator: Any) -> str:
         folds = getattr(estimator, "folds_", None)
         if folds is not None:
             most = f" of {len(folds)} models"
-        elif getattr(estimator, "early_stopping", False):
+        elif getattr(estimator, "early_stopping", False) and estimator.n_estimators != "auto":
             most = f" of at most {estimator.n_estimators * getattr(estimator, 'trees_per_round_', 1)}"
         return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
     return f"{name}: depth {estimator.depth_}"

@@ -165,7 +165,7 @@ class BoostSearchCV(BaseSettingsSearch):
         halving = self._halving(refit_metric)
         with self._placed(X, len(candidates), mesh):
             search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
-            standings = Standings([own.n_estimators for own in settings], len(search.splits))
+            standings = Standings([own.most_rounds for own in settings], len(search.splits))
             if halving is not None:
                 settings = with_seeds(settings, generator_of(self.random_state))
             try:

@@ -160,11 +160,6 @@ class _Fold(NamedTuple):
     leg: Leg
     deadline: Deadline | None
 
-    @property
-    def test(self) -> Any:
-        """The rows of the test part."""
-        return self.search.splits[self.number][1]
-
     def rows_of_test(self) -> tuple[Any, Any]:
         """Returns the table and the target of the test part."""
         train, test = self.search.splits[self.number]
@@ -285,7 +280,8 @@ def _widest(learners: Sequence[BaseLearner]) -> BaseLearner:
 def _scores_of_test(of: _Fold, task: BoostingTask) -> ScoresOfRows:
     """What scores models on the rows of the test part."""
     classes = task.data.outputs.classes[0] if task.data.outputs.classes else None
-    params = check_method_params(of.search.X, params=of.search.score_params, indices=of.test)
+    _, test = of.search.splits[of.number]
+    params = check_method_params(of.search.X, params=of.search.score_params, indices=test)
     return ScoresOfRows(of.search, classes, *of.rows_of_test(), params)
 
 

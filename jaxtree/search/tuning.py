@@ -320,7 +320,7 @@ def _try_batch(
     search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
     settings = [configured(task.estimator, own) for own in batch]
     # Of settings that do not count their rounds, each counts once.
-    standings = Standings([getattr(own, "n_estimators", 1) for own in settings], len(splits))
+    standings = Standings([getattr(own, "most_rounds", 1) for own in settings], len(splits))
     was_interrupted = False
     try:
         fit(search, settings, standings, SearchProgress(on_rounds, standings.most_rounds()), deadline)

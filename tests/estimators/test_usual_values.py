@@ -25,7 +25,7 @@ def same_trees(one, other):
 def test_auto_is_what_these_values_are(kind, stopping):
     estimator, y = KINDS[kind]
     values = usual_values(len(X), has_folds=bool(stopping), of_classes=kind == "classes")
-    explicit = estimator(12, **stopping, **values._asdict()).fit(X, y)
+    explicit = estimator(**stopping, **values._asdict() | {"n_estimators": 12}).fit(X, y)
     usual_model = estimator(12, **stopping).fit(X, y)
     if not stopping:
         assert same_trees(usual_model, explicit)
@@ -61,4 +61,4 @@ def test_small_tables_have_small_trees_with_folds_and_large_ones_leaves_of_any_s
 @pytest.mark.parametrize("name", Usual._fields)
 def test_no_other_word_is_allowed(name):
     with pytest.raises(ValueError, match=name):
-        GradientBoostingRegressor(5, **{name: "usual"}).fit(X, SIGNAL)
+        GradientBoostingRegressor(**{"n_estimators": 5, name: "usual"}).fit(X, SIGNAL)

@@ -123,7 +123,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         with fails_in_all(mesh, self), placed_fit(self, X, mesh):
             given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
             task = self.read_task(X, y, sample_weight, **given, **extras)
-            if task.num_earlier < self.n_estimators:
+            if task.earlier is None or task.num_earlier < self.most_rounds:
                 rows = encode(task)
                 config = self.config(task.data.num_rows, rows.num_bins)
                 if self.early_stopping == FOLDS:
@@ -132,7 +132,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                     self.set_model(task, *train_folds(task, rows, config, mesh))
                 else:
                     trained = train(task, rows, config, callbacks, mesh)
-                    warn_if_cut_short(task.loss, trained, config.num_rounds)
+                    warn_if_cut_short(task.loss, trained, config)
                     self.set_model(task, trained.rounds)
             else:
                 warn_user(WITHOUT_NEW_TREES)
@@ -173,7 +173,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             warn_user(message, DataConversionWarning)
         earlier = self._earlier_rounds(outputs)
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
-        if earlier is not None and self.loss_ != loss and self._num_rounds() < self.n_estimators:
+        if earlier is not None and self.loss_ != loss and self._num_rounds() < self.most_rounds:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
             raise InvalidInputError(
@@ -336,9 +336,11 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 f"warm_start goes on from {what}, which the fit before has made, and early_stopping="
                 f"{self.early_stopping!r} makes the other"
             )
-        if self.n_estimators < self._num_rounds():
+        if self.most_rounds < self._num_rounds():
+            meaning = f"'auto', which is {self.most_rounds} rounds without early_stopping,"
+            wanted = meaning if isinstance(self.n_estimators, str) else self.n_estimators
             raise InvalidInputError(
-                f"n_estimators={self.n_estimators} must be larger or equal to the {self._num_rounds()} rounds of the "
+                f"n_estimators={wanted} must be larger or equal to the {self._num_rounds()} rounds of the "
                 "fit before when warm_start==True"
             )
         if (self.multi_strategy == ONE_OUTPUT) != (self.trees_per_round_ > 1) and self.start_.size > 1:
@@ -385,28 +387,20 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     @property
     def best_iteration_(self) -> int:
-        """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`.
-
-        Of a model of folds, the mean of those of the folds, to the nearest whole number.
-        """
+        """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`."""
         return self._best_of_rounds("best_iteration_")[0]
 
     @property
     def best_score_(self) -> float:
-        """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`.
-
-        Of a model of folds, the mean of what the rows of each fold had at the best round of its model.
-        """
+        """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`."""
         return self._best_of_rounds("best_score_")[1]
 
     def _best_of_rounds(self, name: str) -> tuple[int, float]:
         check_is_fitted(self)
-        folds = self.folds_
-        models = [self.measured_] if folds is None else [folds.measured_of(fold) for fold in range(len(folds))]
-        found = [best for own in models if (best := best_of(own, self.tol)) is not None]
-        if not found:
+        best = best_of(self.measured_, self.tol)
+        if best is None:
             raise AttributeError(f"{name} is of fits with eval_set or early_stopping: nothing was measured in this one")
-        return round(np.mean([number for number, _ in found])), float(np.mean([value for _, value in found]))
+        return best
 
     @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:

@@ -37,7 +37,8 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     gradients as they are. The same table and parameters give the same model, bit for bit.
 
     Args:
-        n_estimators: The most rounds, of a tree each, or of one for every score.
+        n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100, and where
+            `early_stopping` ends them as many as it takes, at most 10,000.
         learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
@@ -110,8 +111,8 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         evals_result_: What was measured after every round, by names of evaluation and metric: "log_loss" of classes,
             "squared_error", "absolute_error" and so on of numbers, and those of `eval_metric`.
         best_iteration_: The number of rounds, from 1, at which the first metric, or the loss, of the first rows that
-            were measured was best; with "folds" the mean of those of the folds.
-        best_score_: What it was then, with "folds" in the mean.
+            were measured was best.
+        best_score_: What it was then.
         n_estimators_: The number of rounds; with "folds" those of all models.
         trees_per_round_: How many trees a round has.
         folds_: What is known of the folds, `jaxtree.boosting.Folds`; None without "folds".

@@ -42,6 +42,9 @@ FEW_LEAVES = 32
 FOLDS = "folds"
 """What `early_stopping` is where the model is the mean of those that are grown without a fold."""
 
+EXPECTED_ROUNDS = 300
+"""The rounds after which early stopping usually ends: by them, not by the most, the device of a fit is chosen."""
+
 MULTI_OUTPUT, ONE_OUTPUT = "multi_output_tree", "one_output_per_tree"
 """What `multi_strategy` is where a round has a tree that changes all scores, and where it has one for each."""
 
@@ -60,6 +63,7 @@ class BoostingConfig(NamedTuple):
         learner: How the tree of a round is grown.
         shrinkage: How the boosting holds back.
         num_rounds: The most rounds, those that were made before included.
+        is_end_known: Whether progress counts up to them: not where only early stopping ends them.
         early_stopping: Whether trees are kept up to the best round.
         verbose: How progress is shown, see `jaxtree.estimators.common.progress`.
     """
@@ -67,6 +71,7 @@ class BoostingConfig(NamedTuple):
     learner: BaseLearner
     shrinkage: Shrinkage
     num_rounds: int
+    is_end_known: bool
     early_stopping: bool
     verbose: int
 
@@ -77,7 +82,7 @@ class BoostingParameters(EncodingParameters):
 
     _of_classes: ClassVar[bool] = False
 
-    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
+    n_estimators: Annotated[int | str, whole(1), AUTO] = dataclasses.field(default="auto", kw_only=False)
     learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
     max_depth: Annotated[int | None, whole(1), None] = None
     max_leaf_nodes: Annotated[int | str | None, whole(2), None, AUTO] = "auto"
@@ -119,11 +124,19 @@ class BoostingParameters(EncodingParameters):
         """
         own = self._without_auto(num_rows)
         learner, shrinkage = self._base_learner(own, num_rows, num_bins), self.shrinkage(num_rows)
-        return BoostingConfig(learner, shrinkage, self.n_estimators, bool(self.early_stopping), self.verbose)
+        stops = bool(self.early_stopping)
+        is_end_known = not (stops and self.n_estimators == "auto")
+        return BoostingConfig(learner, shrinkage, own.n_estimators, is_end_known, stops, self.verbose)
+
+    @property
+    def most_rounds(self) -> int:
+        """The most rounds of a model, those that were made before included: the same of any number of rows."""
+        return self._without_auto(1).n_estimators
 
     def _without_auto(self, num_rows: int) -> Usual:
         """Returns the parameters that may be "auto" as they are for so many rows; leaves of any number are None."""
-        usual = usual_values(num_rows, has_folds=self.early_stopping == FOLDS, of_classes=self._of_classes)
+        has_folds, stops = self.early_stopping == FOLDS, bool(self.early_stopping)
+        usual = usual_values(num_rows, has_folds=has_folds, stops=stops, of_classes=self._of_classes)
         for name, parameter in vars(self).items():
             # No other word is among them.
             if name in Usual._fields and not isinstance(parameter, str):
@@ -183,14 +196,17 @@ class BoostingParameters(EncodingParameters):
         return "subset" if self.categorical_splits in ("auto", "ordered") else self.categorical_splits
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
-        """Returns how much a fit of so many rows and columns has to do, if it makes all rounds."""
-        leaves = self._without_auto(num_rows).max_leaf_nodes
+        """Returns how much a fit of so many rows and columns has to do, if it makes the rounds that are expected."""
+        own = self._without_auto(num_rows)
+        leaves, rounds = own.max_leaf_nodes, own.n_estimators
+        if self.early_stopping and self.n_estimators == "auto":
+            rounds = EXPECTED_ROUNDS
         levels = costs.levels_of(num_rows if leaves is None else leaves, self.max_depth)
         models = 1
         if self.early_stopping == FOLDS:
             scheme = scheme_of(num_rows, num_rows)
             models = scheme.num_folds * scheme.num_repeats
-        return costs.boosting(num_rows, num_columns, levels=levels, rounds=self.n_estimators * models)
+        return costs.boosting(num_rows, num_columns, levels=levels, rounds=rounds * models)
 
     def shrinkage(self, num_rows: int) -> Shrinkage:
         """Returns how boosting holds back on so many rows."""

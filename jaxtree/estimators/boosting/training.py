@@ -212,8 +212,8 @@ def train(
     recorder = Recorder(rows.evaluations, task.loss, metrics, before, earlier, trees_per_round)
     stops_by_metric = config.early_stopping and bool(metrics)
     stopping = config.shrinkage.stopping
-    num_rounds = config.num_rounds - task.num_earlier
-    with progress_of(config.verbose, num_rounds, "boosting", "rounds") as on_grown:
+    total = config.num_rounds - task.num_earlier if config.is_end_known else None
+    with progress_of(config.verbose, total, "boosting", "rounds") as on_grown:
 
         def on_rounds(new: NewRounds) -> bool:
             # Metrics walk the trees; the loss of evaluations is known without them.
@@ -278,12 +278,13 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
     return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
-def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, wanted: int) -> None:
+def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, config: BoostingConfig) -> None:
     """Warns when boosting ended early for a reason that the user did not set."""
     if trained.stop == Stop.NOT_FINITE:
         text = f"{loss}: derivatives after round {trained.num_made} are {NO_NUMBERS}{KEPT}"
     elif trained.stop == Stop.INTERRUPTED:
-        text = f"fit was interrupted: the model has been made in {trained.num_made} of {wanted} rounds"
+        of_all = f" of {config.num_rounds}" if config.is_end_known else ""
+        text = f"fit was interrupted: the model has been made in {trained.num_made}{of_all} rounds"
     else:
         return
     warn_user(text, InterruptedFitWarning)

@@ -9,6 +9,13 @@ MANY_ROWS = 50_000
 """Tables of as many rows have large leaves anyhow; where branches of any size are allowed, their sums are quicker."""
 
 
+ROUNDS_OF_ONE_MODEL = 100
+"""The rounds where nothing ends them early."""
+
+MOST_ROUNDS = 10_000
+"""The most rounds where early stopping ends them."""
+
+
 class Usual(NamedTuple):
     """Parameters that are "auto", see `GradientBoostingClassifier`.
 
@@ -20,6 +27,7 @@ class Usual(NamedTuple):
         subsample: The part of the rows that a tree is grown on.
         random_strength: The noise on the scores of columns.
         n_iter_no_change: The patience of early stopping.
+        n_estimators: The most rounds.
     """
 
     max_leaf_nodes: int = 31
@@ -28,6 +36,7 @@ class Usual(NamedTuple):
     subsample: float = 1.0
     random_strength: float = 0.0
     n_iter_no_change: int = 10
+    n_estimators: int = ROUNDS_OF_ONE_MODEL
 
 
 ONE_MODEL = Usual()
@@ -38,13 +47,14 @@ FEW_ROWS = 1_000
 """Tables of fewer rows have trees of half as many leaves with folds."""
 
 
-def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool) -> Usual:
+def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool, stops: bool = False) -> Usual:
     """Returns what parameters of a fit are that are "auto".
 
     Args:
         num_rows: The number of rows.
         has_folds: Whether the model is the mean of models of folds.
         of_classes: Whether it tells classes.
+        stops: Whether early stopping ends its rounds.
 
     Example:
         >>> usual_values(1000, has_folds=False, of_classes=True).min_samples_leaf
@@ -57,4 +67,6 @@ def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool) -> Usual:
         own = FOLDS_OF_CLASSES if of_classes else FOLDS_OF_NUMBERS
         if num_rows < FEW_ROWS:
             own = own._replace(max_leaf_nodes=own.max_leaf_nodes // 2)
+    if stops or has_folds:
+        own = own._replace(n_estimators=MOST_ROUNDS)
     return own if num_rows < MANY_ROWS else own._replace(min_samples_leaf=1, min_child_weight=1.0)

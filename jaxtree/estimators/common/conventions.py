@@ -185,7 +185,7 @@ def key_of(random_state: Any) -> PRNGKeyArray:
 
 @contextlib.contextmanager
 def progress_of(
-    verbose: int, total: float, doing: str = "growing trees", unit: str = "trees"
+    verbose: int, total: float | None, doing: str = "growing trees", unit: str = "trees"
 ) -> Iterator[Callable[..., Any] | None]:
     """Yields what to call with the number of further trees, and perhaps with words about them; None for silence.
 
@@ -195,7 +195,7 @@ def progress_of(
     Args:
         verbose: 0 for nothing, 1 for a bar, or in a log about ten lines, n for a line every n. Of work whose unit is
             the second, or that is one whole, it is a line every n steps that find something.
-        total: How many there will be.
+        total: How many there will be; None if nobody knows.
         doing: What is done, in words.
         unit: What is counted; "s" for seconds.
     """

@@ -7,6 +7,7 @@ line every so many rounds, epochs, trees or fits.
 import contextlib
 import contextvars
 import html
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ class Standing(NamedTuple):
         doing: What is done, in words.
         unit: What is counted.
         done: How much of it is done.
-        total: How much there is.
+        total: How much there is; None if nobody knows.
         seconds: How long it has taken.
         words: What the last step has found.
         is_told: Whether it has found this now, not earlier.
@@ -42,7 +43,7 @@ class Standing(NamedTuple):
     doing: str
     unit: str
     done: float
-    total: float
+    total: float | None
     seconds: float
     words: str = ""
     is_told: bool = True
@@ -53,10 +54,11 @@ class Standing(NamedTuple):
         >>> Standing("boosting", "rounds", 20, 80, 2.0, "validation_0 log_loss 0.4").in_words()
         'boosting: 20 of 80 rounds, validation_0 log_loss 0.4, 2.0 s, about 6.0 s left'
         """
-        parts = [f"{self.doing}: {self.done:.0f} of {self.total:.0f} {self.unit}", self.words]
+        of_all = "" if self.total is None else f" of {self.total:.0f}"
+        parts = [f"{self.doing}: {self.done:.0f}{of_all} {self.unit}", self.words]
         if self.unit != "s":
             parts.append(f"{self.seconds:.1f} s")
-            if 0 < self.done < self.total:
+            if self.total is not None and 0 < self.done < self.total:
                 parts.append(f"about {self.seconds * (self.total / self.done - 1):.1f} s left")
         return ", ".join(part for part in parts if part)
 
@@ -66,7 +68,7 @@ Report = Callable[..., None]
 
 
 @contextlib.contextmanager
-def shown_progress(verbose: int, total: float, doing: str, unit: str) -> Iterator[Report | None]:
+def shown_progress(verbose: int, total: float | None, doing: str, unit: str) -> Iterator[Report | None]:
     """Shows progress; see `jaxtree.estimators.common.conventions.progress_of`.
 
     Example:
@@ -107,13 +109,13 @@ def _lines(every: int, first: Standing) -> Iterator[Callable[[Standing], None]]:
         nonlocal at, told, steps
         steps += now.is_told
         if every == 1:
-            gap = first.total / LINES_OF_A_LOG
+            gap = math.inf if first.total is None else first.total / LINES_OF_A_LOG
             is_due = now.done >= at + gap or now.seconds - told >= LONGEST_SILENCE
         elif first.unit == "s" or first.total == 1:
             is_due = now.is_told and steps % every == 0
         else:
             is_due = now.done // every > at // every
-        if is_due or (now.done >= now.total > at):
+        if is_due or (now.total is not None and now.done >= now.total > at):
             at, told = now.done, now.seconds
             # The cells of a notebook show the error stream as an error.
             print(now.in_words(), file=sys.stdout if _is_notebook() else sys.stderr, flush=True)
@@ -167,7 +169,8 @@ class Bar(NamedTuple):
         about 3.0 s left</div>
         """
         now = self.now
-        bar = f'<progress value="{min(now.done, now.total):.6g}" max="{now.total:.6g}" style="width:16em"></progress>'
+        far = "" if now.total is None else f'value="{min(now.done, now.total):.6g}" max="{now.total:.6g}" '
+        bar = f'<progress {far}style="width:16em"></progress>'
         return f"<div>{bar} {html.escape(now.in_words())}</div>"
 
 
