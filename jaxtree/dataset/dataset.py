@@ -38,6 +38,8 @@ class TableOptions(NamedTuple):
         counts: Set where targets must be counts: what their sum must be, such as "positive".
         held_out: The share of the rows that the model is not grown on, or None.
         seed: The seed of their choice.
+        group: The group of every row of some weight, where the rows of one are held out together, and the loss asks
+            for none.
     """
 
     encoder: Encoder
@@ -46,6 +48,7 @@ class TableOptions(NamedTuple):
     counts: str | None = None
     held_out: float | None = None
     seed: Any = None
+    group: Int[np.ndarray, " row"] | None = None
 
 
 class Across(NamedTuple):
@@ -189,7 +192,7 @@ def encode_sample(
     whole = grown_on = sample.without_weightless_rows()
     is_given = held is not None
     if held is None and options.held_out is not None:
-        grown_on, held = whole.split(options.held_out, options.seed)
+        grown_on, held = whole.split(options.held_out, options.seed, options.group)
     if same_as is not None and grown_on is sample:
         encoder, codes = same_as.encoder, same_as.codes
     elif encoder is not None:

@@ -121,16 +121,26 @@ class Sample(NamedTuple):
         """Returns the rows of some weight: categories and bins are to be those of the table without the others, too."""
         return self if self.weight is None or self.weight.all() else self.take(np.flatnonzero(self.weight))
 
-    def split(self, fraction: float, seed: Any) -> tuple["Sample", "Sample"]:
+    def without_field(self, name: str) -> "Sample":
+        """Returns the rows without one of their fields."""
+        return self._replace(fields={own: values for own, values in self.fields.items() if own != name})
+
+    def split(
+        self, fraction: float, seed: Any, group: Int[np.ndarray, " row"] | None = None
+    ) -> tuple["Sample", "Sample"]:
         """Divides the rows at random into those to learn from and a share of so large a fraction to validate with.
 
-        Rows of a group stay together.
+        Args:
+            fraction: The share.
+            seed: The seed of the choice.
+            group: The group of every row; those of one stay together. The field of that name if not given.
 
         Raises:
             InvalidInputError: A part would have no row, or no group.
         """
-        if "group" in self.fields:
-            parts = split_groups(self.fields["group"], fraction, seed)
+        group = self.fields.get("group") if group is None else group
+        if group is not None:
+            parts = split_groups(group, fraction, seed)
         else:
             parts = split_rows(self.labels, self.num_classes, fraction, seed)
         train, held = map(self.take, parts)

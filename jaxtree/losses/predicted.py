@@ -91,6 +91,9 @@ class PredictedDistribution:
             y: One number, or one for each row.
             extras: What else the distribution asks for, such as `upper` of failure times.
         """
+        for name in extras:
+            allowed = ", ".join(self.family.needs) or "none"
+            require(name in self.family.needs, f"extras of {self.family} must be among: {allowed}", name)
         arrays, values = {name: self._of_rows(own) for name, own in extras.items()}, self._of_rows(y)
         loss = self._in_jax(self.family.values, values, arrays)
         return np.where(self.family.domain.allows(values), -loss, -np.inf)

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import hashlib
+import inspect
 import json
 from importlib import resources
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
+from jaxtree.estimators.common.extras import extras_of
+from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
 from jaxtree.page.cards import widths_of_cards
 from jaxtree.page.columns import check_number, page_data, read_rows, subject_of
@@ -89,16 +92,24 @@ def to_html(
 
 
 def _extras_by_table(answers: Answers, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The extras of the rows of X, and of those of X_val; only weights of models that are no boosted trees."""
+    """The extras of the rows of X, and of those of X_val: weights, and what the loss of boosted trees asks for."""
+    _check_extras(answers, extras)
     held = {key.removesuffix("_val"): values for key, values in extras.items() if key.endswith("_val")}
     seen = {key: values for key, values in extras.items() if not key.endswith("_val")}
-    if not answers.adds_up:
-        for name in extras:
-            if name.removesuffix("_val") != "sample_weight":
-                raise InvalidTypeError(
-                    f"to_html takes {name!r} of boosted trees, got {type(answers.estimator).__name__}"
-                )
     return seen, held
+
+
+def _check_extras(answers: Answers, extras: dict[str, Any]) -> None:
+    """Raises InvalidTypeError for an argument that a page of the model does not take."""
+    of_loss = extras_of(answers.estimator.loss_) if answers.adds_up else ()
+    known = [name + end for end in ("", "_val") for name in ("sample_weight", *of_loss)]
+    for name in extras:
+        if name not in known:
+            hint = hint_for_argument(name, [*inspect.signature(to_html).parameters, *known], [])
+            kind = type(answers.estimator).__name__
+            raise InvalidTypeError(
+                f"to_html of a {kind} takes no {name!r}{hint}; of every row it takes {', '.join(known)}"
+            )
 
 
 def _render(

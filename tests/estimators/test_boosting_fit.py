@@ -198,7 +198,8 @@ def test_a_warm_start_that_does_not_fit_is_named():
         warm.set_params(n_estimators=4).fit(X, y)
     with pytest.raises(InvalidInputError, match="needs the classes"):
         warm.set_params(n_estimators=9).fit(*classes(3))
-    assert warm.n_estimators_ == 5 and warm.set_params(n_estimators=5).fit(X, y).n_estimators_ == 5
+    with pytest.warns(UserWarning, match="does not fit new trees"):
+        assert warm.n_estimators_ == 5 and warm.set_params(n_estimators=5).fit(X, y).n_estimators_ == 5
     X, y, _ = numbers()
     warm = GradientBoostingRegressor(3, warm_start=True).fit(X, y)
     with pytest.raises(InvalidInputError, match=r"needs the loss of the first fit, squared\(\), got absolute\(\)"):
@@ -407,7 +408,7 @@ def test_a_loss_that_leaves_the_numbers_names_the_round_and_keeps_the_trees():
         ({"loss": logistic()}, r"logistic\(\): a target must be from 0 to 1"),
         ({"offset": np.zeros(3)}, "offset must have a value for each of 300 rows"),
         ({"offset": np.zeros((300, 2))}, r"must be an array of shape \(300,\) or \(300, 1\)"),
-        ({"upper": np.zeros(300)}, r"squared\(\) asks for no 'upper': fit takes 'offset'"),
+        ({"upper": np.zeros(300)}, "with loss='squared_error' takes no 'upper'; of every row it takes offset"),
         ({"loss": cox(), "event": np.zeros(300)}, r"cox\(ties='efron'\): a target must be 0 or more"),
         ({"eval_set": [np.zeros((2, 2))]}, r"eval_set must hold pairs \(X, y\)"),
         ({"loss": Loss(lambda scores, target, extras: scores[:, None])}, "must return one number, or one a score"),

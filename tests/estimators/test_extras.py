@@ -96,7 +96,7 @@ def test_pages_take_extras(name):
 
 def test_pages_of_trees_take_none():
     model = jaxtree.DecisionTreeClassifier(max_depth=1).fit(X, EVENT)
-    with pytest.raises(InvalidTypeError, match="to_html takes 'event' of boosted trees, got DecisionTreeClassifier"):
+    with pytest.raises(InvalidTypeError, match="to_html of a DecisionTreeClassifier takes no 'event'"):
         jaxtree.to_html(model, X, EVENT, event=EVENT)
 
 
@@ -169,16 +169,25 @@ def test_distributions_of_other_libraries_are_told():
 @pytest.mark.parametrize(
     ("given", "way"),
     [
-        ({"qid": np.zeros(150)}, "pass group=qid"),
         ({"base_margin": OFFSET}, "pass offset=base_margin"),
         ({"init_score": OFFSET}, "pass offset=init_score"),
         ({"early_stopping_rounds": 5}, "early_stopping=True"),
+        ({"evals": [(X, TIME)]}, "give eval_set as"),
     ],
 )
 def test_arguments_of_other_libraries_are_told(given, way):
     for model in (jaxtree.GradientBoostingRegressor(1), jaxtree.GradientBoostingRanker(1)):
         with pytest.raises(InvalidInputError, match=way):
             model.fit(X, TIME.astype(int), **given)
+
+
+def test_groups_of_other_libraries_are_told():
+    for model, way in (
+        (jaxtree.GradientBoostingRanker(1), "pass group=qid"),
+        (jaxtree.GradientBoostingRegressor(1), "early_stopping='folds'"),
+    ):
+        with pytest.raises(InvalidInputError, match=way):
+            model.fit(X, TIME.astype(int), qid=np.zeros(150))
 
 
 @pytest.mark.slow
@@ -190,7 +199,7 @@ def test_a_warm_start_without_rounds_left_looks_at_its_table():
         model.fit(X[:, :2], TIME)
     with pytest.raises(InvalidInputError, match="infinity"):
         model.fit(np.where(X > 2, np.inf, X), TIME)
-    with pytest.raises(InvalidInputError, match="asks for no 'event'"):
+    with pytest.raises(InvalidInputError, match="takes no 'event'"):
         model.fit(X, TIME, event=EVENT)
     forest = jaxtree.RandomForestRegressor(2, warm_start=True, random_state=0).fit(X, TIME)
     with pytest.raises(InvalidInputError, match="columns"):

@@ -301,7 +301,7 @@ def test_a_loss_of_classes_sees_log_probabilities():
         ("cox", POSITIVE, {}, "needs the extra 'event' of every row"),
         ("cox", POSITIVE, {"event": 0 * COUNT}, "the extra 'event' of some row must be above 0"),
         ("ndcg", COUNT, {}, "needs the extra 'group' of every row"),
-        ("squared_error", NUMBER, {"group": GROUP}, r"squared\(\) asks for no 'group'"),
+        ("squared_error", NUMBER, {"group": GROUP}, "loss='squared_error' takes no 'group'"),
         ("squared_error", NUMBER, {"offset": GROUP[:9]}, "offset must have a value for each of 160 rows"),
         ("quantile", NUMBER, {}, "got 'quantile'; that is jaxtree.boosting.quantile"),
         ("nll", NUMBER, {}, "got 'nll'"),

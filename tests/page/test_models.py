@@ -81,7 +81,7 @@ def test_weights_count_and_rows_of_weight_0_are_left_out(model):
     assert told["rows"][0]["size"] == 200 and all(number % 3 for number in told["rows"][0]["number"])
     with pytest.raises(InvalidInputError, match="sample_weight"):
         to_html(model, X, Y, sample_weight=np.where(weight, weight, np.nan))
-    with pytest.raises(InvalidTypeError, match="'group' of boosted trees, got DecisionTreeClassifier"):
+    with pytest.raises(InvalidTypeError, match="to_html of a DecisionTreeClassifier takes no 'group'"):
         to_html(DecisionTreeClassifier(max_depth=1).fit(X, Y), X, Y, group=weight)
 
 

@@ -1,7 +1,7 @@
 """The base of additive estimators: one table, the fit of its terms, and the trees that they are kept as."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from jax.sharding import Mesh
@@ -32,7 +32,7 @@ from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.common.conventions import progress_of
-from jaxtree.estimators.common.extras import fit_fields
+from jaxtree.estimators.common.extras import check_arguments, fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.losses.loss import BaseLoss
@@ -67,10 +67,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
 
-    divides_groups: ClassVar[bool] = True
-    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
-
-    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+    divides_groups = True
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: several targets of numbers, one of classes."""
@@ -136,13 +133,17 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         together = mesh is not None and spans_processes(mesh)
         in_all(together, self.check_parameters)
         options = TableOptions(self._encoder_of(X), self._of_classes, getattr(self, "class_weight", None))
+        if extras:
+            in_all(together, lambda: check_arguments(self, "fit", extras, self.extras_of_fit))
         given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
         sample = given.without_weightless_rows()
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warn_user(message, DataConversionWarning)
         loss = self._make_loss(sample.outputs)
-        group = None if "group" in loss.needs else sample.fields.pop("group", None)
+        group = None if "group" in loss.needs else sample.fields.get("group")
+        if group is not None:
+            sample = sample.without_field("group")
         sample = in_all(together, lambda: fit_fields(loss, sample))
         whole, first = join_sample(sample) if together else (sample, 0)
         loss.check_fit(target_of(whole), whole.fields)

@@ -24,6 +24,7 @@ from jaxtree.dataset.sample import read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.common.extras import check_arguments, extras_of
 
 
 class EditsTerms:
@@ -161,6 +162,7 @@ class EditsTerms:
         check_is_fitted(self)
         if not self.edits_:
             raise InvalidInputError("edits must have been made before they are judged: this model is as it was fitted")
+        check_arguments(self, "cost_of_edits", extras, extras_of(self.loss_))
         rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
         codes = self._codes(rows.X)
         models = [*(edit.before for edit in self.edits_), self.additive_]

@@ -2,8 +2,8 @@
 
 import copy
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from jax.sharding import Mesh
@@ -37,7 +37,7 @@ from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
-from jaxtree.estimators.common.extras import fit_fields
+from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.growing import FeatureOptions
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
 from jaxtree.estimators.common.parts import part_by_part
@@ -56,13 +56,16 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     trees_per_round_: int
     _trees: list[DecisionTreeRegressor] | None = None
 
-    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
-
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = False
         return tags
+
+    @property
+    def divides_groups(self) -> bool:
+        """Whether `group=` says which rows are held out together, besides what a loss asks for."""
+        return bool(self.early_stopping)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -112,7 +115,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 processes, each calls this with rows of its own, but the same `eval_set`, and all get the whole model.
             extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
                 row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
-                a loss's `needs`. Of a source also names of columns.
+                a loss's `needs`. Of a source also names of columns. With `early_stopping`, `group=` also keeps the
+                rows of a group in the same fold or part.
 
         Raises:
             DistributedError: Another process is gone.
@@ -164,7 +168,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         """
         forks.check_is_whole("fit")
         together = mesh is not None and spans_processes(mesh)
-        in_all(together, lambda: self._check_fit(together))
+        in_all(together, lambda: self._check_fit(together, extras))
         options = TableOptions(self.make_encoder(), self._of_classes, getattr(self, "class_weight", None))
         given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
         sample, outputs = given.without_weightless_rows(), given.outputs
@@ -172,6 +176,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             message = "A column-vector y was passed when a 1d array was expected"
             warn_user(message, DataConversionWarning)
         earlier = self._earlier_rounds(outputs)
+        group = sample.fields.get("group")
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
         if earlier is not None and self.loss_ != loss and self._num_rounds() < self.most_rounds:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
@@ -182,7 +187,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             )
         if self.early_stopping is True and not held:
             self._check_can_hold_out(sample, together)
-            options = options._replace(held_out=self.validation_fraction, seed=self.random_state)
+            options = options._replace(held_out=self.validation_fraction, seed=self.random_state, group=group)
         data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
         data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)
         if data.held is not None:
@@ -201,9 +206,11 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, self.trees_per_round_, task)
         )
 
-    def _check_fit(self, together: bool) -> None:
-        """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
+    def _check_fit(self, together: bool, extras: Mapping[str, Any]) -> None:
+        """Raises InvalidInputError if a parameter or an extra is not allowed, or not over several processes."""
         self.check_parameters()
+        if extras:
+            check_arguments(self, "fit", extras, self.extras_of_fit)
         if together and self.early_stopping == FOLDS:
             raise InvalidInputError('early_stopping="folds" is for fits in one process, which divides its rows')
         if together and self.warm_start:
@@ -237,6 +244,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         loss = self._make_loss(sample.outputs)
         given = evaluations_by_name(eval_set)
         held = {name: read_evaluation(sample.outputs, own).without_weightless_rows() for name, own in given.items()}
+        if "group" in sample.fields and "group" not in loss.needs:
+            sample = sample.without_field("group")  # rows are held out by it
         sample = fit_fields(loss, sample)
         loss.check_fit(target_of(sample), sample.fields)
         return loss, sample, {name: allowed_rows(loss, own) for name, own in held.items()}
@@ -281,6 +290,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         check_is_fitted(self)
         if not 0 <= decay_rate <= 1:
             raise InvalidInputError(f"decay_rate must be from 0 to 1, got {decay_rate}")
+        check_arguments(self, "refit", extras, extras_of(self.loss_))
         self._check_is_of_one_fit("refit")
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")

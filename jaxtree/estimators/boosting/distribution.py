@@ -13,6 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.responses import fixed_means, likelihood_of
 from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.extras import check_arguments, extras_of
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
@@ -108,6 +109,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
             extras: What the distribution asks for, as in `fit`.
         """
         check_is_fitted(self)
+        check_arguments(self, "score", extras, extras_of(self.loss_))
         return self._score_of_rows(X, y, sample_weight, extras)
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:

@@ -138,7 +138,7 @@ def _given(sample: Sample, folds: Any) -> list[Fold]:
         try:
             splits = _split(folds, sample.num_rows, _strata(sample), group)
         except ValueError as error:
-            way = "give its splits instead, such as list(folds.split(X, y, groups))"
+            way = "pass its groups to fit as group=, or give its splits, such as list(folds.split(X, y, groups))"
             raise InvalidInputError(f"folds={folds} cannot divide the rows ({error}): {way}") from error
     else:
         splits = list(folds) if isinstance(folds, Iterable) else []

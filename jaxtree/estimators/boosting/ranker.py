@@ -10,13 +10,13 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import read_arguments
-from jaxtree.dataset.fields import OTHER_NAMES
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.responses import fixed_ranks, ndcg_of_table
 from jaxtree.estimators.boosting.training import OnProgress
 from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
 
@@ -94,8 +94,8 @@ class GradientBoostingRanker(BaseBoosting):
             InvalidInputError: There are no groups, or an argument or a parameter is not allowed.
         """
         if group is None:
-            way = next((f"; {OTHER_NAMES[name]}" for name in extras if name in OTHER_NAMES), "")
-            raise InvalidInputError(f"a ranker needs group, the group of every row, got None{way}")
+            check_arguments(self, "fit", extras, self.extras_of_fit)
+            raise InvalidInputError("a ranker needs group, the group of every row, got None")
         given = {"eval_set": eval_set, "eval_metric": eval_metric, "callbacks": callbacks}
         return super().fit(X, y, sample_weight, group=group, **given, **extras)
 

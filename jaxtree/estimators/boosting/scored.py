@@ -24,7 +24,7 @@ from jaxtree.estimators.boosting.responses import (
     with_offset,
 )
 from jaxtree.estimators.boosting.rows import allowed_rows
-from jaxtree.estimators.common.extras import RoutesExtras, check_fields
+from jaxtree.estimators.common.extras import RoutesExtras, check_arguments, extras_of
 from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.common.prediction import FittedTrees, PredictsClasses
@@ -196,9 +196,9 @@ class NumbersByScores(PredictsNumbers, ScoredTrees):
             extras: What the loss asks for, as in `fit`.
         """
         check_is_fitted(self)
+        check_arguments(self, "score", extras, extras_of(self.loss_))
         if scores_by_loss(self.loss_, self.n_outputs_):
             return self._score_of_rows(X, y, sample_weight, extras)
-        check_fields(self.loss_, extras)
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=extras.get("offset"))
         return r2_score(plain_target(given.y), predicted, sample_weight=given.sample_weight)

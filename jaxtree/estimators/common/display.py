@@ -23,6 +23,8 @@ HIDDEN = frozenset(
             "config_of",
             "costed_target",
             "divides_groups",
+            "extras_of_fit",
+            "given_loss",
             "draws_growth",
             "features_of_growth",
             "find_collapsed",

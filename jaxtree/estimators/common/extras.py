@@ -1,22 +1,28 @@
 """Extras: what rows have beside targets and weights, such as offsets, groups and events, that a loss asks for."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
 
-from jaxtree.dataset.fields import EXTRAS, OTHER_NAMES
+from jaxtree.dataset.fields import EXTRAS
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.metrics.scorers import takes_extras
 
 
 class RoutesExtras:
-    """Lets scikit-learn's routing of metadata hand extras to `fit` and `score` without being asked to."""
+    """Takes extras in `fit` and `score`: checks their names, and lets scikit-learn's routing hand them on unasked."""
 
-    loss: Any
+    divides_groups: bool = False
+    """Whether `group=` says which rows are held out together, and is no part of a loss that does not ask for it."""
+
+    _named_losses: ClassVar[Mapping[str, Callable[..., BaseLoss]]] = {}
+    """The losses that have names."""
 
     __metadata_request__fit = dict.fromkeys(EXTRAS, True)
     __metadata_request__score = dict.fromkeys(EXTRAS, True)
@@ -25,11 +31,63 @@ class RoutesExtras:
         """Returns scikit-learn's requests, with what a loss of one's own asks for."""
         base: Any = super()
         requests = base.get_metadata_routing()
-        for name in getattr(getattr(self, "loss", None), "needs", ()):
+        for name in extras_of(self.given_loss):
             for request in (requests.fit, requests.score):
                 if name not in request.requests:
                     request.add_request(param=name, alias=True)
         return requests
+
+    @property
+    def given_loss(self) -> BaseLoss | None:
+        """The loss that the parameters name or have; None where it follows from the target."""
+        given = loss_parameter(self)[1]
+        loss = self._named_losses[given]() if isinstance(given, str) and given in self._named_losses else given
+        return loss if isinstance(loss, BaseLoss) else None
+
+    @property
+    def extras_of_fit(self) -> tuple[str, ...]:
+        """The extras that `fit` takes."""
+        known = extras_of(self.given_loss)
+        return (*known, "group") if self.divides_groups and "group" not in known else known
+
+
+def extras_of(loss: BaseLoss | None) -> tuple[str, ...]:
+    """Returns the names of the extras that rows may have with a loss; events stand for upper ends of times."""
+    needs = () if loss is None else loss.needs
+    return ("offset", *needs, *(("event",) if "upper" in needs else ()))
+
+
+def loss_parameter(estimator: Any) -> tuple[str, Any]:
+    """Returns the parameter of the loss and its value, a name or a loss; "" and None where it follows from the target.
+
+    >>> from jaxtree import GradientBoostingDistribution
+    >>> loss_parameter(GradientBoostingDistribution())
+    ('distribution', 'normal')
+    """
+    own = vars(estimator)
+    return next(((name, own[name]) for name in ("loss", "distribution") if own.get(name) is not None), ("", None))
+
+
+def check_arguments(estimator: Any, method: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raises InvalidInputError for a name that is not known, with what a method takes in its place.
+
+    Args:
+        estimator: The estimator.
+        method: The name of the method.
+        names: The names of what it is given beside its own arguments.
+        known: Those that it takes.
+    """
+    for name in names:
+        if name in known:
+            continue
+        kind = type(estimator)
+        own = [*list(inspect.signature(getattr(kind, method)).parameters)[1:-1], *known]
+        hint = hint_for_argument(name, own, list(inspect.signature(kind).parameters))
+        parameter, loss = loss_parameter(estimator)
+        words = f" with {parameter}={loss!r}" if parameter else ""
+        of_rows = f"; of every row it takes {', '.join(known)}" if known else ""
+        own_loss = " (a loss of one's own lists these in `needs`)" if isinstance(loss, BaseLoss) else ""
+        raise InvalidInputError(f"{kind.__name__}.{method}{words} takes no {name!r}{hint}{of_rows}{own_loss}")
 
 
 def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,9 +102,11 @@ def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) ->
         scoring: The `scoring` of a search.
         fit_params: Further arguments of `fit`.
     """
-    if (scoring is not None and not takes_extras(scoring)) or get_config()["enable_metadata_routing"]:
+    is_asked = scoring is None or takes_extras(scoring)
+    if not fit_params or not is_asked or get_config()["enable_metadata_routing"]:
         return {}
-    needs = getattr(getattr(model, "loss", None), "needs", ())
+    loss = getattr(model, "given_loss", None)
+    needs = () if loss is None else loss.needs
     # Groups that the rows held out are divided by say nothing of a score.
     left_out = {"group"} if getattr(model, "divides_groups", False) and "group" not in needs else set()
     return {name: fit_params[name] for name in (*EXTRAS, *needs) if name in fit_params and name not in left_out}
@@ -63,17 +123,7 @@ def fit_fields(loss: BaseLoss, sample: Sample) -> Sample:
     known, fields = ("offset", *loss.needs), dict(sample.fields)
     if "event" in fields and "event" not in known and "upper" in known and "upper" not in fields:
         fields["upper"] = np.where(fields.pop("event") != 0, sample.target[0], np.inf)
-    check_fields(loss, fields)
-    return sample._replace(fields=fields)
-
-
-def check_fields(loss: BaseLoss, names: Iterable[str]) -> None:
-    """Raises InvalidInputError unless a loss asks for all these fields."""
-    known = ("offset", *loss.needs)
-    for name in names:
+    for name in fields:
         if name not in known:
-            way = f" ({OTHER_NAMES[name]})" if name in OTHER_NAMES else ""
-            raise InvalidInputError(
-                f"{loss} asks for no {name!r}{way}: fit takes {', '.join(map(repr, known))} of every row with it; "
-                "a loss of one's own names in `needs` what it asks for"
-            )
+            raise InvalidInputError(f"{loss} asks for no {name!r}: of every row it takes {', '.join(known)}")
+    return sample._replace(fields=fields)

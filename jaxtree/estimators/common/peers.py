@@ -8,6 +8,9 @@ import difflib
 import inspect
 from typing import Any
 
+MOST_ALIKE = 0.65
+"""How alike an argument must be to one that a method takes to be taken for it: 1 is the same."""
+
 LIBRARIES = ("scikit-learn", "XGBoost", "LightGBM", "CatBoost")
 
 NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
@@ -232,6 +235,44 @@ NOWHERE = frozenset(
 )
 """Parameters of other libraries for which there is nothing here."""
 
+_EVALUATIONS = (
+    *("evals", "evalset", "eval_sets", "eval_data", "valid_sets", "valid_set", "validation_data", "validation_set"),
+    *("validation_sets", "val_set", "X_val", "y_val", "sample_weight_val", "X_valid", "y_valid", "eval_set"),
+)
+
+_ARGUMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("sample_weight", "pass it as sample_weight", ("weight", "weights", "sample_weights", "w")),
+    ("group", "pass group={name}, the group of every row", ("qid", "group_id", "query_id", "query")),
+    ("group", "pass group=, the group of every row", ("groups",)),
+    ("offset", "pass offset={name}", ("base_margin", "init_score", "baseline", "offsets")),
+    ("offset", "pass offset=numpy.log(exposure) to a loss whose scores are logarithms", ("exposure",)),
+    ("event", "pass event={name}", ("delta", "status", "events", "observed")),
+    ("eval_set", "give eval_set as [(X_val, y_val)], or with weights [(X_val, y_val, weight)]", _EVALUATIONS),
+    ("X_val", "give X_val and y_val", _EVALUATIONS),
+    ("validation_size", "validation_size is the share of rows that every bag holds out", _EVALUATIONS),
+    ("eval_set", "give eval_set as [(X, y, {{'group': group}})]", ("eval_group", "eval_qid")),
+    ("eval_set", "give eval_set as [(X, y, weight)]", (
+        *("eval_sample_weight", "sample_weight_eval_set", "eval_class_weight"),
+    )),
+    ("eval_set", "give eval_set as a dict of tables by name", ("eval_names",)),
+    ("eval_set", "give eval_set as [(X, y, {{'offset': offset}})]", ("eval_init_score", "base_margin_eval_set")),
+    ("n_iter_no_change", "make the estimator with early_stopping=True, n_iter_no_change={name}", (
+        *("early_stopping_rounds", "early_stopping_round"),
+    )),
+    ("early_stopping", "make the estimator with early_stopping=True", ("use_best_model",)),
+    ("ndcg_at", "make the estimator with ndcg_at={name}", ("eval_at",)),
+    ("X", "name the columns of the table, as pandas and polars do", ("feature_name", "feature_names")),
+    ("warm_start", "make the estimator with warm_start=True, and fit it again", ("xgb_model", "init_model")),
+    ("verbose", "make the estimator with verbose=1, or verbose=10 for a line every 10 rounds", (
+        *("verbose", "verbose_eval", "logging_level", "silent"),
+    )),
+    ("X", "jaxtree.plot.plot_learning_curve(model) draws its losses after the fit", ("plot",)),
+    ("early_stopping", (
+        "rows of a group stay together where a fit holds rows out: make the estimator with early_stopping='folds'"
+    ), ("group", "groups", "group_id", "qid")),
+)  # fmt: skip
+"""What a method or a constructor must take, what to write with it, and other libraries' names of such arguments."""
+
 ATTRIBUTES = {
     **dict.fromkeys(("get_booster", "booster_", "_Booster"), "the trees are forest_, and one by one estimators_"),
     **dict.fromkeys(("best_iteration", "get_best_iteration", "best_ntree_limit"), "it is best_iteration_ here, from 1"),
@@ -304,6 +345,33 @@ def hint_for(name: str, own: list[str]) -> str:
         return "; there is nothing like it here"
     close = difflib.get_close_matches(name, own, 1)
     return f": do you mean {close[0]}?" if close else f"; it has {', '.join(own)}"
+
+
+def hint_for_argument(name: str, own: list[str], parameters: list[str]) -> str:
+    """Returns what to write in place of an argument that a method does not take, with arguments that there are.
+
+    Args:
+        name: The argument.
+        own: Those that the method takes.
+        parameters: Those that the constructor of its class takes.
+
+    >>> hint_for_argument("evals", ["X", "y", "eval_set"], ["max_depth"])
+    ': give eval_set as [(X_val, y_val)], or with weights [(X_val, y_val, weight)]'
+    >>> hint_for_argument("evals", ["X", "y"], ["validation_size"])
+    ': validation_size is the share of rows that every bag holds out'
+    >>> hint_for_argument("cat_features", ["X", "y"], ["categorical_features"])
+    ': make the estimator with categorical_features=cat_features'
+    >>> hint_for_argument("evnt", ["X", "y", "event"], [])
+    ': do you mean event?'
+    """
+    for needed, way, names in _ARGUMENTS:
+        if name in names and needed in (*own, *parameters):
+            return f": {way.format(name=name)}"
+    meant = [ours for ours in parameters if ours == name or any(name in names for names in NAMES.get(ours, ()))]
+    if meant:
+        return f": make the estimator with {meant[0]}=" + ("" if meant[0] == name else name)
+    close = difflib.get_close_matches(name, own, 1, MOST_ALIKE)
+    return f": do you mean {close[0]}?" if close else ""
 
 
 def unknown_parameters(kind: type, given: Any) -> list[str]:

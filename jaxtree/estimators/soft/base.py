@@ -15,6 +15,7 @@ from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError, named
 from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
+from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.kinds import DiffersByKind
@@ -138,6 +139,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         **extras: Any,
     ) -> SoftRows:
         """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
+        check_arguments(self, "fit", [*extras, *(extras_val or {})], self.extras_of_fit)
         sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
         if X_val is not None:
             with named("X_val and y_val"):
@@ -194,6 +196,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
         forks.check_is_whole("partial_fit")
         self.check_parameters()
+        check_arguments(self, "partial_fit", fields or {}, self.extras_of_fit)
         with placed_fit(self, X):
             earlier = []
             if not hasattr(self, "soft_model_"):

@@ -28,6 +28,11 @@ class DiffersByKind(abc.ABC):
     _needs_all: ClassVar[bool]
     """Whether a model that has reached nothing finite makes all the others useless."""
 
+    @property
+    @abc.abstractmethod
+    def extras_of_fit(self) -> tuple[str, ...]:
+        """The extras that `fit` takes."""
+
     @abc.abstractmethod
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
         """The target as training takes it; learns the classes, or the units, from it unless these are known."""

@@ -23,13 +23,12 @@ from jaxtree.estimators.boosting.responses import (
     fixed_numbers,
     fixed_ranks,
     numbers_of,
-    scores_by_loss,
     with_offset,
 )
 from jaxtree.estimators.boosting.rows import target_of
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import RoutesExtras, check_fields, fit_fields
+from jaxtree.estimators.common.extras import RoutesExtras, check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
@@ -91,10 +90,11 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     """The loss of one target, of which that of several is the sum."""
 
     _no_fields = MappingProxyType({})
+    _named_losses = OF_NUMBERS
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
-        check_name(type(self).__name__, "loss", self.loss, OF_NUMBERS)
+        check_name(type(self).__name__, "loss", self.loss, self._named_losses)
         super().check_parameters()
 
     @property
@@ -158,8 +158,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         """
         check_is_fitted(self)
         given = read_arguments(X, y, sample_weight, extras)
-        if not scores_by_loss(self.loss_, self.n_outputs_):
-            check_fields(self.loss_, given.fields)
+        check_arguments(self, "score", given.fields, extras_of(self.loss_))
         fixed = self._fixed(self._scores(given.X), given.fields.get("offset"))
         return fixed.score(given.X, plain_target(given.y), given.sample_weight, **given.fields)
 

@@ -15,7 +15,7 @@ from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import check_fields
+from jaxtree.estimators.common.extras import extras_of
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import AUTO, FROM_0_BELOW_1, rows_of_step, settings_of
@@ -142,18 +142,20 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(f"y has the classes {target.classes.tolist()}; known are {self.classes_.tolist()}")
         return shares.T
 
+    @property
+    def extras_of_fit(self) -> tuple[str, ...]:
+        """The extras that `fit` takes: those of a loss of one's own."""
+        return extras_of(self.loss) if isinstance(self.loss, BaseLoss) else ()
+
     def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Mapping[str, Any]) -> Any:
         """The codes of classes with the extras of a loss of one's own."""
         if not isinstance(self.loss, BaseLoss):
-            if fields:
-                raise InvalidInputError(f"{type(self).__name__} with loss='log_loss' takes no {next(iter(fields))!r}")
             return codes
         if self.loss.num_scores != self.n_classes_:
             raise InvalidInputError(
                 f"loss {self.loss} must have a score for each of {self.n_classes_} classes, got {self.loss.num_scores}"
             )
         extras = read_fields(fields, len(codes))
-        check_fields(self.loss, extras)
         self.loss.check(codes, extras)
         return ScoredTarget(codes, extras, np.zeros(self.n_classes_), np.ones(self.n_classes_))
 

@@ -14,6 +14,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
@@ -79,6 +80,7 @@ class OfOneTree(BaseSoft):
         """
         forks.check_is_whole("harden")
         check_is_fitted(self)
+        check_arguments(self, "harden", extras, self.extras_of_fit)
         if X is not None:
             sample = self._read_sample(X, y, sample_weight, is_known=True, fields=extras)
         elif (sample := getattr(self, "_rows", None)) is None:
