@@ -15,8 +15,8 @@ os.environ.setdefault(
     + (" --xla_cpu_use_fusion_emitters=false" if importlib.metadata.version("jaxlib").startswith("0.10.") else ""),
 )
 
-# The host is what tests compute on, where there is a GPU, too: stand-ins take the place of accelerators. Growth is tested on
-# a GPU by `JAX_PLATFORMS=cuda,cpu pytest tests/growth/test_grow.py tests/growth/test_backends.py`.
+# The host is what tests compute on, where there is a GPU, too: stand-ins take the place of accelerators. Growth is
+# tested on a GPU by `JAX_PLATFORMS=cuda,cpu pytest tests/growth/test_grow.py tests/growth/test_backends.py`.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jax
