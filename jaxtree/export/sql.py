@@ -1,4 +1,9 @@
-"""A tree as an expression of SQL."""
+"""A tree as an expression of SQL.
+
+Parsers bound how deep an expression may be: SQLite's and DuckDB's at 1,000 terms that follow one another, the stack of
+SQLite's at some sixteen CASEs in one another. So long sums are sums of brackets, and of deep trees the upper CASEs are
+one, whose conditions have several parts.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +18,12 @@ from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
+
+MOST_TERMS = 200
+"""The most terms of a sum before it is divided into brackets; a sum of 40,000 has brackets of brackets."""
+
+MOST_NESTED = 10
+"""The most CASEs in one another."""
 
 
 def to_sql(
@@ -31,7 +42,8 @@ def to_sql(
     numbers of days. MySQL compares words as the collation of their column does, as a rule without regard to case, and
     by bytes where fit has seen words that differ in nothing else.
 
-    However deep a tree is, the CASEs of one with n leaves are nested at most log2(n) times; SQLite reads some fifteen.
+    However deep a tree is, its CASEs are nested at most ten times, and however many trees there are, no sum has more
+    than 200 terms without brackets: parsers of databases bound both.
     The planes of an oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may
     fall on its other side; they add no dates. Probabilities of boosted trees, and predictions that are exponentials,
     need the function EXP; where the link of a loss is none of identity, exponential, logistic and softmax, the
@@ -75,7 +87,7 @@ def to_sql(
     def sum_of_trees(said: list[str]) -> str:
         trees = [text.tree(root, said) for root in roots]
         number = written.literal(float(len(trees)))
-        return "(" + "\n+ ".join(trees) + f") / {number}" if model.averages_trees else trees[0]
+        return f"({sum_in_brackets(trees)}) / {number}" if model.averages_trees else trees[0]
 
     if model.link is None:
         return sum_of_trees([written.literal(value) for value in _predicted(model, share_of)])
@@ -132,7 +144,7 @@ def _from_scores(
     if link.kind == Link.SOFTMAX:
         place = names.index(share_of)
         others = [f"EXP({sum_of(steps[:, other] - steps[:, place])})" for other in range(num_scores) if other != place]
-        return f"{one} / ({one} + " + "\n+ ".join(others) + ")"
+        return f"{one} / ({sum_in_brackets([one, *others])})"
     if names and share_of is None:
         first, second = map(dialect.literal, names)
         return f"CASE WHEN {sum_of(steps[:, 0])} > 0 THEN {second} ELSE {first} END"
@@ -174,25 +186,59 @@ class _Text(NamedTuple):
     def tree(self, root: int, predicted: list[str]) -> str:
         """The expression of one tree, written from the front to the back without recursion.
 
-        A CASE goes on with the last branch of every question, and nests its first.
+        A CASE goes on with the last branch of every question, and nests its first; where that would nest too deep, the
+        questions of the first branch are asked in the same CASE, each together with the condition of the branch.
         """
         parts: list[str] = []
-        waiting = [(root, True)]
+        waiting = [_Branch(root, MOST_NESTED, (), begins=True)]
         while waiting:
-            place, begins = waiting.pop()
+            place, room, given, begins = waiting.pop()
             asked = self.questions[place]
             if asked.is_end:
-                parts.append(predicted[asked.node] if begins else f"\nELSE {predicted[asked.node]} END")
+                parts.append(predicted[asked.node] if begins else _end_of_case(given, predicted[asked.node]))
                 continue
+            if begins:
+                parts.append("CASE ")
+                room -= 1
             # Missing values are simplest in the last branch, unless that costs a level.
             last_is_yes = asked.missing_is_yes
             if self.nesting[asked.yes] != self.nesting[asked.no]:
                 last_is_yes = self.nesting[asked.yes] > self.nesting[asked.no]
             first, last = (asked.no, asked.yes) if last_is_yes else (asked.yes, asked.no)
             condition = _condition(self, asked, is_yes=not last_is_yes)
-            parts.append(f"{'CASE ' if begins else chr(10)}WHEN {condition} THEN ")
-            waiting += [(last, False), (first, True)]
+            waiting.append(_Branch(last, room, given, begins=False))
+            if self.nesting[first] <= room:
+                parts.append(f"{'' if begins else chr(10)}WHEN {_together((*given, condition))} THEN ")
+                waiting.append(_Branch(first, room, (), begins=True))
+            else:
+                waiting.append(_Branch(first, room, (*given, condition), begins=False))
         return "".join(parts)
+
+
+class _Branch(NamedTuple):
+    """A part of a tree that is to be written.
+
+    Attributes:
+        place: The question that it begins with.
+        room: How many CASEs may still be nested.
+        given: The conditions of the rows that come there, among those of the present CASE.
+        begins: Whether it is an expression, and not what a CASE goes on with.
+    """
+
+    place: int
+    room: int
+    given: tuple[str, ...]
+    begins: bool
+
+
+def _together(conditions: tuple[str, ...]) -> str:
+    """Several conditions as one."""
+    return conditions[0] if len(conditions) == 1 else " AND ".join(f"({condition})" for condition in conditions)
+
+
+def _end_of_case(given: tuple[str, ...], predicted: str) -> str:
+    """What a CASE says of rows of which nothing more is asked; without conditions it ends there."""
+    return f"\nWHEN {_together(given)} THEN {predicted}" if given else f"\nELSE {predicted} END"
 
 
 def _nesting(questions: list[Question]) -> list[int]:
@@ -253,7 +299,18 @@ def _plane(dialect: Dialect, planes: Planes, plane: int) -> str:
             worth = _worth_of_words(planes, weight, terms, column)
             cases = (f" WHEN {literal(word)} THEN {literal(value)}" for word, value in worth)
             parts.append(f"CASE {dialect.words_of(column)}{''.join(cases)} ELSE {missing} END")
-    return " + ".join(parts)
+    return sum_in_brackets(parts, " + ")
+
+
+def sum_in_brackets(terms: list[str], plus: str = "\n+ ") -> str:
+    """Returns a sum, of more than `MOST_TERMS` terms one of sums in brackets.
+
+    >>> sum_in_brackets([str(term) for term in range(401)], "+")[-21:]
+    '397+398+399)+(400)'
+    """
+    while len(terms) > MOST_TERMS:
+        terms = [f"({plus.join(terms[first : first + MOST_TERMS])})" for first in range(0, len(terms), MOST_TERMS)]
+    return plus.join(terms)
 
 
 def _worth_of_words(
