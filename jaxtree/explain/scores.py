@@ -64,7 +64,7 @@ class ScoreExplanation:
         prediction: The class, or the number.
         share: The class's probability; nothing for numbers.
         of_class: The class whose score is explained, of two classes the second; nothing for numbers, of which it is the
-            first score.
+            first score, or of quantiles the least.
         score: The score; `base` and all contributions add up to it.
         base: The mean score of the training rows.
         contributions: Those of columns that contribute, the greatest first.
@@ -123,8 +123,8 @@ class Answer(NamedTuple):
 def answer_of(link: ScoreLink, scores: Float[np.ndarray, " score"]) -> Answer:
     """Returns what follows from the scores of a row, and which of them is to be explained."""
     predicted = link.predict_on_host(scores[:, None])[:, 0]
-    if link.classes is None:
-        return Answer(float(predicted[0]), None, None, 0)
+    if link.classes is None:  # the least of quantiles that cross is another score than the first
+        return Answer(float(predicted[0]), None, None, int(np.argmax(scores == predicted[0])))
     names, shares = link.classes.tolist(), predicted if len(predicted) > 1 else [1 - predicted[0], predicted[0]]
     label = int(np.argmax(shares))
     place, of_class = (label, names[label]) if link.kind == Link.SOFTMAX else (0, names[1])

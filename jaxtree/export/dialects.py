@@ -6,14 +6,39 @@ true.
 """
 
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.formulas import IN_ORDER, Step
 from jaxtree.table.schema import Column
+
+STEPS = {
+    "add": "({} + {})",
+    "sub": "({} - {})",
+    "mul": "({} * {})",
+    "div": "({} / {})",
+    "neg": "(-({}))",
+    "exp": "EXP({})",
+    "log": "LN({})",
+    "logistic": "(1e0 / (1e0 + EXP(-({}))))",
+    "sqrt": "SQRT({})",
+    "abs": "ABS({})",
+    "pow": "POWER({}, {})",
+    "max": "GREATEST({}, {})",
+    "min": "LEAST({}, {})",
+    "gt": "{} > {}",
+    "ge": "{} >= {}",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "eq": "{} = {}",
+    "ne": "{} <> {}",
+    "select_n": "CASE WHEN {0} THEN {2} ELSE {1} END",
+}
+"""The operations of `jaxtree.export.formulas` but for the order of several values, and how they are written."""
 
 _DOUBLED = str.maketrans({"'": "''"})
 _BACKSLASHED = str.maketrans({"\\": r"\\", "'": r"\'", "`": r"\`", "\n": r"\n", "\r": r"\r"})
@@ -34,6 +59,8 @@ class Dialect:
         nan: The condition that a number is NaN; None where the database has none.
         nan_is_greatest: Whether that is greater than any number.
         folds_words: Whether words are compared without regard to case.
+        least: How the value at a place among several in ascending order is written, and what stands between these.
+        own_steps: The operations that are written in another way than in `STEPS`.
     """
 
     quote: str
@@ -44,6 +71,30 @@ class Dialect:
     nan: str | None = None
     nan_is_greatest: bool = False
     folds_words: bool = False
+    least: tuple[str, str] = (
+        "(SELECT jaxtree_value FROM (SELECT {values} AS jaxtree_value) AS jaxtree_values "
+        "ORDER BY jaxtree_value LIMIT 1 OFFSET {place})",
+        " AS jaxtree_value UNION ALL SELECT ",
+    )
+    own_steps: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def steps(self) -> set[str]:
+        """The names of the operations that it has."""
+        return {*STEPS, *self.own_steps, IN_ORDER}
+
+    def step(self, step: Step, arguments: list[str]) -> str:
+        """An operation on numbers.
+
+        >>> DIALECTS["sqlite"].step(Step("max", (0, 1)), ["a", "b"])
+        'MAX(a, b)'
+        >>> DIALECTS["duckdb"].step(Step(IN_ORDER, (0, 1, 1.0)), ["a", "b", "1.0"])
+        'list_sort([a, b])[2]'
+        """
+        if step.name != IN_ORDER:
+            return {**STEPS, **self.own_steps}[step.name].format(*arguments)
+        (template, comma), place = self.least, int(step.arguments[-1])
+        return template.format(values=comma.join(arguments[:-1]), place=place, number=place + 1)
 
     def name(self, text: str) -> str:
         r"""The name of a column, whatever signs it has.
@@ -131,7 +182,7 @@ class Dialect:
 
 
 DIALECTS = {
-    "sqlite": Dialect('"'),
+    "sqlite": Dialect('"', own_steps={"max": "MAX({}, {})", "min": "MIN({}, {})"}),
     "postgresql": Dialect(
         '"', escapes="E", instant="TIMESTAMP ", utc="TIMESTAMPTZ ", nan="{} = 'NaN'::float8", nan_is_greatest=True
     ),
@@ -142,11 +193,20 @@ DIALECTS = {
         utc="TIMESTAMPTZ ",
         nan="{} = 'NaN'::DOUBLE",
         nan_is_greatest=True,
+        least=("list_sort([{values}])[{number}]", ", "),
+        own_steps={"lgamma": "LGAMMA({})"},
     ),
     "mysql": Dialect(
         "`", escapes="words", writes_exponents=True, instant="TIMESTAMP ", utc="TIMESTAMP ", folds_words=True
     ),
-    "bigquery": Dialect("`", escapes="all", instant="DATETIME ", utc="TIMESTAMP ", nan="IS_NAN({})"),
+    "bigquery": Dialect(
+        "`",
+        escapes="all",
+        instant="DATETIME ",
+        utc="TIMESTAMP ",
+        nan="IS_NAN({})",
+        least=("(SELECT v FROM UNNEST([{values}]) AS v ORDER BY v LIMIT 1 OFFSET {place})", ", "),
+    ),
 }
 
 

@@ -5,6 +5,8 @@ is predicted there is looked up in a table of doubles. So shares and means are j
 the trees of a forest is made in the same order.
 """
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from jaxtyping import Bool, Int
 
 from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of_forest
+from jaxtree.export.formulas import IN_ORDER, Step, formula_of
 from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
@@ -33,9 +36,10 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     as numbers; a word that fit has not seen counts as missing, and the empty string does so unless fit has seen it.
 
     The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. Boosted trees
-    have the output `scores` besides, and it alone where the link of their loss is none of identity, exponential,
-    logistic and softmax. The scores of a hardened forest with weights of leaves have been divided by these. The planes
-    of a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than jaxtree's.
+    have the output `scores` besides, and it alone where the link of their loss has functions that ONNX does not have,
+    as the mean of a Weibull distribution. The scores of a hardened forest with weights of leaves have been divided by
+    these. The planes of a hardened oblique tree are one matrix product, whose sums may be rounded otherwise than
+    jaxtree's.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
@@ -253,16 +257,17 @@ def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     if model.classes:
         _predict_label(graph, model, ends)
     if model.link:
-        _predict_from_scores(graph, model.link)
+        _predict_from_scores(graph, model.link, num_columns)
     graph.output(name, graph.types.DOUBLE, num_columns)
 
 
 _OPERATORS = {Link.IDENTITY: "Identity", Link.EXP: "Exp", Link.LOGISTIC: "Sigmoid", Link.SOFTMAX: "Softmax"}
 
 
-def _predict_from_scores(graph: _Graph, link: ScoreLink) -> None:
-    """The outputs that follow from "scores"; none if ONNX does not know the link."""
+def _predict_from_scores(graph: _Graph, link: ScoreLink, num_scores: int) -> None:
+    """The outputs that follow from "scores"; none if ONNX does not have the link."""
     if link.kind == Link.OTHER:
+        _predict_by_formula(graph, link, num_scores)
         return
     axis = graph.table("jaxtree/axis of scores", np.array([1], np.int64))
     first, end = (graph.table(f"jaxtree/scores {at}", np.array([at], np.int64)) for at in (0, link.num_predictions))
@@ -279,6 +284,50 @@ def _predict_from_scores(graph: _Graph, link: ScoreLink) -> None:
         place = graph.add("jaxtree/place", "ArgMax", name, axis=1, keepdims=0)
         _label(graph, _classes(link.classes), place)
     graph.output(name, graph.types.DOUBLE, link.num_predictions if link.classes is None else len(link.classes))
+
+
+_STEPS = {
+    **{name: name.capitalize() for name in ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "abs", "pow")},
+    **{"max": "Max", "min": "Min", "tanh": "Tanh", "logistic": "Sigmoid"},
+    **{"gt": "Greater", "ge": "GreaterOrEqual", "lt": "Less", "le": "LessOrEqual", "eq": "Equal"},
+}
+"""The operators of ONNX that do what a step of a formula does."""
+
+
+def _predict_by_formula(graph: _Graph, link: ScoreLink, num_scores: int) -> None:
+    """The output "variable" by what JAX traces of a link; none if ONNX has no such operators."""
+    formula = formula_of(link, num_scores, {*_STEPS, "ne", "select_n", IN_ORDER})
+    if formula is None or link.classes is not None:
+        return
+    places = [graph.table(f"jaxtree/score {place}", np.array([place], np.int64)) for place in range(num_scores)]
+    scores = [graph.add(f"jaxtree/{name}", "Gather", "scores", name, axis=1) for name in places]
+    names = map("jaxtree/link {}".format, itertools.count())
+
+    def number(value: float) -> str:
+        return graph.table(next(names), np.full((1, 1), value))
+
+    def write(step: Step, arguments: list[str]) -> str:
+        if step.name == IN_ORDER:
+            return _value_in_order(graph, names, arguments[:-1], int(step.arguments[-1]))
+        if step.name == "ne":
+            return graph.add(next(names), "Not", graph.add(next(names), "Equal", *arguments))
+        if step.name == "select_n":
+            is_second, first, second = arguments
+            return graph.add(next(names), "Where", is_second, second, first)
+        return graph.add(next(names), _STEPS[step.name], *arguments)
+
+    graph.add("variable", "Concat", *formula.written(scores, number, write), axis=1)
+    graph.output("variable", graph.types.DOUBLE, len(formula.predictions))
+
+
+def _value_in_order(graph: _Graph, names: Iterator[str], values: list[str], place: int) -> str:
+    """The value at a place, from 0, when several stand in ascending order: the last of the least ones."""
+    together = graph.add(next(names), "Concat", *values, axis=1)
+    number, last = (graph.table(next(names), np.array([at], np.int64)) for at in (place + 1, place))
+    least = [next(names), next(names)]
+    made = graph.onnx.helper.make_node("TopK", [together, number], least, axis=1, largest=0, sorted=1)
+    graph.nodes.append(made)
+    return graph.add(next(names), "Gather", least[0], last, axis=1)
 
 
 def _predict_label(graph: _Graph, model: FittedModel, ends: list[int]) -> None:

@@ -12,11 +12,12 @@ from jax import export
 from jaxtyping import Array, Float32, Shaped
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.c_links import number_in_c, text_of_link
 from jaxtree.export.conditions import questions_of_forest
 from jaxtree.export.models import Planes, PlaneTermKind, exported_model, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
-from jaxtree.tree.link import Link, ScoreLink, ratios
+from jaxtree.tree.link import ScoreLink, ratios
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.predictor import Roots, sum_over_trees
 from jaxtree.tree.walk import steps_over_values, walk_values
@@ -113,30 +114,6 @@ int @predict(const double *row) {
 }
 """
 
-_FROM_SCORES = """
-/* $what_is_predicted. */
-void @predict$suffix(const double *row, double *output) {
-  double score[@num_outputs];
-  @scores(row, score);
-$link
-}
-"""
-
-_EVERY = "  for (int place = 0; place < $num_predictions; place++)"
-_LINKS = {
-    Link.IDENTITY: f"{_EVERY} output[place] = score[place];",
-    Link.EXP: f"{_EVERY} output[place] = exp(score[place]);",
-    Link.LOGISTIC: f"{_EVERY} output[place] = 1 / (1 + exp(-score[place]));",
-    Link.SOFTMAX: """\
-  double most = score[0], sum = 0;
-  for (int place = 1; place < $num_scores; place++)
-    if (score[place] > most) most = score[place];
-  for (int place = 0; place < $num_scores; place++) sum += output[place] = exp(score[place] - most);
-  for (int place = 0; place < $num_scores; place++) output[place] /= sum;""",
-}
-_TWO_CLASSES = """\
-  output[1] = 1 / (1 + exp(-score[0]));
-  output[0] = 1 - output[1];"""
 """An @ stands for the beginning of all names in the file."""
 
 
@@ -147,8 +124,8 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     `<name>_predict(row, output)` of numbers, and `<name>_code(column, word)` for the code of a word. A row is one
     double a column; a missing value is NAN. They predict what the estimator does, in the same arithmetic; of an oblique
     tree sums may be rounded otherwise, which matters for rows that lie on a plane. Boosted trees have
-    `<name>_scores(row, scores)` besides, and it alone where the link of their loss is none of identity, exponential,
-    logistic and softmax; of a hardened forest with weights of leaves the mean weight stands behind the scores.
+    `<name>_scores(row, scores)` besides, and it alone where the link of their loss has functions that C99 does not
+    have; of a hardened forest with weights of leaves the mean weight stands behind the scores.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
@@ -174,8 +151,9 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     schema = model.schema if planes is None else planes.schema
     link, classes = model.link, _classes_of(model)
     label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
-    text = _FILE + ("" if link is None else _text_of_link(link)) + ("" if classes is None else label)
     is_ratio = link is not None and link.is_ratio
+    num_scores = model.node_value.shape[1] - is_ratio
+    text = _FILE + ("" if link is None else text_of_link(link, num_scores)) + ("" if classes is None else label)
     text = text.replace("$ratio", _RATIO if is_ratio else "").replace("$planes", "" if planes is None else _PLANES)
     text = text.replace("$value", "row[@column[at]]" if planes is None else "@plane(row, @column[at])")
     what = "The number that is predicted" if classes is None else "The share of every class"
@@ -185,7 +163,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         columns="\n".join(_column_lines(schema)),
         num_columns=len(schema.columns),
         num_outputs=model.node_value.shape[1],
-        num_scores=model.node_value.shape[1] - is_ratio,
+        num_scores=num_scores,
         tables="\n".join(_arrays(model, planes, schema, name)),
         what=_scores_in_words(is_ratio=is_ratio) if link else what,
         what_is_predicted=what,
@@ -208,14 +186,6 @@ def _classes_of(model: FittedModel) -> Shaped[np.ndarray, " class"] | None:
 
 def _scores_in_words(*, is_ratio: bool) -> str:
     return "The scores of the trees, and last their mean weight" if is_ratio else "The scores that the trees add up to"
-
-
-def _text_of_link(link: ScoreLink) -> str:
-    """The function that predicts from scores; nothing if the file does not know the link."""
-    if link.kind == Link.OTHER:
-        return ""
-    is_of_two = link.classes is not None and link.kind == Link.LOGISTIC
-    return _FROM_SCORES.replace("$link", _TWO_CLASSES if is_of_two else _LINKS[link.kind])
 
 
 def _column_lines(schema: Schema) -> Iterable[str]:
@@ -273,16 +243,10 @@ def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str
 
 def _array(declared: str, values: list) -> str:
     """The definition of an array; C has none without elements."""
-    texts = [_number(value) if isinstance(value, float) else str(value) for value in values]
+    texts = [number_in_c(value) if isinstance(value, float) else str(value) for value in values]
     texts = texts or ['""' if "*" in declared else "0"]
     lines = [", ".join(texts[first : first + _PER_LINE]) for first in range(0, len(texts), _PER_LINE)]
     return f"static {declared}[] = {{\n  " + ",\n  ".join(lines) + "};"
-
-
-def _number(value: float) -> str:
-    if np.isinf(value):
-        return "INFINITY" if value > 0 else "-INFINITY"
-    return value.hex()
 
 
 def _string(text: str) -> str:

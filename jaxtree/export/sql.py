@@ -14,6 +14,7 @@ from jaxtyping import Float64
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.dialects import Dialect, check_words, dialect_named
+from jaxtree.export.formulas import formula_of
 from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
@@ -24,6 +25,9 @@ MOST_TERMS = 200
 
 MOST_NESTED = 10
 """The most CASEs in one another."""
+
+LAST_TIE = 1.5 * 2.0**-53
+"""The greatest log odds whose probability is rounded to one half, where the first of two classes is predicted."""
 
 
 def to_sql(
@@ -46,15 +50,16 @@ def to_sql(
     than 200 terms without brackets: parsers of databases bound both.
     The planes of an oblique tree are sums of doubles, where jaxtree's terms are of float32: a row very near to one may
     fall on its other side; they add no dates. Probabilities of boosted trees, and predictions that are exponentials,
-    need the function EXP; where the link of a loss is none of identity, exponential, logistic and softmax, the
-    expression is the score.
+    need the function EXP; links of one's own become an expression where JAX traces them and the database has their
+    functions.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
         dialect: The database: "sqlite", "postgresql", "duckdb", "mysql" or "bigquery".
         share_of: A class, for its share in the place of the predicted class. A forest of classes, or boosted trees of
             more than two, have shares alone.
-        score: The number of a score of boosted trees, from 0, in the place of what is predicted from it.
+        score: The number of a score of boosted trees, from 0, in the place of what is predicted from it; where a row
+            has several predictions, such as quantiles or targets, the number of the prediction.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
 
@@ -112,13 +117,14 @@ def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None)
     """Raises InvalidInputError if boosted trees have no such share or score, or several predictions."""
     link, names = model.link, _classes_of(model)
     assert link is not None
-    num_scores = model.node_value.shape[1] - link.is_ratio
+    has_several = link.num_predictions > 1
+    number = link.num_predictions if has_several else model.node_value.shape[1] - link.is_ratio
     _check_share(share_of, names)
     if score is not None:
-        if share_of is not None or type(score) is not int or not 0 <= score < num_scores:
-            raise InvalidInputError(f"score must be from 0 to {num_scores - 1}, and stands alone, got {score!r}")
-    elif share_of is None and (link.kind == Link.SOFTMAX or (not names and _has_several(link, num_scores))):
-        given = "share_of=<class>" if names else f"score=<number from 0 to {num_scores - 1}>"
+        if share_of is not None or type(score) is not int or not 0 <= score < number:
+            raise InvalidInputError(f"score must be from 0 to {number - 1}, and stands alone, got {score!r}")
+    elif share_of is None and (link.kind == Link.SOFTMAX or (has_several and not names)):
+        given = "share_of=<class>" if names else f"score=<number from 0 to {number - 1}>"
         raise InvalidInputError(f"of these boosted trees one prediction is an expression: give {given}")
 
 
@@ -138,25 +144,28 @@ def _from_scores(
 
     weight = sum_of_trees([dialect.literal(value) for value in steps[:, -1].tolist()]) if link.is_ratio else ""
     num_scores, names = steps.shape[1] - link.is_ratio, [] if link.classes is None else link.classes.tolist()
-    one = dialect.literal(1.0)
-    if score is not None:
+    one, place = dialect.literal(1.0), score or 0
+    if score is not None and (names or link.num_predictions == 1):
         return sum_of(steps[:, score])
+    if link.kind == Link.OTHER:
+        formula = formula_of(link, num_scores, dialect.steps)
+        if formula is None:
+            raise InvalidInputError(
+                "the link of the loss has functions that this dialect does not have: give score=<number> for a score"
+            )
+        scores = [f"({sum_of(column)})" for column in steps.T]
+        return formula.written(scores, dialect.literal, dialect.step)[place]
     if link.kind == Link.SOFTMAX:
         place = names.index(share_of)
         others = [f"EXP({sum_of(steps[:, other] - steps[:, place])})" for other in range(num_scores) if other != place]
         return f"{one} / ({sum_in_brackets([one, *others])})"
     if names and share_of is None:
         first, second = map(dialect.literal, names)
-        return f"CASE WHEN {sum_of(steps[:, 0])} > 0 THEN {second} ELSE {first} END"
+        return f"CASE WHEN {sum_of(steps[:, 0])} > {LAST_TIE!r} THEN {second} ELSE {first} END"
     if link.kind == Link.LOGISTIC:
         is_first = bool(names) and share_of == names[0]
-        return f"{one} / ({one} + EXP({sum_of(steps[:, 0] if is_first else -steps[:, 0])}))"
-    return f"EXP({sum_of(steps[:, 0])})" if link.kind == Link.EXP else sum_of(steps[:, 0])
-
-
-def _has_several(link: ScoreLink, num_scores: int) -> bool:
-    """Whether a row has several predictions, or, of an unknown link, several scores."""
-    return (num_scores if link.kind == Link.OTHER else link.num_predictions) > 1
+        return f"{one} / ({one} + EXP({sum_of(steps[:, place] if is_first else -steps[:, place])}))"
+    return f"EXP({sum_of(steps[:, place])})" if link.kind == Link.EXP else sum_of(steps[:, place])
 
 
 def _check_share(share_of: Any, names: list[Any]) -> None:
@@ -305,7 +314,7 @@ def _plane(dialect: Dialect, planes: Planes, plane: int) -> str:
 def sum_in_brackets(terms: list[str], plus: str = "\n+ ") -> str:
     """Returns a sum, of more than `MOST_TERMS` terms one of sums in brackets.
 
-    >>> sum_in_brackets([str(term) for term in range(401)], "+")[-21:]
+    >>> sum_in_brackets([str(term) for term in range(401)], "+")[-18:]
     '397+398+399)+(400)'
     """
     while len(terms) > MOST_TERMS:

@@ -18,8 +18,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
     A row of the model is one number a column: a number as it is, a truth value as 0 or 1, a word as its place among
     `estimator.schema_.columns[...].categories`, NaN where a value is missing or a word is not among these. Without
     one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the
-    order of `classes_`, or a number. Of boosted trees of two classes it predicts the probability of the second; where
-    the link of their loss is none of identity, exponential, logistic and softmax, it predicts the scores.
+    order of `classes_`, or a number. Of boosted trees of two classes it predicts the probability of the second.
 
     Args:
         estimator: A fitted tree or forest of one output, or boosted trees.
@@ -27,7 +26,8 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
             unseen words.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, or shares out rows with missing values.
+        InvalidInputError: The estimator has several outputs, or shares out rows with missing values; or the link of the
+            loss of boosted trees is none of identity, exponential, logistic and softmax.
         InvalidTypeError: It is no tree or forest of jaxtree.
         MissingExtraError: The package treelite is not installed.
 
@@ -86,13 +86,17 @@ def _treelite_form(model: FittedModel) -> _TreeliteForm:
     if link is None:
         kind, end = ("kMultiClf", "identity_multiclass") if model.classes else ("kRegressor", "identity")
         return _TreeliteForm(kind, (1, num_columns), end)
+    if link.kind == Link.OTHER:
+        raise InvalidInputError(
+            "treelite has the links identity, exponential, logistic and softmax, and the loss of these boosted trees "
+            "has another: take to_onnx, to_c, to_sql or to_jax_export"
+        )
     if link.kind == Link.SOFTMAX:
         return _TreeliteForm("kMultiClf", (1, num_columns), "softmax")
     if link.classes is not None:
         return _TreeliteForm("kBinaryClf", (1, 1), "sigmoid")
-    ends = {Link.IDENTITY: "identity", Link.EXP: "exponential", Link.LOGISTIC: "sigmoid", Link.OTHER: "identity"}
-    num_numbers = num_columns if link.kind == Link.OTHER else link.num_predictions
-    return _TreeliteForm("kRegressor", (num_numbers, 1), ends[link.kind])
+    ends = {Link.IDENTITY: "identity", Link.EXP: "exponential", Link.LOGISTIC: "sigmoid"}
+    return _TreeliteForm("kRegressor", (link.num_predictions, 1), ends[link.kind])
 
 
 def _add_tree(builder: Any, questions: list[Question], values: Float64[np.ndarray, "node column"]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from jaxtree import forks
+from jaxtree.errors import InvalidInputError
 from jaxtree.losses.classes import class_probability
 from jaxtree.losses.cox import Cox
 from jaxtree.losses.distribution import first_score
@@ -84,5 +85,15 @@ def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> Sco
     """
     name = name_of_link(loss)
     kind = Link.OTHER if name is None else LINKS[name][1]
-    num_predictions = 1 if name in _OF_FIRST else loss.num_scores
-    return ScoreLink(kind, loss.predict, functools.partial(predictions_of, loss), num_predictions, classes)
+    number = 1 if name in _OF_FIRST else loss.num_scores if name is not None else _num_predictions(loss)
+    return ScoreLink(kind, loss.predict, functools.partial(predictions_of, loss), number, classes)
+
+
+def _num_predictions(loss: BaseLoss) -> int:
+    """The number of predictions of a row by a link that has no name; that of scores where JAX does not trace it."""
+    if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
+        return len(predictions_of(loss, np.zeros((loss.num_scores, 1))))
+    try:
+        return len(jax.eval_shape(loss.predict, jax.ShapeDtypeStruct((loss.num_scores, 1), jnp.float32)))
+    except (TypeError, InvalidInputError):
+        return loss.num_scores

@@ -1,7 +1,7 @@
 """How predictions follow from scores, of models whose trees add up to scores.
 
-A *link* is a function from the scores of a row to what is predicted of it. Exports know these links by name; for any
-other link they return raw scores.
+A *link* is a function from the scores of a row to what is predicted of it. Exports know these links by name, and any
+other one as far as they have the functions that JAX traces in it.
 """
 
 import dataclasses

@@ -53,6 +53,17 @@ def test_values_are_sums_of_those_of_the_definition(name):
     np.testing.assert_allclose(np.atleast_1d(base), at_start, atol=1e-12)
 
 
+def test_of_quantiles_that_cross_the_score_of_the_predicted_one_is_explained():
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(200, 3))
+    loss, y = jaxtree.boosting.quantiles([0.45, 0.5, 0.55]), draw.normal(size=200) + X[:, 0]
+    model = jaxtree.GradientBoostingRegressor(n_estimators=30, max_depth=3, learning_rate=0.3, loss=loss).fit(X, y)
+    crossing = np.flatnonzero(model.raw_scores(X).argmin(axis=1))
+    assert crossing.size
+    explained = jaxtree.explain_row(model, X[crossing[0]])
+    assert explained.prediction == explained.score == model.predict(X)[crossing[0], 0]
+
+
 @pytest.mark.parametrize("name", ["boosted", "boosted_normal"])
 def test_interactions_add_up_to_values_and_scores(name):
     estimator = example(name)

@@ -31,10 +31,9 @@ OF_NUMBERS = (
     "boosted_own",
     "boosted_ranker",
     "boosted_distribution",
+    "boosted_lognormal",
 )
-OF_SCORES = ("boosted_lognormal",)
-"""Of a link that other programs do not have."""
-EVERY = (*OF_CLASSES, *OF_NUMBERS, *OF_SCORES)
+EVERY = (*OF_CLASSES, *OF_NUMBERS)
 
 
 def predictions(estimator, X):
@@ -48,9 +47,7 @@ def test_onnx_has_scores_and_predictions(name, dtype):
     X = edge_rows(estimator, dtype=dtype)
     said = run_onnx(estimator, X, dtype)
     np.testing.assert_array_equal(said["scores"], estimator.raw_scores(X))
-    if name in OF_SCORES:
-        assert list(said) == ["scores"]
-    elif is_classifier(estimator):
+    if is_classifier(estimator):
         np.testing.assert_allclose(said["probabilities"], estimator.predict_proba(X), rtol=1e-12)
         np.testing.assert_array_equal(said["label"], estimator.predict(X))
     else:
@@ -64,9 +61,6 @@ def test_c_has_scores_and_predictions(name, compiler, tmp_path):
     library = compile_c(compiler, to_c(estimator), tmp_path)
     scores = estimator.raw_scores(X)
     np.testing.assert_array_equal(c_rows(library, library.tree_scores, estimator, X, scores.shape[1]), scores)
-    if name in OF_SCORES:
-        assert not hasattr(library, "tree_predict")
-        return
     expected = predictions(estimator, X)
     function = library.tree_predict_proba if is_classifier(estimator) else library.tree_predict
     said = c_rows(library, function, estimator, X, expected.shape[1])
@@ -98,7 +92,7 @@ def test_sql_says_which_of_two_classes():
     assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
 
 
-@pytest.mark.parametrize("name", ["boosted_regression", "boosted_counts", "boosted_normal", "boosted_own"])
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_sql_predicts_numbers(name):
     estimator = example(name)
     X = edge_rows(estimator)
@@ -106,12 +100,8 @@ def test_sql_predicts_numbers(name):
 
 
 def test_sql_asks_for_what_it_needs():
-    for name, said in {
-        "boosted_classes": "share_of=<class>",
-        "boosted_lognormal": "score=<number from 0 to 1>",
-    }.items():
-        with pytest.raises(InvalidInputError, match=said):
-            to_sql(example(name))
+    with pytest.raises(InvalidInputError, match="share_of=<class>"):
+        to_sql(example("boosted_classes"))
     for wrong in (2, -1, True):
         with pytest.raises(InvalidInputError, match="score must be from 0 to 1, and stands alone"):
             to_sql(example("boosted_lognormal"), score=wrong)
@@ -121,13 +111,13 @@ def test_sql_asks_for_what_it_needs():
         to_sql(example("forest_regression"), score=0)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "boosted_lognormal"])
 def test_treelite_predicts_the_same(name):
     treelite = pytest.importorskip("treelite")
     estimator = example(name)
     X = edge_rows(estimator)
     said = treelite.gtil.predict(jaxtree.to_treelite(estimator), as_numbers(estimator, X))
-    expected = estimator.raw_scores(X) if name in OF_SCORES else predictions(estimator, X)
+    expected = predictions(estimator, X)
     expected = expected[:, 1:] if name == "boosted" else expected
     tolerance = 1e-6 if name == "boosted_classes" else 1e-12  # treelite's softmax has 32 bits
     np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=tolerance)

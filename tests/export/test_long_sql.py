@@ -38,15 +38,12 @@ def long_model(name):
         "boosted": lambda: jaxtree.GradientBoostingRegressor(**boosted).fit(X, y),
         "two classes": lambda: jaxtree.GradientBoostingClassifier(**boosted).fit(X, y > 0),
         "three classes": lambda: jaxtree.GradientBoostingClassifier(**boosted).fit(X, classes),
-        "many classes": lambda: jaxtree.GradientBoostingClassifier(n_estimators=1, max_depth=1, min_samples_leaf=1).fit(
-            np.arange(2.0 * MANY)[:, None], np.arange(2 * MANY) % MANY
-        ),
         "columns": lambda: jaxtree.ExplainableBoostingRegressor(**few).fit(X, y),
         "planes": lambda: jaxtree.SoftTreeRegressor(depth=1, max_epochs=1, scaling="standard").fit(X, y).harden(),
     }[name]()
 
 
-LONG = ("forest", "three classes", "forest of classes", "boosted", "two classes", "many classes", "columns", "planes")
+LONG = ("forest", "three classes", "forest of classes", "boosted", "two classes", "columns", "planes")
 
 
 @pytest.mark.parametrize("dialect", RUN)
@@ -54,7 +51,7 @@ LONG = ("forest", "three classes", "forest of classes", "boosted", "two classes"
 def test_databases_read_sums_of_many_terms(name, dialect):
     model = long_model(name)
     share_of = model.classes_.tolist()[1] if is_classifier(model) else None
-    rows = (np.arange(2.0 * MANY)[:, None] if name == "many classes" else numbers(model.n_features_in_))[:20]
+    rows = numbers(model.n_features_in_)[:20]
     said = RUN[dialect](to_sql(model, dialect=dialect, share_of=share_of), as_frame(rows))
     expected = model.predict(rows) if share_of is None else model.predict_proba(rows)[:, 1]
     np.testing.assert_allclose(said, expected, rtol=1e-9)
