@@ -127,12 +127,16 @@ class Stretch:
         chosen[:-1] = [bool(first <= own[-1] and own[0] <= last) for own in codes]
         return chosen
 
-    def in_words(self, column: Column) -> str:
-        """Returns the bins of a column in words."""
+    def in_words(self, model: AdditiveModel, term: int) -> str:
+        """Returns its bins in words, with all categories that share one with those named."""
         if self.missing:
             return "where it is missing"
+        column = _column_of(model, term)
         if self.categories is not None:
-            return "in " + ", ".join(value_in_words(own) for own in self.categories)
+            codes = codes_of_bins(model.schema, model.layout, term, 0)
+            chosen = np.flatnonzero(self.bins(model, term)[:-1]).tolist()
+            others = (column.categories[code] for number in chosen for code in codes[number].tolist())
+            return "in " + ", ".join(value_in_words(name) for name in dict.fromkeys([*self.categories, *others]))
         ends = ((word, end) for word, end in (("from", self.low), ("to", self.high)) if end is not None)
         return " ".join(f"{word} {value_in_words(column.number(_number(column, end)))}" for word, end in ends) or (
             "everywhere"
@@ -151,7 +155,7 @@ def flattened(bagged: ModelAndBags, term: Any, stretch: Stretch) -> tuple[ModelA
     def level(values: BinValues) -> BinValues:
         return np.where(chosen[:, None], _mean(values[chosen], weight[chosen]), values)
 
-    words = stretch.in_words(_column_of(bagged.model, place))
+    words = stretch.in_words(bagged.model, place)
     return _changed(bagged, place, level), f"{bagged.model.term_names[place]}: level {words}"
 
 
@@ -170,7 +174,7 @@ def with_value(bagged: ModelAndBags, term: Any, value: Any, stretch: Stretch) ->
         return np.where(chosen[:, None], given, values)
 
     said = ", ".join(decimal_near(own) for own in np.atleast_1d(given).tolist())
-    words = stretch.in_words(_column_of(bagged.model, place))
+    words = stretch.in_words(bagged.model, place)
     return _changed(bagged, place, put), f"{bagged.model.term_names[place]}: {said} {words}"
 
 

@@ -1,12 +1,15 @@
 """Additive models changed by hand: what changes, what stays, and what it costs."""
 
 import datetime
+import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss, mean_squared_error
 
+from jaxtree import ExplainableBoostingRegressor
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.display import facts_of
 from tests.additive.explained import fitted, rows, table
@@ -158,3 +161,54 @@ def test_what_is_not_allowed_is_named(call, message):
 def test_several_scores_have_no_one_way():
     with pytest.raises(InvalidInputError, match="models of one score, got one of 3 classes"):
         fitted("three").monotonize("age")
+
+
+def test_the_record_names_all_categories_that_are_changed():
+    """Those that share a bin go together."""
+    rng = np.random.default_rng(0)
+    words = rng.permutation(np.repeat(["a", "b", "r1", "r2"], [90, 90, 3, 3]))
+    frame = pd.DataFrame({"word": pd.Categorical(words), "number": np.arange(186) % 7})
+    model = ExplainableBoostingRegressor(outer_bags=1, interactions=0, min_cat_samples=20).fit(frame, frame["number"])
+    changed = model.set_values("word", 2.0, categories=["r1"])
+    assert str(changed.edits_[0]) == "word: 2 in r1, r2"
+    moved = frame["word"][~np.isclose(changed.predict(frame), model.predict(frame))]
+    assert set(moved) == {"r1", "r2"}
+    assert str(model.set_values("word", 2.0, categories=["a"]).edits_[0]) == "word: 2 in a"
+
+
+SURVIVAL = np.random.default_rng(0).normal(size=(120, 2))
+TIME = np.random.default_rng(1).exponential(np.exp(-SURVIVAL[:, 0])) + np.arange(120) * 1e-9
+EVENT = np.random.default_rng(2).random(120) < 0.7
+
+
+@pytest.fixture(scope="module")
+def of_times():
+    return ExplainableBoostingRegressor(loss="cox", outer_bags=1, interactions=0).fit(SURVIVAL, TIME, event=EVENT)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model,
+        lambda model: model.remove_terms("x0"),
+        lambda model: model.set_values("x0", 3.0, low=0).scale("x1", -2.0),
+        lambda model: model.flatten("x0", high=0).monotonize("x1").sweep(),
+    ],
+)
+def test_hazards_follow_the_scores_of_a_changed_model(of_times, change):
+    """The cumulative hazards of all rows, until each was seen last, are as many as there were events."""
+    curves = change(of_times).predict_survival_function(SURVIVAL)
+    hazards = [-np.log(curves[row](time)) for row, time in enumerate(TIME)]
+    assert np.sum(hazards) == pytest.approx(EVENT.sum())
+
+
+def test_a_changed_model_without_rows_has_no_curves(of_times):
+    again = pickle.loads(pickle.dumps(of_times))
+    np.testing.assert_array_equal(
+        again.predict_survival_function(SURVIVAL, return_array=True),
+        of_times.predict_survival_function(SURVIVAL, return_array=True),
+    )
+    changed = again.remove_terms("x0")
+    np.testing.assert_array_equal(changed.predict(SURVIVAL), of_times.remove_terms("x0").predict(SURVIVAL))
+    with pytest.raises(InvalidInputError, match="changed after it came from a file"):
+        changed.predict_survival_function(SURVIVAL)

@@ -7,6 +7,7 @@ from sklearn.inspection import permutation_importance
 from jaxtree import (
     BoostedEnsembleRegressor,
     DecisionTreeClassifier,
+    ExplainableBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
@@ -115,3 +116,17 @@ def test_soft_trees_have_no_splits_to_count():
     with pytest.raises(InvalidTypeError, match='hard splits, got SoftTreeClassifier: give kind="permutation"'):
         importances(soft)
     assert importances(soft, "permutation", X=X, y=Y, n_repeats=1).shape == (X.shape[1],)
+
+
+def test_importances_of_additive_models_are_the_sizes_of_their_terms():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    y = X[:, 0] + X[:, 0] * X[:, 1]
+    model = ExplainableBoostingRegressor(outer_bags=1, interactions=[(0, 1)]).fit(X, y)
+    found = importances(model)
+    assert found.sum() == pytest.approx(model.term_importances_.sum()) and found[0] > found[2]
+    np.testing.assert_allclose(found / found.sum(), model.feature_importances_)
+    sizes = dict(zip(model.term_names_, model.term_importances_, strict=True))
+    assert found[2] == pytest.approx(sizes["x2"]) and found[1] == pytest.approx(sizes["x1"] + sizes["x0 & x1"] / 2)
+    for kind in ("splits", "cover"):
+        with pytest.raises(InvalidTypeError, match='give kind="gain"'):
+            importances(model, kind)

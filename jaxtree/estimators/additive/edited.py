@@ -2,10 +2,10 @@
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, UInt
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.additive.edits import (
@@ -20,15 +20,38 @@ from jaxtree.additive.edits import (
     without_terms,
 )
 from jaxtree.additive.model import AdditiveModel
-from jaxtree.dataset.sample import read_known
+from jaxtree.dataset.sample import Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.boosting.survival import learn_times
 from jaxtree.estimators.common.extras import check_arguments, extras_of
+from jaxtree.losses.curves import EventTimes
+from jaxtree.losses.loss import BaseLoss
+
+
+class TimedRows(NamedTuple):
+    """The rows of a fit of survival times, from which the baseline of hazards is learned again after a change.
+
+    Attributes:
+        codes: Their codes.
+        sample: Their times, weights and fields.
+    """
+
+    codes: UInt[np.ndarray, "feature row"]
+    sample: Sample
+
+    def learn(self, loss: BaseLoss, model: AdditiveModel) -> EventTimes:
+        """Returns what the rows say of time by the scores of a model."""
+        return learn_times(loss, self.sample, model.intercept + model.term_values(self.codes).sum(axis=1))
 
 
 class EditsTerms:
-    """An additive estimator whose terms can be changed; terms are given by name or by number in `term_names_`."""
+    """An additive estimator whose terms can be changed; terms are given by name or by number in `term_names_`.
+
+    A change of survival times of Cox's loss learns the baseline of hazards anew from the rows of the fit. A model from
+    a file or a pickle has no rows: once it is changed, it predicts risks, and no survival curves.
+    """
 
     additive_: AdditiveModel
     bag_values_: Float64[np.ndarray, "bag place score"]
@@ -38,6 +61,10 @@ class EditsTerms:
     loss_: Any
     outputs: Callable[[], Any]
     set_terms: Callable[[AdditiveModel], None]
+    survival_: EventTimes | None
+    timed_rows: TimedRows | None = None
+    """The rows of the fit, where hazards are learned from their scores; copies and files have none."""
+
     term_importances_: Any
     _codes: Callable[[Any], Any]
 
@@ -181,4 +208,10 @@ class EditsTerms:
         changed.edits_ = (*self.edits_, Edit(words, self.additive_))
         changed.bag_values_ = values
         changed.set_terms(model)
+        if self.survival_ is not None and self.survival_.log_hazard is not None:
+            changed.timed_rows = self.timed_rows
+            if self.timed_rows is None:
+                del changed.survival_  # hazards follow from the scores
+            else:
+                changed.survival_ = self.timed_rows.learn(self.loss_, model)
         return changed

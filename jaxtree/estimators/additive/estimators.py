@@ -7,6 +7,7 @@ from jaxtree.additive.fitting import FittedBags
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
+from jaxtree.estimators.additive.edited import TimedRows
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
@@ -145,7 +146,15 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
     def set_model(self, task: AdditiveTask, fitted: FittedBags) -> None:
         """Takes what a fit has learned, of survival times also the baseline."""
         super().set_model(task, fitted)
-        vars(self).pop("survival_", None)
+        for learned in ("survival_", "timed_rows"):
+            vars(self).pop(learned, None)
         if is_of_times(task.loss):
             scores = self._scores(task.sample.X)
             self.survival_ = learn_times(task.loss, task.sample, task.codes.join(scores.T).T)
+            if self.survival_.log_hazard is not None and not task.codes.is_divided:
+                self.timed_rows = TimedRows(task.codes.codes, task.sample._replace(X=None))
+
+    def __getstate__(self) -> dict:
+        """Leaves the rows of the fit out of copies and pickles."""
+        state: Any = super().__getstate__()
+        return {name: part for name, part in state.items() if name != "timed_rows"}

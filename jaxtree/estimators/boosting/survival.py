@@ -98,7 +98,8 @@ class PredictsSurvival:
             `plt.step(curve.x, curve.y, where="post")`.
 
         Raises:
-            InvalidInputError: The baseline is not known: of `first`, and of fits over several processes.
+            InvalidInputError: The baseline is not known: of `first`, of fits over several processes, and of additive
+                models that were changed after they came from a file or a pickle.
         """
         known = self._known_times()
         at = known.times if times is None else times_of(times)
@@ -125,7 +126,8 @@ class PredictsSurvival:
         check_is_fitted(self)
         if self.survival_ is None:
             raise InvalidInputError(
-                "this model does not know the baseline of hazards: a model of the first rounds, or fitted over several "
-                "processes, has none; fit it with as many rounds in one process"
+                "this model does not know the baseline of hazards: a model of the first rounds, one fitted over "
+                "several processes, and one changed after it came from a file or a copy have none; fit it with as "
+                "many rounds in one process, and change what fit returns"
             )
         return self.survival_

@@ -36,13 +36,14 @@ def importances(
     Where XGBoost divides by the number of splits ("gain", "cover"), divide by "splits".
 
     Args:
-        estimator: A fitted tree, forest, boosted trees, an ensemble of these or a search; of "permutation" any fitted
-            estimator.
-        kind: "gain": the sum of the gains of the column's splits, each times the weight of its rows. "splits": their
-            number. "cover": the sum of the weights of their rows; of boosted trees the second derivatives of the loss.
-            "permutation": what the estimator's `score` loses on the mean when the column's values are shuffled among
-            the rows of X. "shap": the mean size of the column's Shapley values on the rows of X; of classes and several
-            scores their sum. An ensemble has the weighted mean of its members.
+        estimator: A fitted tree, forest, boosted trees, an additive model, an ensemble of boosted trees or a search; of
+            "permutation" any fitted estimator.
+        kind: "gain": the sum of the gains of the column's splits, each times the weight of its rows; of additive
+            models, which have none, the mean size of what the column's terms add, half of that of a pair. "splits":
+            their number. "cover": the sum of the weights of their rows; of boosted trees the second derivatives of the
+            loss. "permutation": what the estimator's `score` loses on the mean when the column's values are shuffled
+            among the rows of X. "shap": the mean size of the column's Shapley values on the rows of X; of classes and
+            several scores their sum. An ensemble has the weighted mean of its members.
         X: The rows, of "permutation" and "shap".
         y: Their target, of "permutation".
         n_repeats: How often every column is shuffled.
@@ -86,7 +87,14 @@ def _check(kind: str, X: Any, y: Any) -> None:
 
 
 def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:
-    """Returns the sums over the splits of an estimator."""
+    """Returns the sums over the splits of an estimator, or over its terms."""
+    if hasattr(type(estimator), "term_importances_"):
+        if kind == "gain":
+            return estimator.feature_importances_ * estimator.term_importances_.sum()
+        raise InvalidTypeError(
+            f'kind={kind!r} is of trees with splits, got {type(estimator).__name__}: give kind="gain", "shap" or '
+            '"permutation"'
+        )
     if not isinstance(getattr(estimator, "model_", None), FittedModel):
         raise InvalidTypeError(
             f'kind={kind!r} is of trees with hard splits, got {type(estimator).__name__}: give kind="permutation"'
