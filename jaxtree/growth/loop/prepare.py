@@ -213,9 +213,7 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     row, is_scaled, devices = prepared.entry_row, plan.rules.is_scaled, plan.devices
     num_entries = prepared.target.shape[1] if row is None else row.size
     target = prepared.target if row is None else prepared.target[:, row]
-    row = library.arange(num_entries, dtype=np.int32) if row is None else row
     real = library.ones(num_entries, np.float64) if prepared.weight is None else prepared.weight
-    root = library.zeros(num_entries, np.int32) if prepared.entry_root is None else prepared.entry_root
     whole, unit = real.astype(np.int32), library.float64(1)
     # Entries without weight may be padding, whose number depends on the devices.
     num_terms = devices.total((real > 0).sum())
@@ -226,17 +224,23 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     label, value, units = plan.rules.objective.quantise(target, weights, devices)
     padding = plan.entry_capacity - num_entries
     size = -(-num_entries // plan.entries_per_block) * plan.entries_per_block
+    place = library.arange(plan.entry_capacity, dtype=np.int32)
+    row = place if row is None else _padded_after(row, padding)
+    root = library.zeros_like(place) if prepared.entry_root is None else _padded_after(prepared.entry_root, padding)
     if padding:
-        row, label, value = (_padded_after(values, padding) for values in (row, label, value))
+        # XLA keeps a constant that is padded in the program, of ten million entries 42 MB, and compares it in every pass,
+        # so that compilation takes three times as long.
+        is_entry = place < num_entries
         # Unused places must not sort as entries of the first tree.
-        root = _padded_after(root, padding, DONE)
+        row, root = library.where(is_entry, row, 0), library.where(is_entry, root, DONE)
+        label, value = (_padded_after(values, padding) for values in (label, value))
     return Entries(row, label, value, root, library.int32(size)), units
 
 
-def _padded_after(values: Shaped[AnyArray, "*axis entry"], padding: int, constant: int = 0) -> Any:
-    """The values with so many more entries."""
+def _padded_after(values: Shaped[AnyArray, "*axis entry"], padding: int) -> Any:
+    """The values with zeros for this many more entries."""
     widths = [(0, 0)] * (values.ndim - 1) + [(0, padding)]
-    return library_of(values).pad(values, widths, constant_values=constant)
+    return library_of(values).pad(values, widths)
 
 
 def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
