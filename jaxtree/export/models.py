@@ -50,7 +50,7 @@ class Planes(NamedTuple):
 
 
 FORMS_OF_RATIOS = "to_html, to_onnx, to_sql, to_c, to_jax_export and to_dataframe"
-FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql and to_c"
+FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql, to_c and to_jax_export"
 
 
 def check_adds_up(model: FittedModel, what: str) -> None:

@@ -14,7 +14,8 @@ from jaxtyping import Array, Float32, Shaped
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.c_links import number_in_c, text_of_link
 from jaxtree.export.conditions import questions_of_forest
-from jaxtree.export.models import Planes, PlaneTermKind, exported_model, exported_with_planes
+from jaxtree.export.jax_walks import planes_of_rows, shared_function
+from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
 from jaxtree.tree.link import ScoreLink, ratios
@@ -270,17 +271,19 @@ def to_jax_export(
     `estimator.encoder_.values(X)` returns, the numbers of numeric columns and the codes of the others. It returns the
     place of every row's class and the shares of all classes, or the means, in float32; of boosted trees these, by
     whatever link, and last the scores. Walks are those of jaxtree itself: thresholds are rounded down, so that every
-    float32 falls on the side where it does there. A CPU may take numbers closer to 0 than 1.2e-38 for 0.
+    float32 falls on the side where it does there. A CPU may take numbers closer to 0 than 1.2e-38 for 0. Trees that
+    share out rows whose value is missing, as C4.5's, do so here, too. The planes of an oblique tree are sums of
+    float32: a row very near to one may fall on its other side.
 
     Args:
-        estimator: A fitted tree or forest of one output, or boosted trees.
+        estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
         num_rows: The number of rows of a table; None for any number.
         platforms: The platforms that it shall run on.
-        no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values.
+        no_missing: Makes the shorter program of rows without missing values, of a tree that shares these out.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, or shares out rows with missing values; or there is no
-            such platform or number of rows.
+        InvalidInputError: The estimator has several outputs, or there is no such platform or number of rows; or planes
+            have columns scaled by quantiles.
         InvalidTypeError: It is no tree or forest of jaxtree.
 
     Example:
@@ -293,11 +296,13 @@ def to_jax_export(
         ([0, 0, 0], (3, 3))
     """
     _check_sizes(num_rows, platforms)
-    model = exported_model(estimator, no_missing=no_missing)
-    most = (2**31 - 1) // model.schema.num_features
+    model, planes = exported_with_planes(estimator, no_missing=True)
+    num_features = (model.schema if planes is None else planes.schema).num_features
+    most = (2**31 - 1) // max(num_features, model.schema.num_features)
     rows = (num_rows,) if num_rows is not None else export.symbolic_shape("rows", constraints=[f"rows <= {most}"])
-    table = jax.ShapeDtypeStruct((*rows, model.schema.num_features), jnp.float32)
-    return export.export(jax.jit(_function(model)), platforms=list(platforms))(table)
+    table = jax.ShapeDtypeStruct((*rows, num_features), jnp.float32)
+    function = _function(model, planes, shares_out=bool(model.predictor.shares_out.any()) and not no_missing)
+    return export.export(jax.jit(function), platforms=list(platforms))(table)
 
 
 def _check_sizes(num_rows: Any, platforms: Any) -> None:
@@ -308,8 +313,15 @@ def _check_sizes(num_rows: Any, platforms: Any) -> None:
         raise InvalidInputError(f"platforms must be a list of some of {allowed}, got {platforms!r}")
 
 
-def _function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], Any]:
-    """The prediction as a function of rows of values."""
+def _function(
+    model: FittedModel, planes: Planes | None, *, shares_out: bool
+) -> Callable[[Float32[Array, "row feature"]], Any]:
+    """The prediction as a function of rows of values; whether they may be shared out."""
+    if planes is not None:
+        sums, predict_from_planes = planes_of_rows(planes), _function(model, None, shares_out=False)
+        return lambda values: predict_from_planes(sums(values))
+    if shares_out:
+        return shared_function(model)
     nodes, num_trees = model.forest.nodes, len(model.forest)
     steps = jax.tree.map(jnp.asarray, steps_over_values(nodes, round_down_to_float32(nodes.threshold)))
     depth = jnp.full(num_trees, nodes.depth.max(), jnp.int32)

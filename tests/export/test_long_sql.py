@@ -79,8 +79,9 @@ def nested(expression):
 @pytest.mark.parametrize("dialect", RUN)
 def test_a_tree_of_two_to_the_seventeenth_leaves_is_read(dialect):
     """Each of its leaves has its own number, and each split halves the rows: nested CASEs would be seventeen."""
-    X = np.arange(2.0**17)[:, None]
-    model = jaxtree.DecisionTreeRegressor(min_samples_leaf=1, max_bins=None).fit(X, X[:, 0])
+    number = np.arange(2**17)
+    X = np.stack([number // 2**9, number % 2**9], axis=1).astype(np.float64)
+    model = jaxtree.DecisionTreeRegressor(max_bins=None).fit(X, number)
     assert model.get_depth() == 17 and model.get_n_leaves() == len(X)
     expression = to_sql(model, dialect=dialect)
     assert nested(expression) == MOST_NESTED

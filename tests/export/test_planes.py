@@ -15,8 +15,15 @@ from jaxtree.soft.scales import Standard
 from tests.examples import example
 from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
 
-FORMS = (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c, jaxtree.export_text, jaxtree.to_graphviz)
-NO_FORMS = (jaxtree.to_sklearn, jaxtree.to_jax_export, to_dataframe)
+FORMS = (
+    jaxtree.to_onnx,
+    jaxtree.to_sql,
+    jaxtree.to_c,
+    jaxtree.to_jax_export,
+    jaxtree.export_text,
+    jaxtree.to_graphviz,
+)
+NO_FORMS = (jaxtree.to_sklearn, to_dataframe)
 
 
 def random_rows(tree, number=300):
@@ -110,7 +117,7 @@ def test_drawings_take_other_names_of_the_columns():
 
 def test_axis_gates_have_all_forms():
     tree = example("hardened_axis")
-    for form in (*FORMS, to_dataframe, jaxtree.to_html, jaxtree.to_jax_export):
+    for form in (*FORMS, to_dataframe, jaxtree.to_html):
         assert form(tree) is not None
 
 
