@@ -4,6 +4,10 @@ Bin $b$ of a column holds the numbers $x$ with $e_{b-1} < x \le e_b$, where $e$ 
 outside the fitted range fall in the first or last bin. A column is *exact* if every distinct value has a bin of its
 own. The code past the last bin means missing (NaN).
 
+The bins of other columns are about equally full but for *tails*: where the first or last bin would hold many distinct
+values, it is divided at quantiles in geometric steps towards the end. So a threshold may separate a few extreme rows,
+which equally full bins would hide among a 255th of all.
+
 All numbers compare as float64, so that two numbers fall in one bin exactly if no edge lies between them. scikit-learn
 casts its input to float32, and ONNX compares in float32: values that differ only past float32 are distinct here and
 the same there.
@@ -32,6 +36,10 @@ _NUM_CELLS = 2**16
 _UPPER_HALF = 1 if sys.byteorder == "little" else 0
 _SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
 _ROWS_OF_TILE = 512  # a tile of a matrix stays in cache while it is transposed
+
+_STEPS_A_HALVING = 2  # cuts of a tail for every halving of the rows beyond
+_LEAST_VALUES_OF_TAIL = 6  # distinct ones in its outermost bin
+_LEAST_BINS_A_STEP = 16  # of all bins, for every cut of a tail
 
 Codes = UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"]
 Values = Float[np.ndarray, " row"]
@@ -95,9 +103,10 @@ def comparison_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def fit_bins(values: Values, max_bins: int) -> Bins:
-    """Fits the bins of a column: one a value, or if these are more than `max_bins`, with about equally many rows each.
+    """Fits the bins of a column: one a value, or if these are more than `max_bins`, equally full ones with tails.
 
-    A value never straddles an edge, and no bin is empty.
+    A value never straddles an edge, and no bin is empty. The bins depend on the order of the values alone, and on how
+    often each occurs in relation to the others.
 
     >>> fit_bins(np.array([3.0, 1.0, 2.0, 1.0, np.nan]), max_bins=3).edges
     array([1.5, 2.5])
@@ -119,38 +128,73 @@ def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
     return np.flatnonzero(is_new)
 
 
+class _Cuts(NamedTuple):
+    """Where bins begin.
+
+    Attributes:
+        num_shares: The number of equal shares that the rows are divided into, each of an equally full bin.
+        place: The beginning of every bin but the first, in shares.
+    """
+
+    num_shares: int
+    place: Float64[np.ndarray, " cut"]
+
+
 def _first_row_of_bins(ordered: Values, max_bins: int) -> Int64[np.ndarray, " bin"]:
     """Returns which of the ordered numbers, of which there are more than bins, begin a bin."""
     share = len(ordered) / max_bins
-    if not (ordered[int(share) :] == ordered[: len(ordered) - int(share)]).any():
-        return _first_row_of_equal_bins(ordered, share * np.arange(1, max_bins))
-    first = _first_row_of_values(ordered)
-    return first[_first_value_of_bins(np.diff(first, append=len(ordered)), max_bins)]
+    begin = partial(_cut_between_rows, ordered)
+    if (ordered[int(share) :] == ordered[: len(ordered) - int(share)]).any():
+        rows = _first_row_of_values(ordered)
+        begin = partial(_cut_between_values, rows, np.diff(rows, append=len(ordered)))
+    first = begin(_cuts(max_bins, np.zeros(0), np.zeros(0)))
+    tails = [_tail(end, max_bins) for end in (ordered[: first[1]], ordered[first[-1] :])]
+    return begin(_cuts(max_bins, *tails)) if any(map(len, tails)) else first
 
 
-def _first_row_of_equal_bins(ordered: Values, cuts: Float64[np.ndarray, " cut"]) -> Int64[np.ndarray, " bin"]:
-    """Does what `_first_value_of_bins` does where no value fills a bin: a cut is moved to the nearer end of its value.
+def _tail(end: Values, max_bins: int) -> Float64[np.ndarray, " step"]:
+    """Returns how much of the bin at an end of a column lies beyond each cut through it, outwards."""
+    num_values = np.count_nonzero(end[1:] != end[:-1]) + 1
+    steps = int(_STEPS_A_HALVING * np.log2(max(num_values / _LEAST_VALUES_OF_TAIL, 1)))
+    steps = min(steps, max_bins // _LEAST_BINS_A_STEP)
+    return np.geomspace(1, _LEAST_VALUES_OF_TAIL / num_values, steps + 1)[1:]
 
-    Args:
-        ordered: The numbers.
-        cuts: Where bins would begin if every number were another.
+
+def _cuts(max_bins: int, low: Float64[np.ndarray, " low"], high: Float64[np.ndarray, " high"]) -> _Cuts:
+    """Returns the cuts between equally full bins, of which the first and last are cut again."""
+    num_shares = max_bins - len(low) - len(high)
+    return _Cuts(num_shares, np.concatenate([low[::-1], np.arange(1, num_shares), num_shares - high]))
+
+
+def _cut_between_rows(ordered: Values, cuts: _Cuts) -> Int64[np.ndarray, " bin"]:
+    """Does what `_cut_between_values` does where no value fills a bin.
+
+    A cut is moved to the nearer end of its value.
     """
-    value = ordered[cuts.astype(np.int64)]
+    row = len(ordered) / cuts.num_shares * cuts.place
+    value = ordered[row.astype(np.int64)]
     start, stop = (np.searchsorted(ordered, value, side) for side in ("left", "right"))
-    first = np.where((start + stop) / 2 >= cuts, start, stop)
+    first = np.where((start + stop) / 2 >= row, start, stop)
     return np.unique(np.append(first[first < len(ordered)], 0))
 
 
-def _first_value_of_bins(count: Int64[np.ndarray, " value"], max_bins: int) -> Int64[np.ndarray, " bin"]:
-    """Returns which of the distinct values begin a bin.
+def _cut_between_values(
+    rows: Int64[np.ndarray, " value"], count: Int64[np.ndarray, " value"], cuts: _Cuts
+) -> Int64[np.ndarray, " bin"]:
+    """Returns the first rows of the distinct values that begin a bin.
 
     A value that fills a bin by itself counts as one bin and no more, so that the others share the rest.
+
+    Args:
+        rows: The first row of every value.
+        count: The number of its rows.
+        cuts: Where bins would begin if every number were another.
     """
-    share = _share_of_bin(count, max_bins)
+    share = _share_of_bin(count, cuts.num_shares)
     middle = np.cumsum(np.minimum(count, share))
     middle -= np.minimum(count, share) / 2
-    cuts = np.searchsorted(middle, share * np.arange(1, max_bins))
-    return np.unique(np.append(cuts[cuts < len(count)], 0))
+    first = np.searchsorted(middle, share * cuts.place)
+    return rows[np.unique(np.append(first[first < len(count)], 0))]
 
 
 def _share_of_bin(count: Int64[np.ndarray, " value"], max_bins: int) -> float:

@@ -36,7 +36,8 @@ class Encoder:
     one of the fitted column, which `schema_` keeps as the column's `time`. Those with a time zone are read as UTC, and
     those without one are another kind of column. Durations are days.
 
-    The edges of bins are fitted on all rows, or on 200,000 of them (see `sample_rows`). Numbers outside the fitted
+    Where a column has more values than bins, these are about equally full, but for finer ones towards both ends of a
+    long column. Edges are fitted on all rows, or on 200,000 of them (see `sample_rows`). Numbers outside the fitted
     range fall in the first or last bin. Numbers compare as float64: scikit-learn, which casts to float32, and ONNX
     cannot separate values that differ only past float32, and this can.
 

@@ -69,9 +69,9 @@ def test_a_column_with_few_values_has_a_bin_for_each(values, max_bins):
         np.testing.assert_array_equal(bins.high, distinct)
 
 
-@pytest.mark.parametrize("max_bins", [2, 7, 255])
-def test_bins_of_distinct_values_are_equally_full(max_bins):
-    values = np.random.default_rng(0).permutation(10_000).astype(np.float64)
+@pytest.mark.parametrize(("max_bins", "num_rows"), [(2, 10_000), (7, 10_000), (15, 10_000), (255, 2_100)])
+def test_bins_of_few_values_are_equally_full(max_bins, num_rows):
+    values = np.random.default_rng(0).permutation(num_rows).astype(np.float64)
     bins = fit_bins(values, max_bins)
     fill = np.bincount(codes_by_definition(values, bins))
     assert len(fill) == max_bins
@@ -86,10 +86,69 @@ def test_a_value_that_fills_bins_leaves_the_others_to_the_rest():
     assert fill[1:-1].max() <= 1.6 * len(rest) / 8
 
 
+def many_numbers(draw_seed, kind):
+    """More numbers than bins, in whose tails are many: distinct, of ties everywhere, or with values that fill bins."""
+    rng = np.random.default_rng(draw_seed)
+    values = np.exp(2 * rng.normal(size=20_000))
+    if kind == "ties":
+        return values.round(1)
+    return np.where(rng.random(len(values)) < 0.6, 1.0, values) if kind == "heavy" else values
+
+
+KINDS_OF_NUMBERS = pytest.mark.parametrize("kind", ["distinct", "ties", "heavy"])
+
+
+@pytest.mark.parametrize("max_bins", [16, 64, 255])
+@KINDS_OF_NUMBERS
+def test_tails_end_in_bins_of_few_rows(kind, max_bins):
+    """Some bins at the upper end share what an equally full one would hold, and the last has a few rows."""
+    values = many_numbers(0, kind)
+    bins = fit_bins(values, max_bins)
+    assert bins.num_bins <= max_bins
+    fill = np.bincount(codes_by_definition(values, bins))
+    beyond = np.cumsum(fill[::-1])
+    assert beyond[0] <= 16
+    assert np.count_nonzero(beyond < fill[len(fill) // 2 - 1]) >= 1
+
+
+def test_both_ends_have_tails_of_steps_that_halve_twice():
+    values = np.arange(255 * 392.0)
+    fill = np.bincount(codes_by_definition(values, fit_bins(values, 255)))
+    assert len(fill) == 255
+    beyond = np.cumsum(fill)[:12]
+    np.testing.assert_allclose(beyond[1:] / beyond[:-1], 2**0.5, rtol=0.15)
+    np.testing.assert_array_equal(fill, fill[::-1])
+    assert np.ptp(fill[13:-13]) <= 1
+
+
+@pytest.mark.parametrize("times", [2, 3])
+@KINDS_OF_NUMBERS
+def test_rows_that_are_all_repeated_change_no_bin(kind, times):
+    values = many_numbers(1, kind)
+    assert fit_bins(np.repeat(values, times), 255) == fit_bins(values, 255)
+
+
+@KINDS_OF_NUMBERS
+def test_a_rising_map_of_a_column_changes_no_code(kind):
+    values = many_numbers(2, kind)
+    mapped = np.log(values + 1) * 7 - 3
+    codes, of_mapped = (codes_by_definition(own, fit_bins(own, 255)) for own in (values, mapped))
+    np.testing.assert_array_equal(of_mapped, codes)
+
+
+def test_an_end_that_one_value_fills_has_no_tail():
+    values = np.concatenate([np.zeros(10_000), np.arange(1.0, 10_001)])
+    fill = np.bincount(codes_by_definition(values, fit_bins(values, 255)))
+    assert len(fill) == 255
+    assert np.ptp(fill[1:200]) <= 1
+    assert fill[-1] <= 10
+
+
 def test_bins_depend_on_the_values_and_not_on_their_order():
     values = np.random.default_rng(1).normal(size=5000).round(2)
     shuffled = np.random.default_rng(2).permutation(values)
     assert fit_bins(values, 20) == fit_bins(shuffled, 20)
+    assert fit_bins(values, 64) == fit_bins(shuffled, 64)
     assert hash(fit_bins(values, 20)) == hash(fit_bins(shuffled, 20))
     assert fit_bins(values, 20) != fit_bins(values, 21)
 

@@ -111,6 +111,20 @@ def test_the_sample_of_a_long_source_is_that_of_the_whole():
     assert summary.is_sampled and summary.num_rows == len(x)
 
 
+def test_tails_of_parts_are_those_of_the_whole(monkeypatch):
+    """Of 20,000 of 50,000 rows, by five processes that read parts of any lengths."""
+    monkeypatch.setattr("jaxtree.table.summary.MAX_FITTED_ROWS", 20_000)
+    table = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50_000)})
+    whole = Encoder(max_bins=255).fit(table)
+    starts = [0, 7, 20_000, 20_001, 45_000]
+    parts = [table[start:stop] for start, stop in zip(starts, [*starts[1:], len(table)], strict=True)]
+    summaries = [Encoder().summarise([part], first_row=start) for start, part in zip(starts, parts, strict=True)]
+    bins = Encoder(max_bins=255).fit_summary(merge_summaries(summaries[::-1])).schema_.columns[0].bins
+    np.testing.assert_array_equal(bins.edges, whole.schema_.columns[0].bins.edges)
+    fill = np.bincount(whole.transform(table)[0])
+    assert fill[:3].sum() < fill[120] // 2 and fill[-3:].sum() < fill[120] // 2
+
+
 def test_many_short_parts():
     parts = [pd.DataFrame({"x": [float(i)], "word": [f"w{i % 7}"]}) for i in range(300)]
     whole = pd.concat(parts, ignore_index=True)
