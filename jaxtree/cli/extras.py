@@ -84,12 +84,15 @@ def _check_known(values: Any, role: str, name: str) -> None:
 
 def check_model_has_extras(estimator: Any, extras: ExtraOptions) -> None:
     """Raises InvalidInputError if a model needs events or groups that are not named, or takes none that are."""
+    from jaxtree.estimators.common.extras import loss_in_words
+
     needs = tuple(getattr(getattr(estimator, "loss_", None), "needs", ()))
     asked = {"event": {"event", "upper"} & {*needs}, "group": "group" in needs}
     for name, is_asked in asked.items():
         given = getattr(extras, name)
         if is_asked and given is None:
-            raise InvalidInputError(f"this model is of {estimator.loss_}: --{name} names the column of {name}s")
+            loss = loss_in_words(estimator)
+            raise InvalidInputError(f"the loss of this model is {loss!r}: --{name} names the column of {name}s")
         if given is not None and not is_asked:
             raise InvalidInputError(f"--{name} is for models that take {name}s, and this one takes none")
 

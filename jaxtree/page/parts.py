@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import ACCENT, Card, Chart, axis, compacted, widths_of_cards
 from jaxtree.page.columns import Subject
@@ -13,7 +14,7 @@ from jaxtree.page.of_classes import class_cards
 from jaxtree.page.of_numbers import number_cards
 from jaxtree.page.of_ranks import rank_cards
 from jaxtree.page.of_survival import survival_cards
-from jaxtree.page.rounds import forest_cards, learning_cards, metric_in_words
+from jaxtree.page.rounds import forest_cards, learning_cards
 from jaxtree.page.shapley import explained_rows, summary_cards
 from jaxtree.table.numerals import score_in_words
 
@@ -129,7 +130,7 @@ def _members(answers: Answers) -> Card:
 def summary_of(answers: Answers, tables: list[PageTable], subject: Subject | None) -> list[tuple[str, str]]:
     """Returns names and values for the head of the page."""
     estimator = answers.estimator
-    facts = [("loss", metric_in_words(str(estimator.loss_), answers.kind))] if answers.adds_up else []
+    facts = [("loss", loss_in_words(estimator))] if answers.adds_up else []
     facts += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
     if subject is not None and not any(table.name == "training" for table in tables):
         facts.insert(0, ("training rows", f"{int(subject.tree.num_rows[0]):,}"))

@@ -48,14 +48,13 @@ def learning_cards(estimator: Any, kind: str) -> list[Card]:
 def metric_in_words(metric: str, kind: str) -> str:
     """Returns the name of a loss in words.
 
-    >>> metric_in_words("softmax(num_classes=3, hessian='diagonal')", "classes"), metric_in_words("auc", "classes")
-    ('log loss', 'auc')
+    >>> metric_in_words("log_loss", "classes"), metric_in_words("normal", "distributions")
+    ('log loss', 'minus log likelihood (normal)')
     """
     name = metric.split("(")[0]
-    known = {"logistic": "log loss", "softmax": "log loss", "squared": "half the squared error"}
     if kind == "distributions" and name in PARAMETERS:
         return f"minus log likelihood ({name.replace('_', ' ')})"
-    return known.get(name, name.replace("_", " ") + metric[len(name) :].removesuffix("()"))
+    return name.replace("_", " ") + metric[len(name) :].removesuffix("()")
 
 
 def _by_metric(estimator: Any) -> dict[str, dict[str, Float[np.ndarray, " round"]]]:

@@ -14,8 +14,11 @@ from sklearn.base import clone
 from sklearn.utils import estimator_html_repr
 
 import jaxtree
+from jaxtree.boosting import huber
 from jaxtree.estimators.common.display import HIDDEN, facts_of
 from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.page.answers import answers_of
+from jaxtree.page.parts import summary_of
 from tests.page.pages import HOSTILE, elements_of
 
 PAGES = pathlib.Path(__file__).parents[2] / "notebooks" / "how_do_i"
@@ -44,6 +47,40 @@ def html_of(shown):
 
 def facts(estimator):
     return dict(facts_of(estimator))
+
+
+GROUPS = {"group": np.repeat(np.arange(12), 5)}
+BY_LOSS = [
+    (jaxtree.GradientBoostingClassifier(1), np.arange(60) % 2, {}, "log_loss"),
+    (jaxtree.GradientBoostingClassifier(1), np.arange(60) % 4, {}, "log_loss"),
+    (jaxtree.ExplainableBoostingClassifier(max_rounds=1, outer_bags=1), np.arange(60) % 3, {}, "log_loss"),
+    (jaxtree.GradientBoostingRegressor(1), np.arange(60.0), {}, "squared_error"),
+    (jaxtree.GradientBoostingRegressor(1), np.stack([np.arange(60.0)] * 2, axis=1), {}, "squared_error"),
+    *(
+        (jaxtree.GradientBoostingRegressor(1, loss=loss), 1 + np.arange(60.0), {}, loss)
+        for loss in ("absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie")
+    ),
+    (jaxtree.GradientBoostingRegressor(1, loss="cox"), np.arange(60.0), {"event": np.ones(60)}, "cox"),
+    (jaxtree.GradientBoostingRegressor(1, loss=huber(2.5)), np.arange(60.0), {}, "huber(delta=2.5)"),
+    (jaxtree.ExplainableBoostingRegressor(max_rounds=1, outer_bags=1, loss="huber"), np.arange(60.0), {}, "huber"),
+    (jaxtree.GradientBoostingDistribution(1, distribution="laplace"), np.arange(60.0), {}, "laplace"),
+    (jaxtree.GradientBoostingRanker(1, loss="pairwise"), np.arange(60) % 2, GROUPS, "pairwise"),
+]
+
+
+@pytest.mark.parametrize(("estimator", "y", "extras", "loss"), BY_LOSS, ids=[loss for *_, loss in BY_LOSS])
+def test_displays_and_pages_name_the_loss_as_the_user_did(estimator, y, extras, loss):
+    model = clone(estimator).fit(X, y, **extras)
+    assert dict(summary_of(answers_of(model), [], None))["loss"] == loss
+    assert facts(model).get("loss", loss) == loss
+    if hasattr(model, "additive_"):
+        assert model.flatten("b").cost_of_edits(X, y).loss == loss
+
+
+def test_no_page_has_a_loss_as_the_engine_writes_it():
+    model = clone(BOOSTED).fit(X, np.arange(60) % 3, eval_set=[(X, np.arange(60) % 3)])
+    page = jaxtree.to_html(model, X, np.arange(60) % 3)
+    assert "log_loss" in page and "softmax" not in page
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -25,7 +25,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.boosting.survival import learn_times
-from jaxtree.estimators.common.extras import check_arguments, extras_of
+from jaxtree.estimators.common.extras import check_arguments, extras_of, loss_in_words
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
 
@@ -195,7 +195,7 @@ class EditsTerms:
         models = [*(edit.before for edit in self.edits_), self.additive_]
         scores = [own.intercept + own.term_values(codes).sum(axis=1) for own in models]
         losses = tuple(-likelihood_of(self.loss_, rows, own) for own in scores)
-        return EditCosts(tuple(str(edit) for edit in self.edits_), losses, self.loss_.name, rows.num_rows)
+        return EditCosts(tuple(str(edit) for edit in self.edits_), losses, loss_in_words(self), rows.num_rows)
 
     def _bagged(self) -> ModelAndBags:
         check_is_fitted(self)

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import estimator_html_repr
 
 from jaxtree import notebook
+from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.estimators.common.peers import ATTRIBUTES, AnswersPeers, CalledOtherwise
 from jaxtree.table.words import value_in_words
 
@@ -111,7 +112,7 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
         yield "members", ", ".join(f"{weight:.2f}" for weight in model.weights_)
     elif hasattr(model, "evals_result_"):
         yield "rounds", f"{model.n_estimators_:,}"
-        yield "loss", model.loss_
+        yield "loss", loss_in_words(model)
         if hasattr(model, "best_score_"):
             yield "best", f"{model.best_score_:.4g} at round {model.best_iteration_}"
     elif hasattr(model, "history_"):

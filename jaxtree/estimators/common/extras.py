@@ -68,6 +68,20 @@ def loss_parameter(estimator: Any) -> tuple[str, Any]:
     return next(((name, own[name]) for name in ("loss", "distribution") if own.get(name) is not None), ("", None))
 
 
+def loss_in_words(estimator: Any) -> str:
+    """Returns the loss of an estimator as the user has named or made it; "log_loss" of classes without a parameter.
+
+    >>> from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+    >>> from jaxtree.boosting import huber
+    >>> [loss_in_words(GradientBoostingRegressor(loss=loss)) for loss in ("huber", huber(2.0))]
+    ['huber', 'huber(delta=2.0)']
+    >>> loss_in_words(GradientBoostingClassifier())
+    'log_loss'
+    """
+    parameter, loss = loss_parameter(estimator)
+    return str(loss) if parameter else "log_loss"
+
+
 def check_arguments(estimator: Any, method: str, names: Iterable[str], known: Iterable[str]) -> None:
     """Raises InvalidInputError for a name that is not known, with what a method takes in its place.
 
