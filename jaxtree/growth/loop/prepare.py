@@ -228,8 +228,8 @@ def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
     row = place if row is None else _padded_after(row, padding)
     root = library.zeros_like(place) if prepared.entry_root is None else _padded_after(prepared.entry_root, padding)
     if padding:
-        # XLA keeps a constant that is padded in the program, of ten million entries 42 MB, and compares it in every pass,
-        # so that compilation takes three times as long.
+        # XLA keeps a constant that is padded in the program, of ten million entries 42 MB, and compares it in every
+        # pass, so that compilation takes three times as long.
         is_entry = place < num_entries
         # Unused places must not sort as entries of the first tree.
         row, root = library.where(is_entry, row, 0), library.where(is_entry, root, DONE)
