@@ -4,7 +4,7 @@ Along the thresholds of a column the rows on one side only grow, and so does wha
 whose trees are known bound all between them, and a threshold next to one saves no more than the rows between both can
 cost (Brita et al., *Optimal classification trees for continuous feature data using dynamic programming with
 branch-and-bound*, AAAI 2025). This holds for losses of rows, so that other criteria are searched on bins. The kernel
-does the search, see native/src/optimal/optimal_thresholds.cc.
+does the search, see native/src/optimal/optimal_thresholds.cc, or `jaxtree.optimal.bounded` in more time.
 """
 
 import math
@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Int, Int32
 
 from jaxtree import kernel
+from jaxtree.optimal.bounded import NO_SPLIT, ThresholdTable, best_tree
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.cuts import all_cuts
 from jaxtree.optimal.exact import Fork
@@ -22,10 +23,10 @@ from jaxtree.optimal.indicators import Indicators, make_indicators
 from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings
 
 MOST_CELLS = 2**32
-"""Cells of rows and columns that are looked at before the search ends without a proof: about ten seconds."""
+"""Cells of rows and columns that are looked at before the search ends without a proof: the kernel takes ten seconds."""
 
 CELLS_OF_SECOND = 2**28
-"""Cells that are looked at in a second at least."""
+"""Cells that the kernel looks at in a second at least."""
 
 THRESHOLDS_OF_COLUMN = 8
 """How many thresholds of a column are looked at below every node, by experience."""
@@ -52,8 +53,8 @@ class Improved(NamedTuple):
 
 
 def can_search(table: CodedTable, target: CostedTarget, depth: int) -> bool:
-    """Whether the kernel is there, rows cost something of their own, and the search is likely to end in seconds."""
-    if kernel.find_best_thresholds() is None or target.cost.formula != "cost" or int(target.cost.least_rows) > 1:
+    """Whether rows cost something of their own, and the search by the kernel is likely to end in seconds."""
+    if target.cost.formula != "cost" or int(target.cost.least_rows) > 1:
         return False
     columns = len(table.codes)
     cells = table.num_rows * columns * (float(THRESHOLDS_OF_COLUMN) * columns) ** (depth - 1)
@@ -95,21 +96,32 @@ def improved_among_all(
     in_hand = (_units_of(tree, table, target, np.arange(table.num_rows)) << shift) + of_leaf * (
         len(branchings(tree)) + 1
     )
-    cost = np.ascontiguousarray((weight[:, None] * loss[label]) << shift)
-    arrays = [
-        np.array([len(indicators.codes), table.num_rows, loss.shape[1], depth], np.int64),
-        np.ascontiguousarray(indicators.codes),
-        np.ascontiguousarray(indicators.first),
-        np.ascontiguousarray(indicators.is_nested),
-        cost,
+    searched = ThresholdTable(
+        indicators.codes,
+        indicators.first,
+        indicators.is_nested,
+        (weight[:, None] * loss[label]) << shift,
         most << shift,
-    ]
-    left, splits = np.array([cells], np.int64), np.full(2**depth - 1, -1, np.int32)
-    search = kernel.find_best_thresholds()
-    found = search(*(own.ctypes.data for own in arrays), of_leaf, in_hand, left.ctypes.data, splits.ctypes.data)
+        of_leaf,
+    )
+    search = best_tree if kernel.find_best_thresholds() is None else _best_tree_by_kernel
+    found, left, splits = search(searched, depth, in_hand, cells)
     if found < in_hand:
         tree = branching_of(_fork(splits, 0), indicators)
-    return Improved(tree, bool(left[0] >= 0), max(int(left[0]), 0))
+    return Improved(tree, left >= 0, max(left, 0))
+
+
+def _best_tree_by_kernel(
+    table: ThresholdTable, depth: int, below: int, cells: int
+) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
+    """What `best_tree` returns, by the kernel."""
+    *arrays, of_leaf = table
+    sizes = np.array([len(table.codes), *table.cost.shape, depth], np.int64)
+    left, splits = np.array([cells], np.int64), np.full(2**depth - 1, NO_SPLIT, np.int32)
+    given = [np.ascontiguousarray(own) for own in (sizes, *arrays)]
+    addresses = [own.ctypes.data for own in given]
+    found = kernel.find_best_thresholds()(*addresses, of_leaf, below, left.ctypes.data, splits.ctypes.data)
+    return found, int(left[0]), splits
 
 
 def _units_of(

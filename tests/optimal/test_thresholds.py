@@ -16,6 +16,16 @@ NUM_VALUES = np.array([9, 4, 5, 12], np.int32)
 needs_kernel = pytest.mark.skipif(kernel.find_best_thresholds() is None, reason="the kernel is not installed")
 
 
+@pytest.fixture(params=["kernel", "numpy"])
+def engine(request, monkeypatch):
+    """Who searches."""
+    if request.param == "numpy":
+        monkeypatch.setattr(kernel, "find_best_thresholds", lambda: None)
+    elif kernel.find_best_thresholds() is None:
+        pytest.skip("the kernel is not installed")
+    return request.param
+
+
 def table_of(seed, rows=48):
     """Codes with missing values and categories, and classes that depend on them."""
     rng = np.random.default_rng(seed)
@@ -26,11 +36,10 @@ def table_of(seed, rows=48):
     return CodedTable(codes, NUM_VALUES, IS_CATEGORICAL), np.digitize(score, [1.0, 2.5]), rng
 
 
-@needs_kernel
 @pytest.mark.parametrize("depth", rest_is_slow([2, 3]))
 @pytest.mark.parametrize("kind", ["errors", "losses", "weights", "two_classes"])
 @pytest.mark.parametrize("penalty", rest_is_slow([0.0, 0.7, 2.0], 2))
-def test_bounds_leave_out_no_better_tree(depth, kind, penalty):
+def test_bounds_leave_out_no_better_tree(engine, depth, kind, penalty):
     table, label, rng = table_of([depth, len(kind)])
     label = np.minimum(label, 1) if kind == "two_classes" else label
     weight = rng.random(label.size) + 0.1 if kind == "weights" else None
@@ -52,8 +61,7 @@ def test_bounds_leave_out_no_better_tree(depth, kind, penalty):
         assert again.tree == best.tree and again.is_proven
 
 
-@needs_kernel
-def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing():
+def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing(engine):
     table, label, _ = table_of(3)
     made = cost_of_classes(label, 3, None)
     assert can_search(table, made, 3)
@@ -64,6 +72,26 @@ def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing():
         assert found.tree == best.tree and not found.is_proven
         alone = improved_among_all(None, indicators, table, made, depth=3, penalty=0.0, cells=cells)
         assert objective_of(alone.tree, table, made) >= best.objective
+
+
+@needs_kernel
+@pytest.mark.parametrize("kind", ["errors", "losses", "weights"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_numpy_looks_at_what_the_kernel_looks_at(monkeypatch, depth, kind):
+    """It finds the same tree with the same cells left, also where it ends early."""
+    by_kernel = kernel.find_best_thresholds
+    for seed, rows in enumerate((3, 17, 60)):
+        table, label, rng = table_of([seed, depth, len(kind)], rows)
+        weight = rng.random(rows) + 0.1 if kind == "weights" else None
+        made = cost_of_classes(label, 3, weight, loss=LOSS if kind == "losses" else None)
+        indicators = indicators_of_all(table, learns_missing=seed != 1)
+        for penalty, cells in ((0.0, 2**40), (0.7, 2**40), (0.0, 100), (0.0, 1_500), (0.0, 20_000)):
+            given = {"depth": depth, "penalty": penalty_in_units(penalty, made), "cells": cells}
+            found = []
+            for search in (by_kernel, lambda: None):
+                monkeypatch.setattr(kernel, "find_best_thresholds", search)
+                found.append(improved_among_all(None, indicators, table, made, **given))
+            assert found[0] == found[1]
 
 
 @needs_kernel

@@ -173,7 +173,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     compared, at quantiles, and with `refine_thresholds` again those around the chosen ones, as long as the tree gets
     better. Where both have their defaults and rows have a loss (criterion "misclassification", `min_samples_leaf=1`),
     all distinct thresholds of tables of up to some thousand rows are searched thereafter, by bounds from the thresholds
-    next to each (Brita et al., AAAI 2025); this needs the kernel.
+    next to each (Brita et al., AAAI 2025).
 
     Args:
         criterion: "misclassification", "gini", "entropy" or "log_loss".

@@ -1,0 +1,254 @@
+"""The search among all thresholds in NumPy, see `jaxtree.optimal.thresholds`.
+
+It looks at the same rows and columns in the same order as the kernel, native/src/optimal/optimal_thresholds.cc, so that
+it finds the same tree, also where it ends early.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Int, Int32, Int64
+
+PART_OF_SLACK = 4
+"""The part of what the rows between two thresholds can cost by which a cost is sought beyond the tree in hand."""
+
+DEAR = 2**62
+"""More than any tree costs."""
+
+NO_SPLIT = -1
+
+Order = Int32[np.ndarray, "group _row"]
+"""The rows of a node, in the order of the codes of every group."""
+
+
+class ThresholdTable(NamedTuple):
+    """The rows of a search.
+
+    Attributes:
+        codes: The code of every group in every row, see `Indicators`.
+        first: The first indicator of every group, and the number of all.
+        is_nested: Whether an indicator of a group is `code <= place`, or `code == place`.
+        cost: What a row costs with every prediction.
+        most: The most that a row can cost.
+        of_leaf: The penalty of a leaf.
+    """
+
+    codes: Int[np.ndarray, "group row"]
+    first: Int32[np.ndarray, " boundary"]
+    is_nested: Bool[np.ndarray, " group"]
+    cost: Int64[np.ndarray, "row prediction"]
+    most: Int64[np.ndarray, " row"]
+    of_leaf: int
+
+
+class BestSplit(NamedTuple):
+    """The cost of the best tree of a node, and the indicator of its first split; `NO_SPLIT` for a leaf."""
+
+    cost: int
+    split: int = NO_SPLIT
+
+
+class _Interval(NamedTuple):
+    """Thresholds between two that are known, and what the best trees below and above any of them cost at least."""
+
+    begin: int
+    end: int
+    least: tuple[int, int]
+
+
+def best_tree(
+    table: ThresholdTable, depth: int, below: int, cells: int
+) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
+    """Finds the best tree that costs less than a given number.
+
+    Args:
+        table: The rows.
+        depth: The largest depth of a leaf.
+        below: What the tree is to cost less than.
+        cells: How many cells of rows and groups may be looked at.
+
+    Returns:
+        The cost, or `below` if there is no such tree; the cells that are left, below 0 if the search ended early; and
+        the splits of a heap's inner nodes.
+    """
+    search, rows = _BoundedSearch(table, cells), np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
+    found, splits = search.best(rows, depth, below), np.full(2**depth - 1, NO_SPLIT, np.int32)
+    if found.cost < below:
+        # What is below the first split is searched again, for as long as it takes.
+        _write_tree(_BoundedSearch(table, DEAR), rows, depth, 0, found, splits)
+    return min(found.cost, below), search.cells, splits
+
+
+def _write_tree(
+    search: "_BoundedSearch",
+    rows: Order,
+    depth: int,
+    node: int,
+    found: BestSplit,
+    splits: Int32[np.ndarray, " inner_node"],
+) -> None:
+    """Writes the splits of the best tree of a node, whose children are 2 node + 1 and 2 node + 2."""
+    splits[node] = found.split
+    if found.split == NO_SPLIT or depth == 1:
+        return
+    for side, part in enumerate(search.divided_by(found.split, rows)):
+        below = search.best(part, depth - 1, DEAR)
+        _write_tree(search, part, depth - 1, 2 * node + 1 + side, below, splits)
+
+
+class _BoundedSearch:
+    """A search of some rows, with what it may look at.
+
+    Args:
+        table: The rows.
+        cells: How many cells of rows and groups may be looked at; thereafter, what is left of them.
+    """
+
+    def __init__(self, table: ThresholdTable, cells: int):
+        self._table, self.cells = table, cells
+        self._sizes, self._categorical = np.diff(table.first), np.flatnonzero(~table.is_nested).tolist()
+        self._costs = np.ascontiguousarray(table.cost.T)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether more cells were looked at than there were."""
+        return self.cells < 0
+
+    def best(self, rows: Order, depth: int, below: int) -> BestSplit:
+        """Returns the best tree of some rows that costs less than a number, or the number; anything once it is over."""
+        penalty, total = self._table.of_leaf, self._total(rows)
+        leaf = int(total.min()) + penalty
+        best = BestSplit(min(leaf, below))
+        if depth == 0 or leaf == penalty or 2 * penalty >= best.cost:
+            return best
+        if self._may_look_at(rows):
+            best = self._best_stump(rows, best)
+        for group in range(len(rows)) if depth > 1 else ():
+            if self.is_over:
+                break
+            search = self._along_thresholds if self._table.is_nested[group] else self._of_categories
+            best = search(rows, group, depth, best)
+        return best
+
+    def divided_by(self, indicator: int, rows: Order) -> tuple[Order, Order]:
+        """Returns the rows where an indicator is 1, and the others."""
+        group = int(np.searchsorted(self._table.first, indicator, side="right")) - 1
+        place, codes = indicator - self._table.first[group], self._table.codes[group]
+        return _divided(rows, codes > place if self._table.is_nested[group] else codes != place)
+
+    def _total(self, rows: Order) -> Int64[np.ndarray, " prediction"]:
+        """What some rows cost with every prediction."""
+        return self._table.cost[rows[0]].sum(axis=0)
+
+    def _may_look_at(self, rows: Order) -> bool:
+        """Counts the cells of some rows, and returns whether there were as many left."""
+        self.cells -= rows.size
+        return not self.is_over
+
+    def _best_stump(self, rows: Order, best: BestSplit) -> BestSplit:
+        """Returns the best split into two leaves, of equal ones the first, or a tree that costs no more."""
+        if not rows.size:
+            return best
+        codes, is_nested = np.take_along_axis(self._table.codes, rows, axis=1), self._table.is_nested
+        is_end = np.empty(rows.shape, bool)
+        np.not_equal(codes[:, :-1], codes[:, 1:], out=is_end[:, :-1])
+        is_end[:, -1] = ~is_nested & (codes[:, -1] < self._sizes)
+        inside = outside = np.full(rows.shape, DEAR)
+        for of_prediction in self._costs:
+            sums = of_prediction[rows].cumsum(axis=1)
+            total = sums[0, -1]
+            for group in self._categorical:
+                sums[group] = _sums_of_runs(sums[group], is_end[group])
+            inside, outside = np.minimum(inside, sums), np.minimum(outside, total - sums)
+        cost = np.where(is_end, inside + outside, DEAR)
+        group, place = divmod(int(cost.argmin()), rows.shape[1])
+        least = int(cost[group, place]) + 2 * self._table.of_leaf
+        if least >= best.cost:
+            return best
+        return BestSplit(least, int(self._table.first[group]) + int(codes[group, place]))
+
+    def _both_sides(
+        self, rows: Order, is_outside: Bool[np.ndarray, " row"], depth: int, sought: int, slack: int, least: list[int]
+    ) -> bool:
+        """Finds what the best trees of both sides cost, and returns whether their sum is exact, and below a number.
+
+        Args:
+            rows: The rows of a node.
+            is_outside: Which rows are outside.
+            depth: The largest depth of a leaf of the node.
+            sought: What the sum is to be less than.
+            slack: By how much more a cost is sought, which leaves out more thresholds.
+            least: What both cost at least, which is changed.
+        """
+        parts = _divided(rows, is_outside)
+        if depth == 2:
+            stumps = [BestSplit(int(self._total(part).min()) + self._table.of_leaf) for part in parts]
+            if any(stump.cost > self._table.of_leaf for stump in stumps) and self._may_look_at(rows):
+                stumps = [self._best_stump(part, stump) for part, stump in zip(parts, stumps, strict=True)]
+            least[:] = [stump.cost for stump in stumps]
+            return sum(least) < sought
+        self._may_look_at(rows)
+        larger = int(parts[1].size > parts[0].size)
+        for side in (larger, 1 - larger):
+            below = sought - least[1 - side]
+            least[side] = max(least[side], self.best(parts[side], depth - 1, below + slack).cost)
+            if self.is_over or least[side] >= below:
+                return False
+        return True
+
+    def _along_thresholds(self, rows: Order, group: int, depth: int, best: BestSplit) -> BestSplit:
+        """Returns the best tree whose first split is a threshold of a group, or one that costs no more."""
+        own, penalty = rows[group], self._table.of_leaf
+        codes, is_outside = self._table.codes[group], np.zeros(len(self._table.cost), bool)
+        starts = np.flatnonzero(np.diff(codes[own].astype(np.int32))) + 1
+        # What the rows below every threshold can cost.
+        lost = np.cumsum(self._table.most[own])[starts - 1].tolist()
+        waiting = [_Interval(0, len(starts), (penalty, penalty))]
+        while waiting and not self.is_over:
+            begin, end, known = waiting.pop()
+            if begin >= end or sum(known) >= best.cost:
+                continue
+            middle, least = (begin + end) // 2, list(known)
+            is_outside[own] = np.arange(own.size) >= starts[middle]
+            slack = (lost[end - 1] - lost[begin]) // PART_OF_SLACK
+            if self._both_sides(rows, is_outside, depth, best.cost, slack, least) and not self.is_over:
+                split = int(self._table.first[group]) + int(codes[own[starts[middle] - 1]])
+                best = BestSplit(sum(least), split)
+            below, above = middle, middle + 1
+            while begin < below and _bound(known[0], least[0], lost[middle] - lost[below - 1]) + least[1] >= best.cost:
+                below -= 1
+            while above < end and _bound(known[1], least[1], lost[above] - lost[middle]) + least[0] >= best.cost:
+                above += 1
+            waiting.append(_Interval(above, end, (least[0], known[1])))
+            waiting.append(_Interval(begin, below, (known[0], least[1])))
+        return best
+
+    def _of_categories(self, rows: Order, group: int, depth: int, best: BestSplit) -> BestSplit:
+        """Returns the best tree whose first split is a category of a group, or one that costs no more."""
+        codes, penalty = self._table.codes[group], self._table.of_leaf
+        present = np.unique(codes[rows[group]])
+        for code in present[present < self._sizes[group]].tolist() if present.size > 1 else ():
+            if self.is_over:
+                break
+            least = [penalty, penalty]
+            if self._both_sides(rows, codes != code, depth, best.cost, 0, least) and not self.is_over:
+                best = BestSplit(sum(least), int(self._table.first[group]) + code)
+        return best
+
+
+def _divided(rows: Order, is_outside: Bool[np.ndarray, " row"]) -> tuple[Order, Order]:
+    """Returns the rows inside and outside, in the order of every group."""
+    outside, shape = is_outside[rows], (len(rows), -1)
+    return rows[~outside].reshape(shape), rows[outside].reshape(shape)
+
+
+def _sums_of_runs(sums: Int64[np.ndarray, " place"], is_end: Bool[np.ndarray, " place"]) -> Int64[np.ndarray, " place"]:
+    """Returns in place of sums up to the ends of runs the sums of the runs; at other places anything."""
+    of_runs = sums.copy()
+    of_runs[is_end] = np.diff(sums[is_end], prepend=0)
+    return of_runs
+
+
+def _bound(known: int, next_to: int, between: int) -> int:
+    """Returns what a side costs at least: what is known, or the cost at a threshold less that of the rows between."""
+    return max(known, next_to - between)

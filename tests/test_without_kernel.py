@@ -1,0 +1,92 @@
+"""Every estimator makes the same model with the kernel in C++ and without it, bit for bit."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import warnings
+
+import jax
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import jaxtree
+from jaxtree import kernel
+from jaxtree.doctor.fingerprints import REPORTED
+from jaxtree.doctor.fits import CATEGORIES, make_table
+from tests.examples import EXTRAS, predictions, unfitted
+from tests.marks import rest_is_slow
+
+CHILD = "from tests import test_without_kernel; test_without_kernel.print_sums({!r})"
+
+FEW = {"max_depth": 5, "random_state": 0}
+
+
+@functools.cache
+def of_more_rows():
+    """Estimators with a table of 2,000 rows and a target: their larger ways through the engine."""
+    table = make_table(2_000)
+    X, gaps, classes, numbers = table
+    categories = {"categorical_features": CATEGORIES}
+    normal, noisy = np.random.default_rng(0).normal(size=(700, 5)), np.random.default_rng(1).random(700) < 0.1
+    crossed = (normal[:, 0] * normal[:, 1] > 0) ^ noisy
+    small = slice(0, 200), slice(0, 3)
+    boosting, folds = {"n_estimators": 10, **FEW}, {"early_stopping": "folds"}
+    return {
+        "optimal, some thresholds first": (jaxtree.OptimalTreeClassifier(max_depth=3), normal[small], crossed[:200]),
+        "optimal of 700 rows": (jaxtree.OptimalTreeClassifier(max_depth=2), normal, crossed),
+        "optimal of numbers": (jaxtree.OptimalTreeRegressor(max_depth=2), normal[small], numbers[:200]),
+        "cart": (jaxtree.DecisionTreeClassifier(**categories), gaps, classes),
+        "cart of numbers": (jaxtree.DecisionTreeRegressor(max_leaf_nodes=30), gaps, numbers),
+        "c45": (jaxtree.C45Classifier(**categories), gaps, classes),
+        "forest": (jaxtree.RandomForestClassifier(10, random_state=0, oob_score=True), X, classes),
+        "extra trees": (jaxtree.ExtraTreesRegressor(10, **FEW), X, numbers),
+        "boosting": (jaxtree.GradientBoostingClassifier(**boosting, **categories), gaps, classes),
+        "boosting of samples": (jaxtree.GradientBoostingRegressor(**boosting, subsample=0.5), gaps, numbers),
+        "boosting of quantiles": (jaxtree.GradientBoostingRegressor(**boosting, loss="absolute_error"), X, numbers),
+        "boosting of folds": (jaxtree.GradientBoostingRegressor(**boosting, **folds), X, numbers),
+        "additive": (jaxtree.ExplainableBoostingClassifier(max_rounds=50, outer_bags=2), gaps, classes == 1),
+        "additive of numbers": (jaxtree.ExplainableBoostingRegressor(max_rounds=50, outer_bags=2), gaps, numbers),
+        "soft": (jaxtree.SoftTreeClassifier(depth=3, max_epochs=2, random_state=0), X, classes),
+    }
+
+
+def print_sums(name):
+    """Prints what a model is as JSON, for the process that started this one."""
+    print(json.dumps(sums_of(name)))
+
+
+def sums_of(name):
+    """A sum of every array of a fitted model, of what it says of its optimality, and of its predictions."""
+    estimator, X, y = {**of_more_rows(), **unfitted()}[name]
+    with warnings.catch_warnings(action="ignore"):
+        fitted = clone(estimator).fit(X, y, **EXTRAS.get(name, {}))
+    found = predictions(fitted, X) | {"optimality": np.array(str(getattr(fitted, "optimality_", None)))}
+    for kind in ("tree_", "forest_"):
+        nodes = getattr(fitted, kind, None)
+        nodes = getattr(nodes, "nodes", nodes)
+        if isinstance(nodes, jaxtree.Tree):
+            found |= {field.name: getattr(nodes, field.name) for field in dataclasses.fields(nodes)}
+    found |= {
+        f"parameter {number}": leaf for number, leaf in enumerate(jax.tree.leaves(getattr(fitted, "params_", ())))
+    }
+    return {name: _sum(values) for name, values in found.items() if name not in REPORTED}
+
+
+def _sum(values):
+    values = np.asarray(values)
+    content = str(values.tolist()).encode() if values.dtype.kind in "OUT" else np.ascontiguousarray(values).tobytes()
+    return f"{values.dtype} {values.shape} {hashlib.sha256(content).hexdigest()}"
+
+
+@pytest.mark.skipif(kernel.load() is None, reason="the kernel is not installed")
+@pytest.mark.parametrize("name", rest_is_slow([*of_more_rows(), *unfitted()]))
+def test_a_model_is_the_same_without_the_kernel(name):
+    command = [sys.executable, "-c", CHILD.format(name)]
+    done = subprocess.run(command, env=os.environ | {"JAXTREE_NATIVE": "0"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == sums_of(name)
