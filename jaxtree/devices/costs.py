@@ -1,8 +1,9 @@
 """What work costs on every platform: the figures by which `jaxtree.devices.policy` chooses.
 
-Those of the host were measured on one core of an AMD EPYC with the kernel in C++ (`python -m benchmarks.placement`).
-**Those of accelerators were not measured**: they follow from compiled programs and public rates
-(`python -m benchmarks.roofline`), for an H100 and a TPU v5e. Only ratios count, and only by powers of ten.
+Those of the host were measured on one core of an AMD EPYC with the kernel in C++ (`python -m benchmarks.placement`),
+those of a GPU on an NVIDIA H200 without Warp (`benchmarks/results/gpu-2026-11-28.md`). **Those of a TPU were not measured**:
+they follow from compiled programs and public rates (`python -m benchmarks.roofline`), for a v5e. Only ratios count, and
+only by powers of ten.
 """
 
 import enum
@@ -83,13 +84,13 @@ WITHOUT_KERNEL = {
 """The processor without the kernel: XLA's programs."""
 
 GPU = {
-    Kind.GROWTH: WorkRates(6.0, 6e-4, 0.02),
-    Kind.BOOSTING: WorkRates(10.0, 6e-4, 0.05),
-    Kind.WALK: WorkRates(1.0, 2e-4, 0.02),
-    Kind.SHAPLEY: WorkRates(1.0, 1e-4, 0.01),
-    Kind.SOFT: WorkRates(5.0, 4e-4, 0.0005),
+    Kind.GROWTH: WorkRates(5.0, 1e-3, 0.2),
+    Kind.BOOSTING: WorkRates(8.0, 7e-4, 0.4),
+    Kind.WALK: WorkRates(0.4, 1.5e-3, 0.1),
+    Kind.SHAPLEY: WorkRates(6.5, 1e-3, 0.002),
+    Kind.SOFT: WorkRates(10.0, 1.5e-4, 0.0005),
 }
-"""An H100."""
+"""An H200. A number of a tree takes .09 ns, of a forest, whose nodes have features of their own, .4 ns."""
 
 TPU = {
     Kind.GROWTH: WorkRates(17.0, 6e-4, 4.0),
@@ -100,8 +101,8 @@ TPU = {
 }
 """A TPU v5e."""
 
-BYTES_PER_SECOND = 1e10
-"""Between the host's memory and a device's, over PCIe 4 as it is reached in practice."""
+BYTES_PER_SECOND = 1.8e10
+"""From the host's memory to a device's, as measured to an H200."""
 
 CORES_FOR_HALF = {Kind.GROWTH: 16, Kind.BOOSTING: 8, Kind.WALK: 64, Kind.SHAPLEY: 64, Kind.SOFT: 8}
 """Cores of which each does half of what one alone does."""

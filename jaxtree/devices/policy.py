@@ -151,7 +151,8 @@ def choose(work: Work, accelerator: str) -> Placement:
         work: The work.
         accelerator: The platform of JAX's default device.
 
-    >>> small, large = costs.growth(150, 4, levels=8), costs.boosting(10**7, 50, levels=8, rounds=1000)
+    >>> small = costs.growth(150, 4, levels=8)
+    >>> large = costs.soft(10**6, 50, nodes=256, steps=10**5, rows_of_step=2**12)
     >>> choose(small, "gpu").platform, choose(large, "gpu").platform
     ('cpu', 'gpu')
     """

@@ -149,7 +149,7 @@ def test_a_search_decides_once(monkeypatch, places):
 
 def test_who_fits_again_and_again_pays_for_a_program(monkeypatch):
     monkeypatch.setattr(policy, "num_cores", lambda: 2)
-    work = costs.boosting(1_000_000, 30, levels=6, rounds=100)
+    work = costs.soft(10_000, 28, nodes=255, steps=2520, rows_of_step=740)
     choices = []
     for _ in range(40):
         choices.append(policy.choose(work, "gpu"))

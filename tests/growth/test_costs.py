@@ -40,13 +40,15 @@ def test_every_size_favours_one_way():
         ("CPU", ROOT._replace(num_models=32, num_bins=32), 0),
         # Of one model the codes as zeros and ones cost more than its additions.
         ("GPU", ROOT, 0),
-        ("GPU", ROOT._replace(num_models=32), 2),
+        ("GPU", ROOT._replace(num_models=32), 4),
         ("GPU", ROOT._replace(num_models=32, num_bins=32), 32),
         ("GPU", ROOT._replace(num_models=32, num_digits=6), 0),
         # The host would wait for longer than all additions take.
         ("GPU", ROOT._replace(num_models=32, num_entries=1000), 0),
-        # Shared memory is added to faster than any matrix is made.
-        ("GPU with Warp", ROOT._replace(num_models=32, num_bins=32), 0),
+        # Shared memory is added to in half the time.
+        ("GPU with Warp", ROOT, 0),
+        ("GPU with Warp", ROOT._replace(num_models=32), 1),
+        ("GPU with Warp", ROOT._replace(num_models=32, num_bins=32), 16),
         ("TPU", ROOT, 256),
         ("TPU", ROOT._replace(num_digits=6), 8),
     ],

@@ -2,16 +2,15 @@
 
 Nanoseconds are of one core of an AMD EPYC (JAX 0.10.2, 2026-11-23); growth uses only their ratios. Every other figure
 was found by growing trees with several values of it. `python benchmarks/costs.py` measures the nanoseconds again, and
-grows trees with any figure halved, as it is, and doubled. The figures of a GPU and a TPU are estimates: no growth has
-been timed there.
+grows trees with any figure halved, as it is, and doubled.
 
-What products of matrices and scatters take there follows from what is public; **nothing was timed on a device**:
+What products of matrices and scatters take elsewhere:
 
-- NVIDIA H200: 989 * 10**12 operations a second in bfloat16 without sparsity, 4.8 * 10**12 bytes a second (NVIDIA's data
-  sheet). No rate of atomic additions is published: one is taken to read and write a sector of memory, 32 bytes each
-  (CUDA C++ Programming Guide). Where the cache holds a table it may take less time, where threads meet in a cell more.
-  That the host waits 10 microseconds for a condition is a guess.
-- TPU v5e: 197 * 10**12 operations a second in bfloat16, 819 * 10**9 bytes a second (Google Cloud's documentation). A
+- NVIDIA H200 (JAX 0.11.2, 2026-11-28, `benchmarks/results/gpu-2026-11-28.md`): 17 to 31 ps for a number that XLA scatters
+  to one of 128 or 8 nodes, 14 ps by Warp; of a product in bfloat16 of 64 to 256 rows and 7,168 codes 7 * 10**-6 ns a
+  multiplication, and 4.9 ns an entry for the matrices; 17 microseconds for a step of a loop that the host ends, 20 where
+  it is part of a graph. The sizes of pieces are estimates.
+- TPU v5e, **of which nothing was timed**: 197 * 10**12 operations a second in bfloat16, 819 * 10**9 bytes a second (Google Cloud's documentation). A
   scattered element is 8 cycles by the estimate that its compiler writes down, of 0.67 ns: four units of 128 x 128.
 - CPU: of products on two cores (8,192 entries, 8 features, JAX 0.10.2, 2026-11-24) a multiplication took 0.02 ns among
   many, and an element of the matrix of what is added, 4 bytes, 8 to 14 ns.
@@ -158,11 +157,11 @@ CPU = Costs()
 GPU = CPU._replace(
     bytes_per_table=2**19, bytes_per_block=2**25, cells_per_slot=2**20, entries_per_block=2**20,
     entries_per_move=2**22, small_nodes=2**14, copies_of_sums=2**8, chunks_unsorted=2**3, nodes_at_a_time=2**20,
-    wait=1e4, multiply_add=2 / 989e3, byte=1 / 4.8e3, scatter=64 / 4.8e3, bytes_per_product=2**28,
+    wait=1.7e4, multiply_add=7e-6, byte=1.7e-4, scatter=0.03, bytes_per_product=2**28,
 )  # fmt: skip
 
-# Threads add in the memory of their processor: 132 of them have 32 banks each, at 1.98 GHz.
-GPU_WITH_WARP = GPU._replace(scatter=1 / (132 * 32 * 1.98))
+# Threads add in the memory of their processor.
+GPU_WITH_WARP = GPU._replace(scatter=0.014)
 
 TPU = CPU._replace(
     bytes_per_block=2**22, cells_per_slot=2**12, small_nodes=2**10, chunks_unsorted=2**4,
