@@ -10,15 +10,9 @@ from jaxtree.export.node_tables import to_dataframe, to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from tests.examples import example
+from tests.export.running import as_numbers, c_rows, compile_c, run_onnx, run_sql
 from tests.export.shipping import edge_rows
-from tests.export.test_shipping import (
-    as_numbers,
-    c_rows,
-    compile_c,
-    compiler,
-    run_onnx,
-    run_sql,
-)
+from tests.export.test_shipping import compiler
 from tests.marks import rest_is_slow
 
 __all__ = ["compiler"]

@@ -13,8 +13,8 @@ import jaxtree.export.sql as room
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.dialects import DIALECTS
 from tests.examples import example
+from tests.export.running import as_frame
 from tests.export.shipping import edge_rows
-from tests.export.test_shipping import as_frame
 
 LITERALS = {  # a word, and a name, as the manuals of the databases have them
     "sqlite": (r"'(?:[^']|'')*'", r'"(?:[^"]|"")*"'),

@@ -7,7 +7,8 @@ import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
 from jaxtree.export.node_tables import to_dataframe
-from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
+from tests.export.running import compile_c, run_c, run_onnx, run_sql
+from tests.export.test_shipping import compiler  # noqa: F401
 from tests.soft.test_hard_forest import ROWS, TABLE, predictions, random_forest
 from tests.soft.test_hard_forest import TARGETS as TARGETS_OF_ROWS
 

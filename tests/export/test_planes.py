@@ -13,7 +13,8 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.node_tables import to_dataframe
 from jaxtree.soft.scales import Standard
 from tests.examples import example
-from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run_sql  # noqa: F401
+from tests.export.running import compile_c, run_c, run_onnx, run_sql
+from tests.export.test_shipping import compiler  # noqa: F401
 
 FORMS = (
     jaxtree.to_onnx,

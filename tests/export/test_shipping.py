@@ -1,8 +1,6 @@
 """Trees in other programs: each predicts what jaxtree does, on rows that lie on every threshold, or is refused."""
 
-import ctypes
 import shutil
-import sqlite3
 import subprocess
 import sys
 
@@ -19,24 +17,10 @@ from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from jaxtree.export.treelite_models import to_treelite
 from tests.examples import example
+from tests.export.running import as_numbers, compile_c, run_c, run_onnx, run_sql
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 
 EXPORTS = (to_c, to_sql, to_jax_export)
-
-
-def as_frame(X):
-    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
-
-
-def run_sql(expression, X):
-    """The value of an expression for every row, in SQLite."""
-    frame = as_frame(X)
-    names = ", ".join(f'"{name}"' for name in frame.columns)
-    with sqlite3.connect(":memory:") as database:
-        database.execute(f"CREATE TABLE rows ({names})")
-        rows = frame.astype(object).where(frame.notna(), None).values.tolist()
-        database.executemany(f"INSERT INTO rows VALUES ({', '.join('?' * frame.shape[1])})", rows)
-        return [value for (value,) in database.execute(f"SELECT {expression} FROM rows ORDER BY rowid")]
 
 
 @pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagged_regression"])
@@ -84,46 +68,6 @@ def compiler():
     if found is None:
         pytest.skip("there is no C compiler")
     return found
-
-
-def compile_c(compiler, text, folder):
-    (folder / "tree.c").write_text(text)
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Wno-unused-function", "-pedantic", "-Werror", "-O1", "-shared", "-fPIC"]
-    subprocess.run([compiler, *flags, "tree.c", "-o", "tree.so", "-lm"], cwd=folder, check=True)
-    return ctypes.CDLL(str(folder / "tree.so"))
-
-
-def run_c(library, estimator, X):
-    """What the compiled functions say of every row: outputs, and classes if it has some."""
-    if not is_classifier(estimator):
-        return c_rows(library, library.tree_predict, estimator, X, 1), []
-    outputs = c_rows(library, library.tree_predict_proba, estimator, X, len(estimator.classes_))
-    return outputs, c_rows(library, library.tree_predict, estimator, X, 0)
-
-
-def c_rows(library, function, estimator, X, num_outputs):
-    """What a compiled function says of every row: so many outputs, or what it returns if these are 0."""
-    library.tree_code.restype = ctypes.c_double
-    frame, columns, said = as_frame(X), estimator.encoder_.schema_.columns, []
-    for values in frame.astype(object).where(frame.notna(), None).values.tolist():
-        row = (ctypes.c_double * len(values))(
-            *(
-                _number(library, place, column, value)
-                for place, (column, value) in enumerate(zip(columns, values, strict=True))
-            )
-        )
-        output = (ctypes.c_double * num_outputs)()
-        returned = function(row, output) if num_outputs else function(row)
-        said.append(list(output) if num_outputs else returned)
-    return np.array(said)
-
-
-def _number(library, place, column, value):
-    if value is None:
-        return float("nan")
-    if column.kind in ("numeric", "boolean"):
-        return float(value)
-    return library.tree_code(place, value.encode())
 
 
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
@@ -214,18 +158,6 @@ def test_a_program_of_jax_predicts_the_same(name):
         np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
 
 
-def as_numbers(estimator, X):
-    """Rows as models of numbers alone read them: words as places among the categories, NaN for what is missing."""
-    columns = []
-    for column, (_, values) in zip(estimator.schema_.columns, as_frame(X).items(), strict=True):
-        if column.kind in ("numeric", "boolean"):
-            columns.append(values.to_numpy(np.float64))
-        else:
-            place = {word: number for number, word in enumerate(column.categories)}
-            columns.append(np.array([place.get(word, np.nan) for word in values.astype(object)]))
-    return np.stack(columns, axis=1)
-
-
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
 def test_treelite_predicts_the_same(name):
     treelite = pytest.importorskip("treelite")
@@ -277,23 +209,6 @@ def test_what_cannot_be_said_is_refused():
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
-
-
-def run_onnx(estimator, X, dtype, **options):
-    """The outputs of a model by name."""
-    from jaxtree.export.ensembles import to_onnx
-
-    session = runtime.InferenceSession(to_onnx(estimator, dtype=dtype, **options).SerializeToString())
-    given = {}
-    for column in session.get_inputs():
-        if column.name == "X":
-            given["X"] = np.asarray(X, dtype)
-        elif column.type == "tensor(string)":
-            words = ["" if word is None or word != word else word for word in X[column.name].astype(object)]
-            given[column.name] = np.array(words, object)[:, None]
-        else:
-            given[column.name] = X[column.name].to_numpy(dtype)[:, None]
-    return dict(zip([output.name for output in session.get_outputs()], session.run(None, given), strict=True))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -11,7 +11,8 @@ from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from tests.export.test_shipping import as_numbers, assert_same_as_onnx, compile_c, run_c, run_onnx, run_sql
+from tests.export.running import as_numbers, compile_c, run_c, run_onnx, run_sql
+from tests.export.test_shipping import assert_same_as_onnx
 
 ROWS = 16
 NUMBERS = [0.0, -0.0, 1.5, -2.25, 1e-30, 3e5, np.nan]

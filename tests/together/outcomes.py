@@ -1,0 +1,105 @@
+"""The cells that are no comparison with what a model predicts.
+
+`REFUSED` has what a model cannot do: uses, models, and a piece of the words in which the error tells the user why.
+`FAILING` has what ought to work and does not: its tests are strict expected failures, so that who mends the cause sees
+them pass, and deletes the line. All cells that stand in neither are compared with `predict` by `uses.py`.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tests.together.models import FORESTS_BY_NAME, SOFT_BY_NAME, SPELLINGS, TREES_BY_NAME
+
+
+class Outcome(NamedTuple):
+    """Cells of one outcome.
+
+    Attributes:
+        uses: Uses by name.
+        models: Models by name.
+        reason: A regular expression that the error matches, or what is wrong.
+    """
+
+    uses: Iterable[str]
+    models: Iterable[str]
+    reason: str
+
+
+SQL = ("SQLite", "DuckDB")
+PROGRAMS = (*SQL, "ONNX", "C", "jax.export")
+EXPLANATIONS = ("explanation", "Shapley values")
+
+FORESTS = tuple(FORESTS_BY_NAME)
+PLANES = ("hardened", "hardened numbers")
+BY_LEAF = ("hardened forest by leaf", "hardened forest by leaf, numbers")
+HARDENED = (*PLANES, *BY_LEAF, "hardened, along the axes", "hardened forest")
+SOFT = tuple(name for name in SOFT_BY_NAME if name not in HARDENED)
+ENSEMBLES_OF_CLASSES = ("ensemble", "bagged", "tuned", "tuned, its best", "search of boosted, an ensemble")
+ENSEMBLES_OF_NUMBERS = ("ensemble of numbers", "bagged counts", "tuned numbers")
+SEARCHES = ("search of trees", "search", "search of boosted", "search of additive", "search of soft")
+BOOSTED_CLASSES = (
+    *("boosted", "boosted, a tree a class", "boosted, measured", "boosted folds", "boosted folds, measured", "DART"),
+    *("boosted, of arrays", "boosted, columns 0, 1, 2", "boosted, begun again", "fine-tuned boosted", "first rounds"),
+)
+MEASURED = (
+    *("boosted, measured", "boosted, stopped early"),
+    *("boosted folds", "boosted folds of numbers", "boosted folds, measured"),
+    *SOFT,
+    "search of soft",
+)
+"""Models that know their losses after each round or epoch."""
+ONE_TREE = (*TREES_BY_NAME, *PLANES, "hardened, along the axes", "search of trees")
+
+REFUSED = (
+    Outcome(("page", *EXPLANATIONS, *PROGRAMS), ("tree of two outputs", "tree of two numbers"), "must have one output"),
+    Outcome(("dependence",), ("tree of two outputs",), "one output of classes"),
+    Outcome(("scores",), ("tree of two outputs",), "multiclass-multioutput is not supported"),
+    Outcome(("text",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
+    Outcome(("text", "page", *PROGRAMS), (*SOFT, "search of soft"), "harden"),
+    Outcome(("importances",), (*SOFT, "search of soft"), 'kind="permutation"'),
+    Outcome(("learning curve",), set(SPELLINGS) - set(MEASURED), "has no learning curve: give a soft tree"),
+)
+
+ONLY = "a search is no model, though it predicts as its best one does"
+
+FAILING = (
+    Outcome((*EXPLANATIONS, *PROGRAMS, "dependence"), ENSEMBLES_OF_CLASSES, "a mean of models is refused"),
+    Outcome(("explanation", *PROGRAMS, "dependence"), ENSEMBLES_OF_NUMBERS, "a mean of models is refused"),
+    Outcome(("Shapley values",), ("bagged counts",), "a mean of models is refused"),
+    Outcome(("page", "Shapley values", *PROGRAMS), SEARCHES, ONLY),
+    Outcome(("explanation", "text"), ("search of trees",), ONLY),
+    Outcome(("explanation",), ("search of boosted", "search of additive"), ONLY),
+    Outcome(("file",), SEARCHES, ONLY),
+    Outcome(SQL, ("forest of 1,200 trees",), "a sum of more than 1,000 terms is deeper than parsers allow"),
+    Outcome(PROGRAMS[:-1], ("quantiles",), "programs have the scores of quantiles, and predictions are sorted"),
+    Outcome(PROGRAMS[:-1], ("lognormal", "distribution as loss"), "programs have scores, and no mean of a lognormal"),
+    Outcome(("explanation",), (*FORESTS, "search"), "a forest has no explanation of a row"),
+    Outcome(EXPLANATIONS, (*PLANES, *BY_LEAF), "planes and forests by leaf are refused"),
+    Outcome(EXPLANATIONS, SOFT, "soft trees are not explained by their hardened form"),
+    Outcome(("jax.export",), PLANES, "planes have no program of JAX"),
+    Outcome(("importances",), (*PLANES, *BY_LEAF), "importances are of planes in place of columns"),
+    Outcome(("display",), BOOSTED_CLASSES, "softmax(...) stands for log_loss"),
+)
+
+FAST = (
+    *("tree", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest", "boosted, two classes"),
+    *("boosted folds", "ensemble", "search of trees", "additive, changed by hand", "hardened", "soft forest by leaf"),
+    "hardened forest by leaf",
+)
+"""Models that differ in what their uses do; the others are for the slow step."""
+
+
+def refusal(name: str, use: str) -> str | None:
+    """The piece of the error's words of a cell that is refused."""
+    return _reason(REFUSED, name, use)
+
+
+def fault(name: str, use: str) -> str | None:
+    """What is wrong with a cell that fails."""
+    return _reason(FAILING, name, use)
+
+
+def _reason(outcomes: Iterable[Outcome], name: str, use: str) -> str | None:
+    found = [own.reason for own in outcomes if use in own.uses and name in own.models]
+    assert len(found) <= 1, f"several outcomes of {name}, {use}: {found}"
+    return found[0] if found else None
