@@ -59,10 +59,12 @@ class Measure(NamedTuple):
     Attributes:
         evaluation: The name of the rows.
         metric: The name of the metric.
+        is_better_if_greater: Whether it is a score, no loss.
     """
 
     evaluation: str
     metric: str
+    is_better_if_greater: bool = False
 
 
 class Measured(NamedTuple):
@@ -80,9 +82,14 @@ class Measured(NamedTuple):
         """Returns what was measured after the first rounds."""
         return self._replace(values=self.values[:number])
 
+    def by(self, measures: tuple[Measure, ...]) -> "Measured":
+        """Returns what was measured in these columns: NaN of rounds that were measured otherwise."""
+        is_alike = self.measures == measures
+        return self if is_alike else Measured(measures, np.full((len(self.values), len(measures)), np.nan))
+
     def as_dict(self) -> dict[str, dict[str, list[float]]]:
         """Returns the numbers of every round by names of rows and metric."""
         result: dict[str, dict[str, list[float]]] = {}
-        for (evaluation, metric), column in zip(self.measures, self.values.T, strict=True):
-            result.setdefault(evaluation, {})[metric] = column.tolist()
+        for measure, column in zip(self.measures, self.values.T, strict=True):
+            result.setdefault(measure.evaluation, {})[measure.metric] = column.tolist()
         return result

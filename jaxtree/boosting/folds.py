@@ -11,8 +11,24 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.early_stopping import Measure, Measured
 from jaxtree.tree.forest import Forest, join_forests
+
+HELD = "held"
+"""The name of the rows of a fold among what is measured of its model."""
+
+
+def measures_of_folds(measures: Sequence[Measure], number: int) -> tuple[Measure, ...]:
+    """Returns the names of what is measured of the models of several folds, given those of one.
+
+    >>> [own.evaluation for own in measures_of_folds([Measure("held", "log_loss"), Measure("test", "log_loss")], 2)]
+    ['fold_0', 'fold_0 test', 'fold_1', 'fold_1 test']
+    """
+    return tuple(
+        own._replace(evaluation=f"fold_{fold}" + ("" if own.evaluation == HELD else f" {own.evaluation}"))
+        for fold in range(number)
+        for own in measures
+    )
 
 
 class Folds(NamedTuple):
@@ -28,7 +44,8 @@ class Folds(NamedTuple):
         predictions: Of every row of the table the mean prediction by the models that have not seen it; NaN where all
             have, or the row has no weight.
         score: What `score` says of these.
-        measured: What was measured of each fold after every round; NaN after the last of its rounds.
+        measured: What was measured of each fold after every round; NaN after the last of its rounds. Rows are named
+            "fold_0", and other rows that were measured beside "fold_0 validation_0".
         num_measured: The number of these rounds of each fold, those after the best included.
     """
 
@@ -58,9 +75,22 @@ class Folds(NamedTuple):
 
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
         """Returns what was measured of every fold, as long as its model made rounds."""
-        by_fold = self.measured.as_dict()
-        ends = zip(by_fold.items(), self.num_measured, strict=True)
-        return {fold: {name: curve[:end] for name, curve in own.items()} for (fold, own), end in ends}
+        result = {}
+        for fold in range(len(self)):
+            measures, values = self.measured_of(fold)
+            names = [own.metric if own.evaluation == HELD else f"{own.evaluation} {own.metric}" for own in measures]
+            result[f"fold_{fold}"] = dict(zip(names, values.T.tolist(), strict=True))
+        return result
+
+    def measured_of(self, fold: int) -> Measured:
+        """Returns what was measured of the model of one fold, under the names that its own fit has."""
+        places, measures = [], []
+        for place, measure in enumerate(self.measured.measures):
+            name, _, beside = measure.evaluation.partition(" ")
+            if name == f"fold_{fold}":
+                places.append(place)
+                measures.append(measure._replace(evaluation=beside or HELD))
+        return Measured(tuple(measures), self.measured.values[: self.num_measured[fold]][:, places])
 
     def model_of(self, fold: int, forest: Forest) -> Forest:
         """Returns the trees of the model of one fold, with the steps that it made.

@@ -18,21 +18,27 @@ MOST_ROWS = 4000
 def learning_cards(estimator: Any, kind: str) -> list[Card]:
     """Returns a card of every metric, with what was measured of every evaluation round by round.
 
-    Of a model that has measured nothing there are none. A mark stands at the round that early stopping has chosen, or
-    without it at the least loss of the first evaluation.
+    Of a model that has measured nothing there are none. A mark stands at the round that early stopping has chosen, of
+    folds at the mean of theirs, or without it at the least loss of the first evaluation.
     """
     cards: list[Card] = []
     for metric, of_rows in _by_metric(estimator).items():
         first = next(iter(of_rows.values()))
-        rounds = np.arange(1.0, len(first) + 1)
-        series = [line(name, colour_of_class(at), rounds, own) for at, (name, own) in enumerate(of_rows.items())]
+        series = [
+            line(name, colour_of_class(at), np.arange(1.0, len(own) + 1), own)
+            for at, (name, own) in enumerate(of_rows.items())
+        ]
         mark, words = None, ""
-        if estimator.early_stopping:
+        if estimator.folds_ is not None:
+            mark, kept = estimator.best_iteration_, estimator.folds_.num_trees // estimator.trees_per_round_
+            words = f"Each fold's model has the trees up to its best round, {kept.min()} to {kept.max()}"
+            words += ": the line stands at the mean."
+        elif estimator.early_stopping:
             mark = estimator.n_estimators_
-            words = f"The model has the trees up to round {mark} of {len(rounds)}, where the line stands."
+            words = f"The model has the trees up to round {mark} of {len(first)}, where the line stands."
         elif not cards:
             mark = 1 + int(np.argmin(np.where(np.isnan(first), np.inf, first)))
-            words = f"Least at round {mark} of {len(rounds)}, where the line stands."
+            words = f"Least at round {mark} of {len(first)}, where the line stands."
         name = metric_in_words(metric, kind)
         x = axis("round", isWhole=True)
         chart = plot(f"{name} by round. {words}", x, axis(name), series, mark=mark) | {"caption": words}

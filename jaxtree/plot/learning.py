@@ -15,7 +15,7 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
     """Draws the losses of a soft tree or forest after every epoch, or what was measured of boosted trees every round.
 
     A dotted line stands at the epoch whose parameters were kept, or at the round up to which early stopping kept the
-    trees; without early stopping, at the `best_iteration_`.
+    trees, of folds in the mean; without early stopping, at the `best_iteration_`.
 
     Args:
         estimator: A fitted soft estimator; or boosted trees fitted with `eval_set=` or `early_stopping=True`.
@@ -59,6 +59,8 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
 
 def _mark(estimator: Any) -> tuple[int, str]:
     """The round that counts, and why."""
+    if estimator.folds_ is not None:
+        return estimator.best_iteration_, f"kept, {estimator.best_iteration_} rounds a fold on average"
     if estimator.early_stopping:
         return estimator.n_estimators_, f"kept, {estimator.n_estimators_} rounds"
     return estimator.best_iteration_, f"best, round {estimator.best_iteration_}"

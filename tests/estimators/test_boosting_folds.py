@@ -138,6 +138,20 @@ def test_evaluation_sets_stand_beside_and_decide_nothing():
         )
 
 
+@pytest.mark.parametrize("metric", [None, "r2", "neg_mean_absolute_error"])
+def test_the_best_round_is_the_mean_of_those_of_the_folds(metric, tmp_path):
+    model = GradientBoostingRegressor(**FEW).fit(X, SIGNAL, eval_set={"a test": (X, -SIGNAL)}, eval_metric=metric)
+    name, best = ("squared_error", min) if metric is None else (metric, max)
+    curves = [own[name] for own in model.evals_result_.values()]
+    assert model.best_score_ == pytest.approx(np.mean([best(curve) for curve in curves]))
+    rounds = [1 + curve.index(best(curve)) for curve in curves]
+    assert rounds == model.folds_.num_trees.tolist() and model.best_iteration_ == round(np.mean(rounds))
+    model.save(tmp_path / "model")
+    loaded = jaxtree.load(tmp_path / "model")
+    assert (loaded.best_iteration_, loaded.best_score_) == (model.best_iteration_, model.best_score_)
+    assert f"at round {model.best_iteration_}" in model._repr_mimebundle_()["text/html"]
+
+
 def test_a_file_a_pickle_and_a_copy_know_all_of_it(tmp_path):
     model, *_ = fitted("draws and weights")
     model.save(tmp_path / "model.jaxtree")

@@ -62,6 +62,19 @@ def test_evaluations_have_groups_and_stop_a_fit_by_whole_groups():
         stopped.fit(X[: 2 * SIZE], relevance[: 2 * SIZE], group=group[: 2 * SIZE])
 
 
+@pytest.mark.parametrize(
+    ("loss", "metric", "best"), [("ndcg", "ndcg@5", max), ("map", None, min), ("map", "pairwise", min)]
+)
+def test_the_best_round_of_measures_of_order_is_the_greatest_and_of_losses_the_least(loss, metric, best):
+    X, relevance, group = queries()
+    target = relevance if loss == "ndcg" else relevance > 0
+    model = GradientBoostingRanker(**FEW, loss=loss)
+    model.fit(X, target, group=group, eval_set=[(X, target, {"group": group})], eval_metric=metric)
+    *_, values = model.evals_result_["validation_0"].values()
+    assert model.best_score_ == best(values) != (min if best is max else max)(values)
+    assert model.best_iteration_ == 1 + values.index(model.best_score_)
+
+
 def test_groups_are_divided_by_a_cross_validation():
     X, relevance, group = queries()
     model = GradientBoostingRanker(**FEW)

@@ -277,3 +277,18 @@ def test_a_page_counts_rounds_where_each_has_a_tree_a_class():
     # The second tree is of the second class alone.
     steps = mean_steps(apart.forest_[1])
     assert not steps[:, [0, 2]].any() and steps[:, 1].any()
+
+
+def test_curves_of_folds_are_as_long_as_their_models_made_rounds():
+    options = FEW | {"n_estimators": 60, "learning_rate": 0.3, "n_iter_no_change": 3, "random_state": 0}
+    model = GradientBoostingClassifier(**options, early_stopping="folds", folds=4).fit(X, Y, eval_set=[(X_VAL, Y_VAL)])
+    measured = [own["log_loss"] for own in model.evals_result_.values()]
+    lengths = [len(curve) for curve in measured]
+    assert max(lengths) > lengths[0] > min(lengths), "the first fold is to be neither the shortest nor the longest"
+    chart = told_by(to_html(model))["cards"]["curve"]["charts"][""]
+    for series, curve in zip(chart["series"], measured, strict=True):
+        np.testing.assert_allclose(series["y"], curve, rtol=1e-6)
+        assert series["x"] == list(range(1, len(curve) + 1))
+    kept = model.folds_.num_trees
+    assert chart["mark"] == model.best_iteration_ and min(kept) <= chart["mark"] <= max(kept)
+    assert f"the trees up to its best round, {min(kept)} to {max(kept)}: the line stands" in chart["caption"]

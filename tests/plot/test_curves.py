@@ -55,6 +55,15 @@ def test_early_stopping_marks_the_rounds_that_were_kept():
         plot_learning_curve(example("boosted_regression"))
 
 
+def test_folds_are_marked_where_their_models_end_on_average():
+    options = {"early_stopping": "folds", "folds": 3, "n_iter_no_change": 2, "learning_rate": 0.8, "max_depth": 2}
+    model = jaxtree.GradientBoostingRegressor(30, **options).fit(TABLE, NUMBER)
+    ax = plot_learning_curve(model)
+    assert [len(line.get_xdata()) for line in ax.lines[:3]] == model.folds_.num_measured.tolist()
+    assert ax.lines[-1].get_xdata()[0] == model.best_iteration_ == round(model.folds_.num_trees.mean())
+    assert legend_of(ax)[-1] == f"kept, {model.best_iteration_} rounds a fold on average"
+
+
 @pytest.mark.parametrize("kind", ["conformal", "distribution", "quantiles"])
 def test_intervals_are_those_that_are_predicted(kind):
     if kind == "conformal":

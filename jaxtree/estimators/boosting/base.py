@@ -397,20 +397,28 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     @property
     def best_iteration_(self) -> int:
-        """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`."""
+        """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`.
+
+        Of a model of folds, the mean of those of the folds, to the nearest whole number.
+        """
         return self._best_of_rounds("best_iteration_")[0]
 
     @property
     def best_score_(self) -> float:
-        """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`."""
+        """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`.
+
+        Of a model of folds, the mean of what the rows of each fold had at the best round of its model.
+        """
         return self._best_of_rounds("best_score_")[1]
 
     def _best_of_rounds(self, name: str) -> tuple[int, float]:
         check_is_fitted(self)
-        best = best_of(self.measured_, self.tol)
-        if best is None:
+        folds = self.folds_
+        models = [self.measured_] if folds is None else [folds.measured_of(fold) for fold in range(len(folds))]
+        found = [best for own in models if (best := best_of(own, self.tol)) is not None]
+        if not found:
             raise AttributeError(f"{name} is of fits with eval_set or early_stopping: nothing was measured in this one")
-        return best
+        return round(np.mean([number for number, _ in found])), float(np.mean([value for _, value in found]))
 
     @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:

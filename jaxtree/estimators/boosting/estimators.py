@@ -111,8 +111,8 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         evals_result_: What was measured after every round, by names of evaluation and metric: "log_loss" of classes,
             "squared_error", "absolute_error" and so on of numbers, and those of `eval_metric`.
         best_iteration_: The number of rounds, from 1, at which the first metric, or the loss, of the first rows that
-            were measured was best.
-        best_score_: What it was then.
+            were measured was best; with "folds" the mean of those of the folds.
+        best_score_: What it was then, with "folds" in the mean.
         n_estimators_: The number of rounds; with "folds" those of all models.
         trees_per_round_: How many trees a round has.
         folds_: What is known of the folds, `jaxtree.boosting.Folds`; None without "folds".

@@ -15,13 +15,13 @@ from jaxtree.boosting.batch import Bounds, Member
 from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.early_stopping import Measure, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
-from jaxtree.boosting.folds import Folds, mean_of_models
+from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
 from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
-from jaxtree.estimators.boosting.metrics import name_of, staged
+from jaxtree.estimators.boosting.metrics import measures_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
@@ -30,9 +30,6 @@ from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.table.source_rows import rows_of_source
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree.forest import Forest
-
-HELD = "held"
-"""The name of the rows of a fold while its model is made."""
 
 
 class FoldModel(NamedTuple):
@@ -173,7 +170,8 @@ def _made_one_by_one(
         *_, last = staged(made.forest, scores, held.values, made.trees_per_round)
         if on_grown is not None:
             on_grown(config.num_rounds if config.is_end_known else len(made.measured.values))
-        yield number, FoldModel(made.forest, made.start, made.measured.values, last.astype(np.float64), stop)
+        losses = made.measured.by(_measures_of_one(task)).values
+        yield number, FoldModel(made.forest, made.start, losses, last.astype(np.float64), stop)
 
 
 def task_of_fold(task: BoostingTask, number: int) -> BoostingTask:
@@ -222,16 +220,10 @@ def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: Boos
             f"warm_start needs the folds of the fit before, which held out {len(kept)} parts of its rows, got "
             f"{len(held)} that are others"
         )
-    names, evaluations = _names_of_measures(task), [HELD, *task.held]
-    measures = tuple(Measure(evaluation, name) for evaluation in evaluations for name in names)
-    models = []
-    for fold, start in enumerate(kept.start):
-        places = [at for at, own in enumerate(kept.measured.measures) if own.evaluation == f"fold_{fold}"]
-        is_alike = [kept.measured.measures[at].metric for at in places] == _labels(task)
-        values = kept.measured.values[: kept.num_measured[fold]][:, places]
-        measured = Measured(measures if is_alike else (), values if is_alike else values[:, :0])
-        models.append(Rounds(kept.model_of(fold, forest), start, measured, trees_per_round))
-    return models
+    return [
+        Rounds(kept.model_of(fold, forest), start, kept.measured_of(fold), trees_per_round)
+        for fold, start in enumerate(kept.start)
+    ]
 
 
 def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
@@ -314,16 +306,9 @@ def _measured(task: BoostingTask, models: Sequence[FoldModel]) -> Measured:
     """What was measured of every fold; a round that a model has not made is NaN."""
     longest = max(len(model.losses) for model in models)
     columns = [np.pad(own.losses, ((0, longest - len(own.losses)), (0, 0)), constant_values=np.nan) for own in models]
-    measures = [Measure(f"fold_{number}", name) for number in range(len(models)) for name in _labels(task)]
-    return Measured(tuple(measures), np.concatenate(columns, axis=1))
+    return Measured(measures_of_folds(_measures_of_one(task), len(models)), np.concatenate(columns, axis=1))
 
 
-def _names_of_measures(task: BoostingTask) -> list[str]:
-    """What is measured of rows."""
-    return [name_of(task.loss), *(metric.name for metric in task.metrics)]
-
-
-def _labels(task: BoostingTask) -> list[str]:
-    """What is measured of a fold: of its rows, and of every evaluation beside."""
-    names = _names_of_measures(task)
-    return [*names, *(f"{held} {name}" for held in task.held for name in names)]
+def _measures_of_one(task: BoostingTask) -> tuple[Measure, ...]:
+    """What is measured of the model of a fold: of its rows, and of every evaluation beside."""
+    return measures_of(task.loss, task.metrics, (HELD, *task.held))

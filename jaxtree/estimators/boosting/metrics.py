@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
-from sklearn.metrics import get_scorer_names
 
 from jaxtree.boosting.early_stopping import EarlyStopping, Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
@@ -115,6 +114,12 @@ def name_of(loss: BaseLoss) -> str:
     return (not isinstance(loss, Distribution) and NAMES.get(loss.name)) or repr(loss).removesuffix("()")
 
 
+def measures_of(loss: BaseLoss, metrics: Sequence[Metric], evaluations: Sequence[str]) -> tuple[Measure, ...]:
+    """Returns what is measured of every evaluation: the loss, and the metrics."""
+    own = [(name_of(loss), False), *((metric.name, metric.is_better_if_greater) for metric in metrics)]
+    return tuple(Measure(evaluation, *measure) for evaluation in evaluations for measure in own)
+
+
 def best_of(measured: Measured, tolerance: float) -> tuple[int, float] | None:
     """Returns the number of rounds at which what decides is best, from 1, and what it is; None if nothing is measured.
 
@@ -125,23 +130,18 @@ def best_of(measured: Measured, tolerance: float) -> tuple[int, float] | None:
         tolerance: How much better a value must be than the best so far.
 
     Example:
-        >>> both = (Measure("validation_0", "log_loss"), Measure("validation_0", "roc_auc"))
+        >>> both = (Measure("validation_0", "log_loss"), Measure("validation_0", "roc_auc", True))
         >>> best_of(Measured(both, np.array([[0.6, 0.7], [0.4, 0.9], [0.3, 0.8]])), 0.0)
         (2, 0.9)
     """
-    names = [own.metric for own in measured.measures if own.evaluation == measured.measures[0].evaluation]
-    if not names:
+    of_first = [own for own in measured.measures if own.evaluation == measured.measures[0].evaluation]
+    if not of_first:
         return None
-    place = min(1, len(names) - 1)
+    place = min(1, len(of_first) - 1)
     values = measured.values[:, place]
-    sign = -1 if _is_score(names[place]) else 1
+    sign = -1 if of_first[place].is_better_if_greater else 1
     best, _ = EarlyStopping(tolerance=tolerance).best_and_last(sign * values)
     return (best, float(values[best - 1])) if best else None
-
-
-def _is_score(name: str) -> bool:
-    """Whether a metric of this name is better if it is greater."""
-    return name in get_scorer_names() or name.startswith("make_scorer(") or name.endswith("_score")
 
 
 def mean_loss(loss: BaseLoss, scores: Float[np.ndarray, "row score"], rows: Sample) -> float:
@@ -212,7 +212,7 @@ class Recorder:
         self._trees_per_round = trees_per_round
         has_before = earlier is not None and bool(metrics and evaluations)
         self._before = float(metrics[0].of(evaluations[0], scores[0])) if has_before else None
-        self.measures = tuple(Measure(own.name, name) for own in evaluations for name in names)
+        self.measures = measures_of(loss, metrics, [own.name for own in evaluations])
         self.values: list[Float[np.ndarray, "round measure"]] = []
         self.trees: list[Forest] = []
 
@@ -228,9 +228,7 @@ class Recorder:
         """
         values = np.concatenate([np.zeros((0, len(self.measures))), *self.values])[:number]
         if self._earlier is not None:
-            is_alike = self._earlier.measures == self.measures
-            blank = np.full((len(self._earlier.values), len(self.measures)), np.nan)
-            values = np.concatenate([self._earlier.values if is_alike else blank, values])
+            values = np.concatenate([self._earlier.by(self.measures).values, values])
         return Measured(self.measures, values)
 
     def best_and_last(self, stopping: EarlyStopping) -> tuple[int, int]:

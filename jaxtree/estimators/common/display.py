@@ -111,7 +111,8 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
     if hasattr(model, "weights_"):
         yield "members", ", ".join(f"{weight:.2f}" for weight in model.weights_)
     elif hasattr(model, "evals_result_"):
-        yield "rounds", f"{model.n_estimators_:,}"
+        of_folds = "" if model.folds_ is None else f" of {len(model.folds_)} models"
+        yield "rounds", f"{model.n_estimators_:,}{of_folds}"
         yield "loss", loss_in_words(model)
         if hasattr(model, "best_score_"):
             yield "best", f"{model.best_score_:.4g} at round {model.best_iteration_}"
