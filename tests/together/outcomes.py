@@ -25,8 +25,7 @@ class Outcome(NamedTuple):
     reason: str
 
 
-SQL = ("SQLite", "DuckDB")
-PROGRAMS = (*SQL, "ONNX", "C", "jax.export")
+PROGRAMS = ("SQLite", "DuckDB", "ONNX", "C", "jax.export")
 EXPLANATIONS = ("explanation", "Shapley values")
 
 FORESTS = tuple(FORESTS_BY_NAME)
@@ -37,10 +36,6 @@ SOFT = tuple(name for name in SOFT_BY_NAME if name not in HARDENED)
 ENSEMBLES_OF_CLASSES = ("ensemble", "bagged", "tuned", "tuned, its best", "search of boosted, an ensemble")
 ENSEMBLES_OF_NUMBERS = ("ensemble of numbers", "bagged counts", "tuned numbers")
 SEARCHES = ("search of trees", "search", "search of boosted", "search of additive", "search of soft")
-BOOSTED_CLASSES = (
-    *("boosted", "boosted, a tree a class", "boosted, measured", "boosted folds", "boosted folds, measured", "DART"),
-    *("boosted, of arrays", "boosted, columns 0, 1, 2", "boosted, begun again", "fine-tuned boosted", "first rounds"),
-)
 MEASURED = (
     *("boosted, measured", "boosted, stopped early"),
     *("boosted folds", "boosted folds of numbers", "boosted folds, measured"),
@@ -70,15 +65,10 @@ FAILING = (
     Outcome(("explanation", "text"), ("search of trees",), ONLY),
     Outcome(("explanation",), ("search of boosted", "search of additive"), ONLY),
     Outcome(("file",), SEARCHES, ONLY),
-    Outcome(SQL, ("forest of 1,200 trees",), "a sum of more than 1,000 terms is deeper than parsers allow"),
-    Outcome(PROGRAMS[:-1], ("quantiles",), "programs have the scores of quantiles, and predictions are sorted"),
-    Outcome(PROGRAMS[:-1], ("lognormal", "distribution as loss"), "programs have scores, and no mean of a lognormal"),
     Outcome(("explanation",), (*FORESTS, "search"), "a forest has no explanation of a row"),
     Outcome(EXPLANATIONS, (*PLANES, *BY_LEAF), "planes and forests by leaf are refused"),
     Outcome(EXPLANATIONS, SOFT, "soft trees are not explained by their hardened form"),
-    Outcome(("jax.export",), PLANES, "planes have no program of JAX"),
     Outcome(("importances",), (*PLANES, *BY_LEAF), "importances are of planes in place of columns"),
-    Outcome(("display",), BOOSTED_CLASSES, "softmax(...) stands for log_loss"),
 )
 
 FAST = (

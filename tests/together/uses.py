@@ -198,8 +198,7 @@ def jax_export(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """The program that JAX stores predicts the same."""
     from jax import export
 
-    rows, options = _rows_of_programs(model, rows)
-    stored = jaxtree.to_jax_export(model.estimator, **options).serialize()
+    stored = jaxtree.to_jax_export(model.estimator).serialize()
     rows = _in_single(rows)
     values = hard(model.estimator).encoder_.values(rows).astype(np.float32)
     said = export.deserialize(stored).call(values)
@@ -233,7 +232,9 @@ def importances(model: Model, rows: Any, folder: pathlib.Path) -> None:
     gain, size = jaxtree.importances(model.estimator), running.as_frame(model.X).shape[1]
     share = hard(model.estimator).feature_importances_
     assert gain.shape == share.shape == (size,) and (gain >= 0).all() and share.sum() == pytest.approx(1)
-    used = gain + jaxtree.importances(model.estimator, "splits")
+    used = gain
+    if not hasattr(type(hard(model.estimator)), "term_importances_"):
+        used = gain + jaxtree.importances(model.estimator, "splits")
     before = answers(model.estimator, rows)
     for place in range(size):
         changed = rows.copy()
