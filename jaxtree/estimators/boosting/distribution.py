@@ -60,6 +60,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
 
     distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
 
+    _is_of_spread = True
     _named_losses = DISTRIBUTIONS
     _fixed_predictions = staticmethod(fixed_means)
     _measure = staticmethod(likelihood_of)

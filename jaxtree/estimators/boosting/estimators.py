@@ -17,6 +17,7 @@ from jaxtree.estimators.boosting.parameters import MULTI_OUTPUT, ONE_OUTPUT
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, Rounds
+from jaxtree.estimators.boosting.usual import OF_SPREAD
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.losses.classes import logistic, softmax
@@ -44,9 +45,11 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         max_depth: The largest depth of a leaf; None for no limit.
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
             any number, which needs a `max_depth`, or trees grow until nothing is saved any more. "auto" is 31, with
-            folds 16 of classes and 32 of numbers, and half of that below 1,000 rows.
+            folds 16 of classes and 32 of numbers, and half of that below 1,000 rows. Without folds distributions,
+            quantiles and survival times have one for 500 rows each, from 4 to 31.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of numbers;
-            and 1 of tables from 50,000 rows on, whose sums are then quicker.
+            without them 50 of distributions, quantiles and survival times; and 1 of tables from 50,000 rows on, whose
+            sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
             and 1 of larger ones.
         reg_lambda: Added to the sum of second derivatives of a leaf.
@@ -201,6 +204,11 @@ class GradientBoostingRegressor(PredictsSurvival, NumbersByScores, FoldIntervals
     loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
 
     _named_losses = LOSSES
+
+    @property
+    def _is_of_spread(self) -> bool:
+        name = self.loss if isinstance(self.loss, str) else getattr(self.loss, "name", None)
+        return name in OF_SPREAD
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: several targets, too."""

@@ -81,6 +81,8 @@ class BoostingParameters(EncodingParameters):
     """Parameters of boosted trees, which their estimators document."""
 
     _of_classes: ClassVar[bool] = False
+    _is_of_spread: ClassVar[bool] = False
+    """Whether the model tells more of a target than its mean, see `usual_values`."""
 
     n_estimators: Annotated[int | str, whole(1), AUTO] = dataclasses.field(default="auto", kw_only=False)
     learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
@@ -136,7 +138,8 @@ class BoostingParameters(EncodingParameters):
     def _without_auto(self, num_rows: int) -> Usual:
         """Returns the parameters that may be "auto" as they are for so many rows; leaves of any number are None."""
         has_folds, stops = self.early_stopping == FOLDS, bool(self.early_stopping)
-        usual = usual_values(num_rows, has_folds=has_folds, stops=stops, of_classes=self._of_classes)
+        kind = {"of_classes": self._of_classes, "is_of_spread": self._is_of_spread}
+        usual = usual_values(num_rows, has_folds=has_folds, stops=stops, **kind)
         for name, parameter in vars(self).items():
             # No other word is among them.
             if name in Usual._fields and not isinstance(parameter, str):

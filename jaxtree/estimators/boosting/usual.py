@@ -1,5 +1,8 @@
 """What parameters of boosted trees are where they are "auto": for one model, and for the models of folds.
 
+A model of a fixed number of rounds fits its own rows more closely than others. A mean bears that; but a scale, an outer
+quantile or a hazard is then that of its own rows, and wrong for others: so trees of such losses are smaller.
+
 Those of folds have been chosen by `benchmarks/defaults.py` on one half of its tables, and judged on the other.
 """
 
@@ -43,11 +46,20 @@ ONE_MODEL = Usual()
 FOLDS_OF_CLASSES = Usual(16, 3, 1e-3, 0.8, 6.0, 30)
 FOLDS_OF_NUMBERS = Usual(32, 1, 1e-3, 0.6, 0.0, 30)
 
+OF_SPREAD = ("cox", "accelerated_failure_time", "quantile", "quantiles", "expectile")
+"""The losses of numbers that tell more of a target than its mean, by name."""
+
+LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 4, 500, 50
+"""Trees of one model of such losses, or of a distribution: a leaf for every 500 rows, at least 4 and at most as many as
+other trees have, and at least 50 rows in a branch."""
+
 FEW_ROWS = 1_000
 """Tables of fewer rows have trees of half as many leaves with folds."""
 
 
-def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool, stops: bool = False) -> Usual:
+def usual_values(
+    num_rows: int, *, has_folds: bool, of_classes: bool, stops: bool = False, is_of_spread: bool = False
+) -> Usual:
     """Returns what parameters of a fit are that are "auto".
 
     Args:
@@ -55,6 +67,7 @@ def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool, stops: boo
         has_folds: Whether the model is the mean of models of folds.
         of_classes: Whether it tells classes.
         stops: Whether early stopping ends its rounds.
+        is_of_spread: Whether it tells more of a target than its mean: a distribution, quantiles, or hazards.
 
     Example:
         >>> usual_values(1000, has_folds=False, of_classes=True).min_samples_leaf
@@ -67,6 +80,9 @@ def usual_values(num_rows: int, *, has_folds: bool, of_classes: bool, stops: boo
         own = FOLDS_OF_CLASSES if of_classes else FOLDS_OF_NUMBERS
         if num_rows < FEW_ROWS:
             own = own._replace(max_leaf_nodes=own.max_leaf_nodes // 2)
+    elif is_of_spread:
+        leaves = min(max(num_rows // ROWS_OF_A_LEAF, LEAST_LEAVES), own.max_leaf_nodes)
+        own = own._replace(max_leaf_nodes=leaves, min_samples_leaf=LEAST_ROWS)
     if stops or has_folds:
         own = own._replace(n_estimators=MOST_ROUNDS)
     return own if num_rows < MANY_ROWS else own._replace(min_samples_leaf=1, min_child_weight=1.0)

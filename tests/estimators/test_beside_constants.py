@@ -1,0 +1,146 @@
+"""Defaults beside a constant: on rows that no model has seen none is worse, and intervals hold what they promise.
+
+A constant is what can be said without columns: the shares of the classes, the mean, the normal of the mean and the
+deviation of the rows of the fit, their quantiles, or equal hazards. Worse is by more than two standard errors of the
+mean difference of a row. A fixed number of rounds on pure noise costs something: up to 0.3 nats, or of the loss.
+"""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+
+import jaxtree
+from jaxtree.boosting import quantiles
+from jaxtree_studies.tables.owners import read_owned
+
+LEVELS = [0.05, 0.5, 0.95]
+ROWS = 1000
+MADE = {
+    "numbers": ("linear", "wavy", "uneven", "noise"),
+    "classes": ("odds", "rare", "coins"),
+}
+REAL = {
+    "numbers": ("concrete", "airfoil", "wine-red", "wine-white", "abalone", "ccpp", "diamonds", "sick"),
+    "classes": ("heart-cleveland", "credit-g", "breast-cancer", "transfusion", "cmc", "cells", "vines"),
+}
+NOISE = ("noise", "coins")
+AT_HAND = {"sick": load_diabetes, "cells": load_breast_cancer, "vines": load_wine}
+
+
+def made(name, rng):
+    """A table that is made: its columns, and its target."""
+    X = rng.normal(size=(ROWS, 5))
+    signal = X[:, 0] + 0.7 * X[:, 1] * X[:, 2]
+    targets = {
+        "linear": lambda: X @ np.arange(5) + rng.normal(size=ROWS),
+        "wavy": lambda: np.sin(3 * X[:, 0]) + X[:, 1] ** 2 + 0.3 * rng.normal(size=ROWS),
+        "uneven": lambda: X[:, 0] + np.exp(0.5 * X[:, 1]) * rng.normal(size=ROWS),
+        "noise": lambda: rng.normal(size=ROWS),
+        "odds": lambda: signal + rng.logistic(size=ROWS) > 0,
+        "rare": lambda: signal + rng.logistic(size=ROWS) > 4,
+        "coins": lambda: rng.random(ROWS) < 0.3,
+    }
+    return X, targets[name]()
+
+
+def table(name, request):
+    """Rows to learn from and 30 % others of a table, each with its target."""
+    rng = np.random.default_rng(7)
+    if name in AT_HAND:
+        X, y = AT_HAND[name](return_X_y=True)
+    elif name in sum(MADE.values(), ()):
+        X, y = made(name, rng)
+    else:
+        X, y = read_owned(name, request.getfixturevalue("real_data"))
+    rows = rng.permutation(len(y))[: 2 * ROWS]
+    parts = np.split(rows, [int(0.7 * len(rows))])
+    return [(X.iloc[part].reset_index(drop=True) if hasattr(X, "iloc") else X[part], y[part]) for part in parts]
+
+
+def log_loss(model, train, test):
+    """The log loss of every row, and that of the shares of the classes."""
+    (X, y), (X_test, y_test) = train, test
+    proba, place = model.fit(X, y).predict_proba(X_test), np.searchsorted(model.classes_, y_test)
+    shares = np.bincount(np.searchsorted(model.classes_, y))[place] / len(y)
+    own = proba[np.arange(len(place)), place]
+    return -np.log(np.maximum(own, 1e-15)), -np.log(shares), None
+
+
+def squared_error(model, train, test):
+    (X, y), (X_test, y_test) = train, test
+    return (model.fit(X, y).predict(X_test) - y_test) ** 2 / y.var(), (y_test - y.mean()) ** 2 / y.var(), None
+
+
+def log_density(model, train, test):
+    """Minus the log density of every row, that of a normal of all rows, and which rows lie in 90 % intervals."""
+    (X, y), (X_test, y_test) = train, test
+    said = model.fit(X, y).predict_dist(X_test)
+    low, high = said.interval(0.9).T
+    normal = 0.5 * np.log(2 * np.pi * y.var()) + (y_test - y.mean()) ** 2 / (2 * y.var())
+    return -np.asarray(said.log_prob(y_test)), normal, (low <= y_test) & (y_test <= high)
+
+
+def pinball(model, train, test):
+    """The loss of quantiles of every row, that of quantiles of all rows, and which rows lie between the outer ones."""
+    (X, y), (X_test, y_test) = train, test
+    said = model.fit(X, y).predict(X_test)
+
+    def loss(quantile):
+        error = y_test[:, None] - quantile
+        return np.maximum(LEVELS * error, (np.array(LEVELS) - 1) * error).sum(axis=1)
+
+    constant = loss(np.quantile(y, LEVELS)[None])
+    return loss(said) / constant.mean(), constant / constant.mean(), (said[:, 0] <= y_test) & (y_test <= said[:, 2])
+
+
+def partial_likelihood(model, train, test):
+    """Minus the log partial likelihood of every event, and that of equal hazards."""
+    (X, y), (X_test, y_test) = train, test
+    scale, rng = y.std(), np.random.default_rng(3)
+    times = [np.exp((own - y.mean()) / scale) * rng.exponential(size=len(own)) for own in (y, y_test)]
+    events = [rng.random(len(own)) < 0.7 for own in times]
+    score = model.fit(X, times[0], event=events[0]).raw_scores(X_test)[:, 0]
+    order = np.argsort(-times[1])
+    at_risk = np.logaddexp.accumulate(score[order])
+    is_event = events[1][order]
+    return (at_risk - score[order])[is_event], np.log(np.arange(1, len(order) + 1))[is_event], None
+
+
+FOLDS, STOPS = {"early_stopping": "folds"}, {"early_stopping": True}
+MODELS = {
+    "distribution": (jaxtree.GradientBoostingDistribution(), "numbers", log_density),
+    "distribution of folds": (jaxtree.GradientBoostingDistribution(**FOLDS), "numbers", log_density),
+    "distribution that stops": (jaxtree.GradientBoostingDistribution(**STOPS), "numbers", log_density),
+    "quantiles": (jaxtree.GradientBoostingRegressor(loss=quantiles(LEVELS)), "numbers", pinball),
+    "hazards": (jaxtree.GradientBoostingRegressor(loss="cox"), "numbers", partial_likelihood),
+    "hazards of folds": (jaxtree.GradientBoostingRegressor(loss="cox", **FOLDS), "numbers", partial_likelihood),
+    "boosting": (jaxtree.GradientBoostingRegressor(), "numbers", squared_error),
+    "boosting of folds": (jaxtree.GradientBoostingRegressor(**FOLDS), "numbers", squared_error),
+    "additive": (jaxtree.ExplainableBoostingRegressor(), "numbers", squared_error),
+    "soft": (jaxtree.SoftTreeRegressor(), "numbers", squared_error),
+    "boosted classes": (jaxtree.GradientBoostingClassifier(), "classes", log_loss),
+    "boosted classes of folds": (jaxtree.GradientBoostingClassifier(**FOLDS), "classes", log_loss),
+    "additive classes": (jaxtree.ExplainableBoostingClassifier(), "classes", log_loss),
+    "soft classes": (jaxtree.SoftTreeClassifier(), "classes", log_loss),
+    "soft forest": (jaxtree.SoftForestClassifier(), "classes", log_loss),
+}
+FAST = [("distribution", "uneven"), ("distribution", "sick"), ("quantiles", "uneven"), ("hazards", "wavy")]
+
+
+def _cells():
+    for name, (_, kind, _) in MODELS.items():
+        for of in (*MADE[kind], *REAL[kind]):
+            marks = () if (name, of) in FAST else (pytest.mark.slow,)
+            yield pytest.param(name, of, marks=marks, id=f"{name}-{of}")
+
+
+@pytest.mark.parametrize(("name", "of"), _cells())
+def test_defaults_are_no_worse_than_a_constant(name, of, request):
+    model, _, measure = MODELS[name]
+    own, constant, is_inside = measure(model.set_params(random_state=0), *table(of, request))
+    difference = own - constant
+    allowed = 2 * difference.std() / np.sqrt(len(difference))
+    if of in NOISE and model.get_params().get("early_stopping") is False:
+        allowed = 0.3
+    assert difference.mean() <= allowed
+    assert is_inside is None or 0.8 <= is_inside.mean() <= 0.97
