@@ -5,12 +5,13 @@ uses trees does not wait for soft trees, drawings or exports.
 """
 
 import importlib
-import pathlib
+import pkgutil
 from typing import Any
 
 from jaxtree import forks as _forks  # noqa: F401  it notices forks from now on, whatever is loaded later
 
-_IMPORTS = [line.split() for line in pathlib.Path(__file__).with_suffix(".pyi").read_text().splitlines()]
+_STUB: Any = pkgutil.get_data("jaxtree", "__init__.pyi")  # wherever the package is, also in an archive
+_IMPORTS = [line.split() for line in _STUB.decode().splitlines()]
 _MODULE_OF = {words[3]: words[1] for words in _IMPORTS if words and words[0] == "from"}
 """The module of every name, from the stub that type checkers read: "from jaxtree.tree import Tree as Tree"."""
 

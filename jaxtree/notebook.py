@@ -5,10 +5,10 @@ Results are short tables in the page's own colours, light or dark, with all word
 
 import functools
 import html
-import pathlib
+import pkgutil
 import re
-import sys
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 STYLE = "font:13px/1.7 system-ui,sans-serif;margin:0.5em 0"
 """The style of what is shown; it has no colours."""
@@ -90,5 +90,5 @@ def lister(package: str) -> Callable[[], list[str]]:
 @functools.cache
 def _handed_on(package: str) -> list[str]:
     """The names of a package that its `__init__.py` imports as they are."""
-    source = pathlib.Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
-    return sorted(set(re.findall(r"^from \S+ import (\w+) as \1$", source, re.MULTILINE)))
+    source: Any = pkgutil.get_data(package, "__init__.py")
+    return sorted(set(re.findall(r"^from \S+ import (\w+) as \1$", source.decode(), re.MULTILINE)))

@@ -6,7 +6,7 @@ The table is made of whole numbers and divisions by powers of two alone, which e
 import functools
 import json
 from collections.abc import Callable
-from pathlib import Path
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ COLUMNS = 8
 CATEGORIES = (6, 7)
 """The columns that are categories, of 12 values."""
 
-PREDICTED = Path(__file__).with_name("predicted.json")
+PREDICTED = resources.files("jaxtree.doctor").joinpath("predicted.json")
 """Seconds of later fits, by the kind of a device as its maker names it, such as `Tesla T4`, and by the name of a fit.
 
 They follow from public rates of the device, and were written down before anyone had measured them: the likely values of
