@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, log_loss
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
@@ -22,9 +23,6 @@ SIZES = (2, 4, 8, 16, 32)
 
 PARAMETERS = ("max_leaf_nodes", "max_depth", "depth")
 """What the size of a student is, the first that it has."""
-
-LEAST_CHANCE = 1e-15
-"""The least probability of which a logarithm is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,6 +189,4 @@ def _measured(
     if classes is None:
         error = float(np.mean((said - target) ** 2))
         return np.sqrt(error), 1 - error / max(float(np.var(target)), np.finfo(float).tiny)
-    chance = said[np.arange(len(said)), np.searchsorted(classes, target)]
-    right = classes[said.argmax(axis=1)] == target
-    return float(np.mean(right)), float(-np.mean(np.log(np.clip(chance, LEAST_CHANCE, 1))))
+    return accuracy_score(target, classes[said.argmax(axis=1)]), log_loss(target, said, labels=classes)

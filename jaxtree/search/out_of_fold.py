@@ -12,9 +12,7 @@ from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.ensemble import select_with_replacement
 from jaxtree.search.evaluation import Search
-
-LEAST_CHANCE = 1e-15
-"""The least probability of which a logarithm is taken."""
+from jaxtree.search.scoring import log_of_chance
 
 
 class Yardstick(NamedTuple):
@@ -163,7 +161,7 @@ def predictions_of_other_choices(
 def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
     """The mean logarithm of the chance of the true class, of chances that add up to 1."""
     own = predicted[np.arange(len(target)), target] / predicted.sum(axis=1)
-    return float(np.log(np.clip(own, LEAST_CHANCE, 1)).mean())
+    return float(log_of_chance(own).mean())
 
 
 def _minus_root_of_squares(predicted: Float[np.ndarray, "row one"], target: Float[np.ndarray, " row"]) -> float:

@@ -14,6 +14,7 @@ from sklearn import metrics
 
 from jaxtree.estimators.common.fixed import FixedPredictions, fixed_predictions
 from jaxtree.search.evaluation import Search
+from jaxtree.search.scoring import log_of_chance
 from jaxtree.sklearn_compat import score_by_scorer
 
 
@@ -89,12 +90,11 @@ def _metric_of(scorer: Any, classes: Any, y: Any) -> Callable[..., float] | None
 
 
 def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"]) -> float:
-    """The mean logarithm of the share of the true class, clipped as scikit-learn does; of two it takes the second."""
-    tiny = np.finfo(np.float64).eps
+    """The mean logarithm of the share of the true class; of two it is taken from the second, as by scikit-learn."""
     if predicted.shape[1] == 2:
         predicted = np.stack([1 - predicted[:, 1], predicted[:, 1]], axis=1)
     own = predicted[np.arange(len(place)), place]
-    return -float(np.average(-np.log(np.clip(own, tiny, 1 - tiny))))
+    return -float(np.average(-log_of_chance(own)))
 
 
 def _minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> float:

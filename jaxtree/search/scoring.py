@@ -168,9 +168,18 @@ def balanced_accuracy(rows: Outcome) -> Float[np.ndarray, " mask"]:
 
 
 def log_loss(rows: Outcome) -> Float[np.ndarray, " mask"]:
-    """The mean of -log of the share of the true class, clipped as scikit-learn does."""
+    """The mean of -log of the share of the true class."""
+    return rows.mean_score(-log_of_chance(rows.model.node_value))
+
+
+def log_of_chance(chance: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    """Returns logarithms of chances, which are clipped as scikit-learn's log loss clips them.
+
+    >>> log_of_chance(np.array([0.0, 0.5])).round(3).tolist()
+    [-36.044, -0.693]
+    """
     tiny = np.finfo(np.float64).eps
-    return rows.mean_score(-np.log(np.clip(rows.model.node_value, tiny, 1 - tiny)))
+    return np.log(np.clip(chance, tiny, 1 - tiny))
 
 
 def brier(rows: Outcome) -> Float[np.ndarray, " mask"]:

@@ -9,6 +9,7 @@ from sklearn.model_selection._validation import _score
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.search import quick_scores
 from jaxtree.search.evaluation import Search
+from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.quick_scores import ScoresOfPredictions, ScoresOfRows
 
 CASES = {
@@ -86,3 +87,10 @@ def test_scores_of_predictions_are_those_of_scikit_learn(case):
         expected = by_scikit_learn(fixed_predictions(predicted, classes), np.empty((len(y), 1)), y)
         assert scores(predicted) == expected
     assert len(asked) == (1 if case == "a class that no row has" else num_asked)
+
+
+def test_the_log_loss_of_sure_predictions_is_that_of_scikit_learn_in_tune_too():
+    """Of a class that has no chance, scikit-learn takes the logarithm of the least number that changes 1."""
+    predicted, rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.25, 0.75]]), np.arange(3)
+    yardstick = make_yardstick(None, ["a", "b", "b"], of_classes=True)
+    assert yardstick.score(predicted, rows) == pytest.approx(-log_loss(["a", "b", "b"], predicted), rel=1e-12)
