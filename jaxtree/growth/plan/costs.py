@@ -6,12 +6,13 @@ grows trees with any figure halved, as it is, and doubled.
 
 What products of matrices and scatters take elsewhere:
 
-- NVIDIA H200 (JAX 0.11.2, 2026-11-28, `benchmarks/results/gpu-2026-11-28.md`): 17 to 31 ps for a number that XLA scatters
-  to one of 128 or 8 nodes, 14 ps by Warp; of a product in bfloat16 of 64 to 256 rows and 7,168 codes 7 * 10**-6 ns a
-  multiplication, and 4.9 ns an entry for the matrices; 17 microseconds for a step of a loop that the host ends, 20 where
-  it is part of a graph. The sizes of pieces are estimates.
-- TPU v5e, **of which nothing was timed**: 197 * 10**12 operations a second in bfloat16, 819 * 10**9 bytes a second (Google Cloud's documentation). A
-  scattered element is 8 cycles by the estimate that its compiler writes down, of 0.67 ns: four units of 128 x 128.
+- NVIDIA H200 (JAX 0.11.2, 2026-11-28, `benchmarks/results/gpu-2026-11-28.md`): 17 to 31 ps for a number that XLA
+  scatters to one of 128 or 8 nodes, 14 ps by Warp; of a product in bfloat16 of 64 to 256 rows and 7,168 codes
+  7 * 10**-6 ns a multiplication, and 4.9 ns an entry for the matrices; 17 microseconds for a step of a loop that the
+  host ends, 20 where it is part of a graph. The sizes of pieces are estimates.
+- TPU v5e, **of which nothing was timed**: 197 * 10**12 operations a second in bfloat16, 819 * 10**9 bytes a second
+  (Google Cloud's documentation). A scattered element is 8 cycles by the estimate that its compiler writes down, of
+  0.67 ns: four units of 128 x 128.
 - CPU: of products on two cores (8,192 entries, 8 features, JAX 0.10.2, 2026-11-24) a multiplication took 0.02 ns among
   many, and an element of the matrix of what is added, 4 bytes, 8 to 14 ns.
 """
