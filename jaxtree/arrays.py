@@ -71,3 +71,12 @@ def near_normal(seed: UInt32[Array, "*shape"]) -> Float64[Array, "*shape"]:
     following = mix(seed + jnp.uint32(0x9E3779B9))
     total = (seed & 0xFFFF) + (seed >> 16) + (following & 0xFFFF) + (following >> 16)
     return (total.astype(jnp.float64) - 2 * 65535.0) / (65536 / 3**0.5)
+
+
+def spread(number: int, most: int) -> Int[np.ndarray, " row"]:
+    """Returns the places of rows, spread evenly over a table where these are more than the most.
+
+    >>> spread(5, 10).tolist(), spread(9, 3).tolist()
+    ([0, 1, 2, 3, 4], [0, 4, 8])
+    """
+    return np.unique(np.linspace(0, max(number - 1, 0), min(number, most)).round().astype(int))

@@ -8,13 +8,16 @@ from jaxtyping import Float, Int, Real
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import read_arguments
+from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, read_known
-from jaxtree.errors import InvalidInputError
 from jaxtree.export.models import exported_model, exported_with_planes
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.page.cards import ACCENT
+from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source
+from jaxtree.table.weights import check_sample_weight
 
 SURVIVAL = {"cox", "accelerated_failure_time"}
 RANKING = {"ndcg", "map", "pairwise"}
@@ -194,30 +197,25 @@ def read_table(answers: Answers, name: str, X: Any, y: Any, extras: Mapping[str,
     """
     if X is None:
         return None
-    encoder = answers.estimator.encoder_
+    encoder, fields = answers.estimator.encoder_, dict(extras)
+    weight, target = fields.pop("sample_weight", None), None
     if y is None:
-        features = open_source(X).without(answers.estimator.other_columns_) if is_source(X) else X
-        values = np.asarray(encoder.values(features), np.float64)
-        number = np.arange(len(values))
-        return PageTable(name, number, values, None, np.ones(len(values)), {}, answers.answer(values), X, None, {})
-    fields = dict(extras)
-    weight = fields.pop("sample_weight", None)
-    if answers.kind not in ("classes", "numbers") or answers.adds_up:
-        sample = read_known(answers.outputs, X, y, weight, fields)
+        given = read_arguments(X, None, weight, fields)
+        own = given.X.without(answers.estimator.other_columns_) if is_source(given.X) else given.X
+        values = np.asarray(encoder.values(own), np.float64)
+        weight, fields = check_sample_weight(given.sample_weight, len(values)), read_fields(given.fields, len(values))
     else:
-        sample = read_known(answers.outputs, X, y, weight)
-    values = np.asarray(encoder.values(sample.X), np.float64)
-    if len(values) != sample.num_rows:
-        raise InvalidInputError(
-            f"Found input variables with inconsistent numbers of samples: {[len(values), sample.num_rows]}"
-        )
-    weights = np.ones(len(values)) if sample.weight is None else np.asarray(sample.weight, np.float64)
+        has_fields = answers.kind not in ("classes", "numbers") or answers.adds_up
+        sample = read_known(answers.outputs, X, y, weight, fields if has_fields else None)
+        values, weight, fields = np.asarray(encoder.values(sample.X), np.float64), sample.weight, sample.fields
+        target = sample.target.T
+        check_same_length(len(values), sample.target[0])
+    weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
     number = np.flatnonzero(weights > 0)
-    values, fields = values[number], {key: np.asarray(own)[number] for key, own in sample.fields.items()}
+    values, fields = values[number], {key: np.asarray(own)[number] for key, own in fields.items()}
+    target = None if target is None else target[number]
     predicted = _with_offset(answers, values, fields)
-    return PageTable(
-        name, number, values, sample.target.T[number], weights[number], fields, predicted, X, y, dict(extras)
-    )
+    return PageTable(name, number, values, target, weights[number], fields, predicted, X, y, dict(extras))
 
 
 def _with_offset(answers: Answers, values: Values, fields: Mapping[str, Any]) -> Float[np.ndarray, "row output"]:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, Real
+from jaxtyping import Real
 
+from jaxtree.arrays import spread
 from jaxtree.table.schema import Column
 
 Chart = dict[str, Any]
@@ -143,15 +144,6 @@ def plot(label: str, x: dict[str, Any], y: dict[str, Any], series: list[dict[str
     if not np.isfinite(more.get("value", 0.0)):
         more["value"] = None
     return {"kind": "plot", "label": label, "x": x, "y": y, "series": series} | more
-
-
-def spread(number: int, most: int) -> Int[np.ndarray, " row"]:
-    """Returns the places of rows, spread evenly over a table where these are more than the most.
-
-    >>> spread(5, 10).tolist(), spread(9, 3).tolist()
-    ([0, 1, 2, 3, 4], [0, 4, 8])
-    """
-    return np.unique(np.linspace(0, max(number - 1, 0), min(number, most)).round().astype(int))
 
 
 def histogram(values: Any, weight: Any = None, most: int = MOST_BINS) -> tuple[Any, Any]:

@@ -11,15 +11,15 @@ import numpy as np
 import scipy.sparse
 from jaxtyping import Float, Int, Real
 
-from jaxtree.dataset.arguments import read_arguments
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import branch_in_words, class_names, features_of
+from jaxtree.explain.dependence import column_values
+from jaxtree.export.conditions import branch_in_words, class_names
 from jaxtree.export.models import exported_model
 from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
+from jaxtree.page.answers import PageTable
 from jaxtree.prune.draws import node_numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.prune.weakest_links import weakest_links
-from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree import Tree
@@ -199,27 +199,11 @@ def node_columns(subject: Subject) -> dict[str, Any]:
     return columns | {"label": compact(label[0]), "shares": compact_rows(value), "counts": compact_rows(counts)}
 
 
-def read_rows(subject: Subject, name: str, X: Any, y: Any) -> PageRows | None:
-    """Sends rows down the tree; None if none are given.
-
-    Args:
-        subject: The tree.
-        name: "training" or "validation".
-        X: A table as in fit, or a source.
-        y: Its target, or the name of its column; None with X.
-
-    Raises:
-        InvalidInputError: They are not as in fit.
-    """
-    if X is None:
-        return None
-    X, y, *_ = read_arguments(X, y)
-    model = subject.model
-    target = model.encode_target(y)
-    values = np.asarray(subject.estimator.encoder_.values(X), np.float64)
-    check_same_length(len(values), target[0])
-    held = hold_out_rows(subject.tree, model.predictor, values, target, None)
-    return PageRows(name, values, target[0], model.predictor.ends(values), held)
+def rows_of_tree(subject: Subject, table: PageTable) -> PageRows:
+    """Sends rows with a target down the tree."""
+    model, target = subject.model, table.truth.T
+    held = hold_out_rows(subject.tree, model.predictor, table.values, target, None)
+    return PageRows(table.name, table.values, target[0], model.predictor.ends(table.values), held)
 
 
 def row_columns(subject: Subject, rows: PageRows) -> dict[str, Any]:
@@ -252,11 +236,7 @@ def _cells(schema: Schema, values: Float[np.ndarray, "row feature"]) -> list[lis
     """The numbers of every column, or the places of its categories; None where a value is missing."""
     cells = []
     for place in range(len(schema.columns)):
-        own = features_of(schema, place)
-        cell = values[:, own[0]]
-        if schema.features[own[0]].kind == "onehot":
-            is_category = values[:, own] == 1
-            cell = np.where(is_category.any(axis=1), is_category.argmax(axis=1), np.nan)
+        cell = column_values(schema, values, place)
         cells.append(_cells_of(schema.columns[place], cell))
     return cells
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxtree.arrays import spread
+from jaxtree.explain.dependence import column_values
 from jaxtree.page.answers import Answers, PageTable
-from jaxtree.page.cards import compacted, spread
-from jaxtree.page.dependence import column_values
+from jaxtree.page.cards import compacted
 from jaxtree.page.of_classes import UNKNOWN
 from jaxtree.page.of_survival import times_of
 from jaxtree.page.outlines import plane_in_words

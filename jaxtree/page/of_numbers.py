@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from jaxtree.arrays import spread
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import (
@@ -23,7 +24,6 @@ from jaxtree.page.cards import (
     histogram,
     line,
     plot,
-    spread,
 )
 from jaxtree.table.numerals import decimal_near, score_in_words
 

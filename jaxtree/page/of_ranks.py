@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.metrics import ndcg_score
 
+from jaxtree.arrays import spread
 from jaxtree.page.answers import Answers, PageTable
-from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars, card_of_tables, compacted, line, plot, spread
+from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars, card_of_tables, compacted, line, plot
 
 MOST_GROUPS = 1000
 """Groups that are measured; of more, as many spread over all."""

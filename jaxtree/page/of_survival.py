@@ -1,46 +1,25 @@
 """How right the order of survival times is: concordance, and groups by risk beside Kaplan and Meier's curves."""
 
+import functools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.losses.curves import SurvivalCurves
-from jaxtree.metrics import KaplanMeier, concordance_index
+from jaxtree.metrics import concordance_index
+from jaxtree.metrics.risk_groups import WatchedRows, groups_by_risk, survival_by_risk
 from jaxtree.page.answers import Answers, PageTable
-from jaxtree.page.cards import ACCENT, Card, Chart, axis, card_of_tables, compacted, histogram, line, plot, spread
+from jaxtree.page.cards import ACCENT, Card, Chart, axis, card_of_tables, compacted, histogram, line, plot
 from jaxtree.page.cards import bars as bars_of
 
 NUM_GROUPS = 4
 GROUP_COLOURS = ("#009E73", "#56B4E9", "#E69F00", "#D55E00")
 """From the least risk to the greatest."""
 
-MOST_ROWS = 2000
-"""Rows of a quarter whose predicted curves are averaged; of more, as many spread over it."""
 
-NUM_TIMES = 60
-"""Times at which a predicted curve is drawn."""
-
-
-class Times(NamedTuple):
-    """What is known of the times of some rows.
-
-    Attributes:
-        time: When each was watched last.
-        is_event: Whether it was the event.
-        risk: The greater, the earlier the event is predicted.
-        weight: Their weights.
-    """
-
-    time: Float[np.ndarray, " row"]
-    is_event: Bool[np.ndarray, " row"]
-    risk: Float[np.ndarray, " row"]
-    weight: Float[np.ndarray, " row"]
-
-
-def times_of(answers: Answers, table: PageTable) -> Times | None:
+def times_of(answers: Answers, table: PageTable) -> WatchedRows | None:
     """Returns the times of rows; None where times lie between bounds."""
     if "upper" in table.fields and "event" not in table.fields:
         upper, lower = np.asarray(table.fields["upper"], np.float64), table.truth[:, 0]
@@ -51,7 +30,7 @@ def times_of(answers: Answers, table: PageTable) -> Times | None:
         is_event = np.asarray(table.fields.get("event", np.ones(len(table.values)))) > 0
     answer = table.predicted[:, 0]
     risk = answer if answers.estimator.loss_.name == "cox" else -answer
-    return Times(table.truth[:, 0].astype(np.float64), is_event, risk, table.weight)
+    return WatchedRows(table.truth[:, 0].astype(np.float64), is_event, risk, table.weight)
 
 
 def survival_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
@@ -72,28 +51,18 @@ def survival_cards(answers: Answers, tables: Sequence[PageTable]) -> list[Card]:
     return [card for card in found if card is not None]
 
 
-def quarters(risk: Float[np.ndarray, " row"]) -> list[Int[np.ndarray, " some"]]:
-    """Returns the rows of every quarter by risk, from the least; there are fewer where there are few rows."""
-    return [part for part in np.array_split(np.argsort(risk, kind="stable"), NUM_GROUPS) if len(part)]
-
-
 def _names(number: int) -> list[str]:
     return [f"quarter {place + 1}" + (" (least risk)" if not place else " (greatest)" if place == number - 1 else "")
             for place in range(number)]  # fmt: skip
 
 
-def _curves(answers: Answers, table: PageTable, times: Times) -> Chart:
-    groups = quarters(times.risk)
-    grid = np.linspace(0, float(times.time.max(initial=1.0)), NUM_TIMES)
-    series = []
-    for name, colour, rows in zip(_names(len(groups)), GROUP_COLOURS, groups, strict=False):
-        time, event, weight = times.time[rows], times.is_event[rows], times.weight[rows]
-        curve, last = KaplanMeier.of(time, event=event, sample_weight=weight), time.max()
-        at, left = np.append(curve.time, last), np.append(curve.share, curve.share[-1])
-        series.append(line(name, colour, at, left) | {"kind": "steps"})
-        if answers.estimator.survival_ is not None:
-            predicted = _predicted(answers, table, rows, grid)
-            series.append(line("", colour, grid, predicted, isDashed=True, isFaint=True))
+def _curves(answers: Answers, table: PageTable, times: WatchedRows) -> Chart:
+    said = None if answers.estimator.survival_ is None else functools.partial(_predicted, answers, table)
+    groups, series = survival_by_risk(times, NUM_GROUPS, said), []
+    for name, colour, group in zip(_names(len(groups)), GROUP_COLOURS, groups, strict=False):
+        series.append(line(name, colour, group.observed.time, group.observed.share) | {"kind": "steps"})
+        if group.predicted is not None:
+            series.append(line("", colour, group.times, group.predicted, isDashed=True, isFaint=True))
     index = concordance_index(times.time, times.risk, event=times.is_event, sample_weight=times.weight)
     words = f"Concordance {index:z.4f}: the share of pairs of {table.name} rows whose order is right."
     y = axis("share without the event", low=0, high=1)
@@ -102,17 +71,17 @@ def _curves(answers: Answers, table: PageTable, times: Times) -> Chart:
 
 def _predicted(
     answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"], grid: Float[np.ndarray, " time"]
-) -> Float[np.ndarray, " time"]:
-    """The mean predicted survival of some rows."""
-    estimator, rows = answers.estimator, rows[spread(len(rows), MOST_ROWS)]
+) -> Float[np.ndarray, "row time"]:
+    """The predicted survival of some rows."""
+    estimator = answers.estimator
     scores = np.asarray(estimator.model_.predict(table.values[rows]), np.float64)
     offset = table.fields.get("offset")
     scores = with_offset(estimator.loss_, scores, None if offset is None else np.asarray(offset)[rows])
-    return SurvivalCurves(estimator.loss_, scores, estimator.survival_, grid).probabilities.mean(axis=0)
+    return SurvivalCurves(estimator.loss_, scores, estimator.survival_, grid).probabilities
 
 
-def _events(table: PageTable, times: Times) -> Chart:
-    groups = quarters(times.risk)
+def _events(table: PageTable, times: WatchedRows) -> Chart:
+    groups = groups_by_risk(times.risk, NUM_GROUPS)
     items = [
         {
             "name": name,

@@ -10,8 +10,9 @@ from jaxtyping import Float, Int64
 
 from jaxtree.additive.axes import codes_of_bins, numbers_in_words
 from jaxtree.additive.explanations import ExplainedTerm
+from jaxtree.arrays import spread
 from jaxtree.page.answers import Answers, PageTable
-from jaxtree.page.cards import compacted, spread, ticks_of_times
+from jaxtree.page.cards import compacted, ticks_of_times
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree.link import Link

@@ -15,7 +15,7 @@ from jaxtree.estimators.common.extras import extras_of
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
 from jaxtree.page.cards import widths_of_cards
-from jaxtree.page.columns import check_number, page_data, read_rows, subject_of
+from jaxtree.page.columns import check_number, page_data, rows_of_tree, subject_of
 from jaxtree.page.of_terms import told_terms
 from jaxtree.page.outlines import OutlinedTree, outline_of_planes, outlines_of_rounds
 from jaxtree.page.parts import page_parts, summary_of
@@ -88,7 +88,7 @@ def to_html(
     seen, held = _extras_by_table(answers, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(answers, *table)) is not None]
-    return _render(answers, tables, title, tree, {"training": (X, y), "validation": (X_val, y_val)})
+    return _render(answers, tables, title, tree)
 
 
 def _extras_by_table(answers: Answers, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -112,18 +112,14 @@ def _check_extras(answers: Answers, extras: dict[str, Any]) -> None:
             )
 
 
-def _render(
-    answers: Answers, tables: list[PageTable], title: str | None, tree: int, given: dict[str, tuple[Any, Any]]
-) -> str:
+def _render(answers: Answers, tables: list[PageTable], title: str | None, tree: int) -> str:
     """The page of rows that are read."""
     estimator = answers.estimator
     name = type(estimator).__name__
     subject, explored = None, []
     if _is_explored(answers):
         subject = subject_of(estimator, tree)
-        explored = [
-            own for table, (X, y) in given.items() if y is not None and (own := read_rows(subject, table, X, y))
-        ]
+        explored = [rows_of_tree(subject, table) for table in tables if table.target is not None]
     trees, hint = _outlines(answers, tree) if subject is None else ([], "")
     parts = page_parts(answers, tables, of_one_tree=subject is not None and subject.number is None)
     told = page_data(subject, explored) if subject is not None else {}

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxtree.arrays import spread
+from jaxtree.explain.dependence import column_values
 from jaxtree.explain.shap import shap_values_of
 from jaxtree.losses.predicted import PARAMETERS
 from jaxtree.page.answers import Answers, PageTable
-from jaxtree.page.cards import ACCENT, Card, Chart, axis, compacted, spread, with_places
-from jaxtree.page.dependence import column_values
+from jaxtree.page.cards import ACCENT, Card, Chart, axis, compacted, with_places
 from jaxtree.tree.link import Link
 
 MOST_ROWS, FEWEST_ROWS = 200, 40

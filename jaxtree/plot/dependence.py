@@ -1,7 +1,7 @@
-"""How predictions depend on one column: their mean while all rows have one value of it after the other.
+"""Drawings of how predictions depend on one column: means while all rows have one value of it after the other.
 
-This is partial dependence (Friedman, *Greedy function approximation*, 2001, sec. 8.2), with curves of single rows if
-asked for (Goldstein et al., *Peeking inside the black box*, 2015), on the scale of the answer.
+See `jaxtree.explain.dependence`; curves of single rows are those of Goldstein et al. (*Peeking inside the black box*,
+2015).
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +11,13 @@ from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.arrays import spread
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.explain.dependence import Dependence, column_values, dependence_on
 from jaxtree.export.answers import shortened_name
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
-from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
+from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
 from jaxtree.plot.style import (
     axes_to_draw_in,
     blue,
@@ -30,16 +32,8 @@ from jaxtree.plot.style import (
     round_ticks,
 )
 from jaxtree.table.schema import Column
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.table.words import value_in_words
-
-MOST_ROWS = 1000
-"""Rows that predictions are averaged over: of more every so many."""
-
-MOST_VALUES = 40
-"""Values of a column of numbers that are tried: quantiles of those present."""
-
-MOST_CATEGORIES = 25
-"""Categories that are drawn: those of most rows."""
 
 HEIGHT_OF_BARS = 0.14
 """The part of the axes that the histogram of the column takes."""
@@ -49,14 +43,14 @@ class _Answers(NamedTuple):
     """Predictions while all rows have one value of a column.
 
     Attributes:
-        tried: The numbers, or the codes of categories; NaN is a missing value and comes last.
-        means: The mean prediction of every value, for every class or number.
+        found: The values that were tried, with the share of each.
+        means: The mean prediction of every value, for every class or number that is drawn.
         of_rows: The predictions of some rows alone, of the class that is drawn.
         labels: What the columns of the means are; one empty word of one number.
         is_share: Whether they are probabilities.
     """
 
-    tried: Float64[np.ndarray, " value"]
+    found: Dependence
     means: Float64[np.ndarray, "value class"]
     of_rows: Float64[np.ndarray, "value some"]
     labels: list[str]
@@ -64,7 +58,14 @@ class _Answers(NamedTuple):
 
 
 def plot_dependence(
-    estimator: Any, X: Any, column: str | int, *, of_class: Any = None, num_lines: int = 0, ax: Axes | None = None
+    estimator: Any,
+    X: Any,
+    column: str | int,
+    *,
+    sample_weight: Any = None,
+    of_class: Any = None,
+    num_lines: int = 0,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draws the mean prediction of all rows while they have one value of a column after the other.
 
@@ -73,8 +74,9 @@ def plot_dependence(
 
     Args:
         estimator: A fitted tree, forest or boosted trees, hard or soft, or a search that has refitted one.
-        X: The rows, of more than 1000 every so many.
+        X: The rows, of more than 300 every so many.
         column: The name or the position of the column.
+        sample_weight: The weight of every row in the means, shares and histogram; rows of weight 0 are left out.
         of_class: The class whose probability is drawn; all if not given, of two classes the second.
         num_lines: How many rows have a curve of their own, where one class or number is drawn.
         ax: Where to draw; a new figure if not given.
@@ -104,32 +106,20 @@ def plot_dependence(
     place, rows = place_of(schema, column), np.asarray(estimator.encoder_.values(X), np.float64)
     if not len(rows) or num_lines < 0:
         raise InvalidInputError(f"X must have rows and num_lines be at least 0, got {len(rows)} rows and {num_lines}")
-    own, present = schema.columns[place], cells_of(schema, place, rows)
-    answers = _answers(estimator, rows, place, _values_to_try(own, present), (of_class, num_lines))
+    weight = check_sample_weight(sample_weight, len(rows))
+    if weight is not None:
+        rows, weight = rows[weight > 0], weight[weight > 0]
+    found = dependence_on(schema, rows, place, estimator.predict_values, weight)
+    answers, own = _answers(estimator, found, (of_class, num_lines)), schema.columns[place]
     if own.kind == "numeric":
-        return _draw_curve(ax, own, present, answers)
-    return _draw_categories(ax, own, present, answers)
+        return _draw_curve(ax, own, (column_values(schema, rows, place), weight), answers)
+    return _draw_categories(ax, own, answers)
 
 
-def _values_to_try(column: Column, present: Float[np.ndarray, " row"]) -> Float64[np.ndarray, " value"]:
-    known = present[~np.isnan(present)]
-    if column.kind == "numeric":
-        tried = np.unique(np.quantile(known, np.linspace(0, 1, MOST_VALUES), method="nearest")) if known.size else known
-    else:
-        counts = np.bincount(known.astype(int), minlength=column.num_values)
-        tried = np.sort(np.argsort(-counts, kind="stable")[:MOST_CATEGORIES]).astype(float)
-    has_missing = column.has_missing or known.size < present.size
-    return np.append(tried, np.nan) if has_missing else tried
-
-
-def _answers(
-    estimator: Any, rows: Any, place: int, tried: Float[np.ndarray, " value"], asked: tuple[Any, int]
-) -> _Answers:
-    """Predicts the rows with every value; see `_Answers`."""
+def _answers(estimator: Any, found: Dependence, asked: tuple[Any, int]) -> _Answers:
+    """Chooses what is drawn of a class, or of all, and of some rows; see `_Answers`."""
     of_class, num_lines = asked
-    chosen = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), MOST_ROWS)).astype(int))
-    kept, schema = rows[chosen], estimator.encoder_.schema_
-    predicted = np.stack([estimator.predict_values(with_value(schema, kept, place, value)) for value in tried])
+    predicted, means = found.of_rows, found.means
     names = class_labels(estimator)
     if getattr(estimator, "n_outputs_", 1) > 1 and names:
         raise InvalidInputError(f"a dependence is of one output of classes, got {estimator.n_outputs_} outputs")
@@ -141,9 +131,9 @@ def _answers(
             allowed = ", ".join(names) or "none, since numbers are predicted"
             raise InvalidInputError(f"of_class must be one of {allowed}, got {of_class!r}")
         only = names.index(str(of_class))
-        predicted, labels = predicted[:, :, [only]], [names[only]]
-    some = np.unique(np.linspace(0, len(kept) - 1, min(num_lines, len(kept))).astype(int))
-    return _Answers(tried, predicted.mean(axis=1), predicted[:, some, 0], labels, bool(names))
+        predicted, means, labels = predicted[:, :, [only]], means[:, [only]], [names[only]]
+    some = spread(predicted.shape[1], num_lines) if num_lines else np.zeros(0, int)
+    return _Answers(found, means, predicted[:, some, 0], labels, bool(names))
 
 
 def _name_of(answers: _Answers) -> str:
@@ -152,10 +142,11 @@ def _name_of(answers: _Answers) -> str:
     return "mean probability" if len(answers.labels) > 1 else f"mean probability of {answers.labels[0]}"
 
 
-def _draw_curve(ax: Axes | None, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> Axes:
+def _draw_curve(ax: Axes | None, column: Column, rows: tuple[Any, Any], answers: _Answers) -> Axes:
+    """Draws a curve of numbers over a histogram of the rows, given by the column's values and the weights."""
     is_new, ax = ax is None, axes_to_draw_in(ax)
-    known = ~np.isnan(answers.tried)
-    x, several = drawn_numbers(column, answers.tried[known]), len(answers.labels) > 1
+    known = ~np.isnan(answers.found.values)
+    x, several = drawn_numbers(column, answers.found.values[known]), len(answers.labels) > 1
     if answers.of_rows.shape[1] and not several:
         ax.plot(x, answers.of_rows[known], color=grey(), linewidth=0.6, alpha=0.6, zorder=1)
     for place, label in enumerate(answers.labels):
@@ -163,7 +154,9 @@ def _draw_curve(ax: Axes | None, column: Column, present: Float[np.ndarray, " ro
         ax.plot(x, answers.means[known, place], label=legend_name(label) if several else None, zorder=3, **how)
         if not known.all():
             ax.axhline(answers.means[-1, place], linestyle="--", label=None, **{**how, "linewidth": 1.2})
-    _draw_histogram(ax, drawn_numbers(column, present[~np.isnan(present)]))
+    present, weight = rows
+    is_there = ~np.isnan(present)
+    _draw_histogram(ax, drawn_numbers(column, present[is_there]), None if weight is None else weight[is_there])
     if not known.all():
         ax.plot([], [], color=grey(), linestyle="--", linewidth=1.2, label="where it is missing")
     calm(ax)
@@ -177,11 +170,11 @@ def _draw_curve(ax: Axes | None, column: Column, present: Float[np.ndarray, " ro
     return ax
 
 
-def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"]) -> None:
+def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"], weight: Float[np.ndarray, " row"] | None) -> None:
     """Bars along the lower edge, below all curves."""
     if not values.size:
         return
-    counts, edges = np.histogram(values, 30)
+    counts, edges = np.histogram(values, 30, weights=weight)
     height = 0.8 * HEIGHT_OF_BARS * counts / counts.max()
     low, high = ax.get_ylim()
     bars = {"transform": ax.get_xaxis_transform(), "color": grey(), "alpha": 0.45, "zorder": 0, "linewidth": 0}
@@ -189,15 +182,14 @@ def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"]) -> None:
     ax.set_ylim(low - HEIGHT_OF_BARS / (1 - HEIGHT_OF_BARS) * (high - low), high)
 
 
-def _draw_categories(ax: Axes | None, column: Column, present: Float[np.ndarray, " row"], answers: _Answers) -> Axes:
-    several = len(answers.labels) > 1
+def _draw_categories(ax: Axes | None, column: Column, answers: _Answers) -> Axes:
+    tried, several = answers.found.values, len(answers.labels) > 1
     has_order = column.kind in ("ordered", "boolean")
-    order = np.arange(len(answers.tried)) if has_order else np.argsort(-answers.means[:, 0], kind="stable")
+    order = np.arange(len(tried)) if has_order else np.argsort(-answers.means[:, 0], kind="stable")
     names = []
-    for value in answers.tried[order].tolist():
-        is_one = np.isnan(present) if np.isnan(value) else present == value
+    for value, share in zip(tried[order].tolist(), answers.found.shares[order].tolist(), strict=True):
         word = "missing" if np.isnan(value) else value_in_words(column.categories[int(value)])
-        names.append(f"{shortened_name(word)}\N{NO-BREAK SPACE}({is_one.mean():.0%})")
+        names.append(f"{shortened_name(word)}\N{NO-BREAK SPACE}({share:.0%})")
     is_new, ax = ax is None, axes_to_draw_in(ax, (6.0, height_of_rows(names, 0.36, 1.2)))
     for row, value in enumerate(order.tolist()):
         if answers.of_rows.shape[1] and not several:

@@ -1,4 +1,4 @@
-"""Columns of numbers at an axis: dates as dates, durations in a unit near to their size; and cells of columns."""
+"""Columns of numbers at an axis: dates as dates, durations in a unit near to their size."""
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import features_of
 from jaxtree.plot.style import name_axes, round_ticks, unit_of_times
 from jaxtree.table.schema import Column, Schema
 
@@ -21,30 +20,6 @@ def place_of(schema: Schema, column: str | int) -> int:
     raise InvalidInputError(
         f"column must be a position below {len(names)} or one of {', '.join(map(repr, names[:20]))}, got {column!r}"
     )
-
-
-def cells_of(schema: Schema, place: int, rows: Float[np.ndarray, "row feature"]) -> Float64[np.ndarray, " row"]:
-    """A column's numbers, or the codes of its categories; NaN where one is missing."""
-    features = features_of(schema, place)
-    if schema.features[features[0]].kind != "onehot":
-        return rows[:, features[0]]
-    own = rows[:, features]
-    return np.where((own == 1).any(axis=1), own.argmax(axis=1), np.nan)
-
-
-def with_value(
-    schema: Schema, rows: Float[np.ndarray, "row feature"], place: int, value: float
-) -> Float64[np.ndarray, "row feature"]:
-    """The rows with one value of a column: a number, the code of a category, or NaN if it is missing."""
-    changed, features = np.array(rows, np.float64), features_of(schema, place)
-    if schema.features[features[0]].kind != "onehot":
-        changed[:, features[0]] = value
-        return changed
-    is_missing = np.isnan(value)
-    changed[:, features] = np.nan if is_missing and schema.features[features[0]].has_missing else 0.0
-    if not is_missing:
-        changed[:, features[int(value)]] = 1.0
-    return changed
 
 
 def _is_date(column: Column) -> bool:

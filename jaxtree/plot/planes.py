@@ -11,9 +11,10 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.explain.dependence import column_values, with_value
 from jaxtree.export.conditions import features_of
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.numbers import cells_of, drawn_numbers, name_numbers, place_of, with_value
+from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
 from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale, legend_name
 from jaxtree.table.schema import Schema
 
@@ -65,7 +66,7 @@ def plot_decision_boundary(
     across = _two_of(schema, features)
     _check(estimator, resolution, margin)
     rows = np.asarray(estimator.encoder_.values(X), np.float64)
-    own = np.stack([cells_of(schema, place, rows) for place in across], axis=1)
+    own = np.stack([column_values(schema, rows, place) for place in across], axis=1)
     sides = [_side(value, resolution, margin) for value in own.T]
     plane = _plane(schema, rows, across, sides)
     shown = [schema.columns[place] for place in across]
@@ -103,7 +104,7 @@ def _plane(
     first, second = (part.ravel() for part in np.meshgrid(*sides))
     point = rows[:1] if len(rows) else np.zeros((1, schema.num_features))
     for place, column in enumerate(schema.columns):
-        cells = cells_of(schema, place, rows)
+        cells = column_values(schema, rows, place)
         known = cells[~np.isnan(cells)]
         typical = np.nan
         if known.size and column.kind == "numeric":

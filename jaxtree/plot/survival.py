@@ -10,12 +10,21 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.fields import split_structured
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.metrics.kaplan_meier import KaplanMeier
+from jaxtree.metrics.risk_groups import Curves, RiskGroup, WatchedRows, survival_by_risk
 from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes, round_ticks
+from jaxtree.table.weights import check_sample_weight
 
 
 def plot_survival(
-    estimator: Any, X: Any, y: Any, event: Any = None, *, num_groups: int = 3, ax: Axes | None = None
+    estimator: Any,
+    X: Any,
+    y: Any,
+    event: Any = None,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    num_groups: int = 3,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draws the share of rows without the event over time, in groups of predicted risk, with 95 % bands.
 
@@ -27,6 +36,8 @@ def plot_survival(
         X: Rows, best such as were not in the fit.
         y: The times that they were watched; or scikit-survival's structured array of events and times.
         event: Whether the event was at the end of that time, a truth value a row, or 1 and 0.
+        sample_weight: The weight of every row in the curves; rows of weight 0 are left out.
+        offset: What is added to the scores of every row, as in `fit`.
         num_groups: How many groups.
         ax: Where to draw; a new figure if not given.
 
@@ -49,21 +60,28 @@ def plot_survival(
     """
     check_is_fitted(estimator)
     time, happened = _watched(y, event)
-    predicted = np.asarray(estimator.predict(X), np.float64)
+    moved = {} if offset is None else {"offset": offset}
+    predicted = np.asarray(estimator.predict(X, **moved), np.float64)
     if num_groups < 1 or predicted.shape != time.shape or time.size < num_groups:
         raise InvalidInputError(
             f"X, y and event must have as many rows, and no fewer than num_groups={num_groups}, which is at least 1: "
             f"got {len(predicted)} and {time.size}"
         )
     is_hazard = getattr(getattr(estimator, "loss_", None), "name", "") == "cox"
+    weight = check_sample_weight(sample_weight, time.size)
+    weight = np.ones(time.size) if weight is None else weight
+    kept = np.flatnonzero(weight)
     risk = predicted if is_hazard else -predicted
-    group = np.argsort(np.argsort(risk, kind="stable"), kind="stable") * num_groups // time.size
+    watched = WatchedRows(time[kept], happened[kept], risk[kept], weight[kept])
+    groups = survival_by_risk(watched, num_groups, _curves_of(estimator, X, kept, moved))
     ax = axes_to_draw_in(ax, (6.4, 4.4))
-    for number, name in enumerate(_names(num_groups)):
-        own: Int[np.ndarray, " some"] = np.flatnonzero(group == number)
-        _draw_group(ax, time[own], happened[own], f"{name} ({own.size} rows)", _colour(number, num_groups))
-    is_said = _draw_predicted(ax, estimator, X, (time, group, num_groups))
-    if is_said:
+    for number, (name, group) in enumerate(zip(_names(num_groups), groups, strict=False)):
+        _draw_group(ax, watched, group, f"{name} ({group.rows.size} rows)", _colour(number, num_groups))
+    for number, group in enumerate(groups):
+        if group.predicted is not None:
+            colour = _colour(number, num_groups)
+            ax.plot(group.times, group.predicted, color=colour, linestyle="--", linewidth=1.3, zorder=2)
+    if groups[0].predicted is not None:
         ax.plot([], [], color=grey(), linestyle="--", linewidth=1.3, label="predicted")
     calm(ax)
     ax.set(xlim=(0, time.max() * 1.02 or 1.0), ylim=(0, 1.03))
@@ -100,25 +118,22 @@ def _colour(number: int, num_groups: int) -> str:
     return CLASS_COLOURS[5] if number == num_groups - 1 and num_groups > 1 else colours[number % len(colours)]
 
 
-def _draw_group(ax: Axes, time: Any, event: Any, label: str, colour: str) -> None:
-    curve = KaplanMeier.of(time, event=event)
-    steps = [np.append(part, part[-1]) for part in curve]
-    steps[0][-1] = time.max()
-    ax.step(steps[0], steps[1], where="post", color=colour, linewidth=1.8, label=label, zorder=3)
-    ax.fill_between(steps[0], steps[2], steps[3], step="post", color=colour, alpha=0.16, linewidth=0, zorder=1)
-    ends = time[~event]
-    height = curve.share[np.searchsorted(curve.time, ends, side="right") - 1]
+def _curves_of(estimator: Any, X: Any, kept: Int[np.ndarray, " row"], moved: dict[str, Any]) -> Curves | None:
+    """The survival that a model predicts of the rows that are kept; None where it knows no hazards."""
+    if not hasattr(estimator, "predict_survival_function") or getattr(estimator, "survival_", estimator) is None:
+        return None
+
+    def curves(rows: Int[np.ndarray, " some"], times: Float64[np.ndarray, " time"]) -> Float64[np.ndarray, "some time"]:
+        return np.asarray(estimator.predict_survival_function(X, times=times, return_array=True, **moved))[kept[rows]]
+
+    return curves
+
+
+def _draw_group(ax: Axes, watched: WatchedRows, group: RiskGroup, label: str, colour: str) -> None:
+    """Draws what has happened in a group."""
+    time, share, low, high = group.observed
+    ax.step(time, share, where="post", color=colour, linewidth=1.8, label=label, zorder=3)
+    ax.fill_between(time, low, high, step="post", color=colour, alpha=0.16, linewidth=0, zorder=1)
+    ends = watched.time[group.rows][~watched.is_event[group.rows]]
+    height = share[np.searchsorted(time[:-1], ends, side="right") - 1]
     ax.plot(ends, height, "|", color=colour, markersize=5, markeredgewidth=0.8, zorder=3)
-
-
-def _draw_predicted(ax: Axes, estimator: Any, X: Any, groups: tuple[Any, Any, int]) -> bool:
-    """The mean survival function of each group, where the model has one; whether it has."""
-    if not hasattr(estimator, "predict_survival_function"):
-        return False
-    time, group, num_groups = groups
-    at = np.linspace(0, float(time.max()), 100)
-    curves = np.asarray(estimator.predict_survival_function(X, times=at, return_array=True))
-    for number in range(num_groups):
-        mean = curves[group == number].mean(axis=0)
-        ax.plot(at, mean, color=_colour(number, num_groups), linestyle="--", linewidth=1.3, zorder=2)
-    return True
