@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Condition, column_of, condition
 from jaxtree.table.schema import Schema
@@ -29,12 +30,12 @@ def as_table(row: Any, names: tuple[str, ...]) -> Any:
     return [list(row)] if is_vector else row
 
 
-def path_to(tree: Tree, end: int) -> list[int]:
-    """Returns the nodes below the root on the way to a node."""
+def path_to(parent: Int[AnyArray, " node"], end: int) -> list[int]:
+    """Returns the nodes below the root on the way to a node, given the node above each; the root is its own."""
     path = []
-    while int(tree.parent[end]) != end:
+    while int(parent[end]) != end:
         path.append(end)
-        end = int(tree.parent[end])
+        end = int(parent[end])
     return path[::-1]
 
 

@@ -1,6 +1,6 @@
 """One prediction in words: the path of a row, and the smallest change of one column that would change the class."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,10 +8,12 @@ from jaxtyping import Float
 
 from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
+from jaxtree.explain.hard_forms import hard_form, has_no_sum, together
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
+from jaxtree.explain.shap import shap_in_comparison, shap_values_of
 from jaxtree.export.conditions import column_of, features_of
-from jaxtree.export.models import check_adds_up, exported_model
+from jaxtree.export.models import drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
@@ -46,6 +48,7 @@ class Explanation:
             numbers, and where no such change is enough. The size of a change of a number is its share of the column's
             range in fit, of an ordered category that of the steps, and of other categories 1.
         spread: How far apart the numbers are that the tree predicts: one is written to a ten-thousandth of that.
+        note: How the tree stands for the model that is explained, if it is another, in words.
     """
 
     prediction: Any
@@ -54,6 +57,7 @@ class Explanation:
     held_up: str | None
     contrast: Contrast | None
     spread: float = 0.0
+    note: str = ""
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the explanation in words."""
@@ -71,21 +75,24 @@ class Explanation:
         if self.contrast is not None:
             column, value, prediction = self.contrast
             lines.append(f"would be {value_in_words(prediction)} if {column} were {value_in_words(value)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, self.note] if self.note else lines)
 
 
 def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
-    """Explains what a fitted tree predicts of one row, or boosted trees.
+    """Explains what a fitted tree predicts of one row, or many trees.
 
-    For boosted trees it tells what every column contributes to the score, and what the strongest trees ask; for
-    additive models what every term does.
+    Of a tree it tells the conditions on the row's path, which of an oblique tree are sums of columns. Of boosted trees
+    and forests it tells what every column contributes to the score, the share of the class or the mean, and what the
+    strongest trees ask; of additive models what every term does. Soft trees and forests are explained by their hardened
+    form, with the agreement of both in `note`.
 
     Args:
-        estimator: A fitted tree of one output, or boosted trees.
+        estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has a hard form.
         row: A table of one row; or its values in a list, a vector, or a mapping from the names of the columns.
 
     Raises:
-        InvalidInputError: The row is not one row of such a table, or the estimator is a forest or has several outputs.
+        InvalidInputError: The row is not one row of such a table, the estimator has several outputs, or a soft model
+            has no hard form.
         InvalidTypeError: The estimator is no tree of jaxtree.
 
     Example:
@@ -100,19 +107,22 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     """
     if hasattr(type(estimator), "eval_terms"):
         return estimator.explain_row(row)
+    if hasattr(type(estimator), "harden"):
+        hard, note = hard_form(estimator)
+        explained = explain_row(hard, row)
+        return replace(explained, note=together(note, explained.note))
+    if hasattr(type(estimator), "model_of_planes"):
+        return _explain_planes(estimator, row)
     model = exported_model(estimator)
-    if model.link is None:
-        exported_model(estimator, one_tree=True)
     tree, schema = model.tree, model.schema
-    table = as_table(row, schema.column_names)
-    values = np.asarray(estimator.encoder_.values(table), np.float64)
-    if len(values) != 1:
-        raise InvalidInputError(f"row must be one row, got {len(values)}")
-    if model.link is not None:
-        check_adds_up(model, "explanations")
-        return explain_scores(model, model.link, values)
+    values = _values_of_row(estimator, row)
+    if has_no_sum(estimator):
+        found = shap_in_comparison(estimator, as_table(row, schema.column_names))
+        return explain_scores(model, values, found, found.how)
+    if model.averages_trees:
+        return explain_scores(model, values, shap_values_of(model, values))
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
-    path = path_to(tree, end)
+    path = path_to(tree.parent, end)
     held_up = None if tree.is_leaf[end] else schema.columns[column_of(tree, schema, end)].name
     conditions = conditions_on(tree, schema, path, values[0])
     if not model.classes:
@@ -122,6 +132,28 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     prediction = model.classes[0].tolist()[label]
     contrast = _contrast(model, values, path, prediction)
     return Explanation(prediction, float(predicted[label]), conditions, held_up, contrast)
+
+
+def _values_of_row(estimator: Any, row: Any) -> Float[np.ndarray, "one feature"]:
+    """One row, encoded."""
+    values = np.asarray(estimator.encoder_.values(as_table(row, estimator.encoder_.schema_.column_names)), np.float64)
+    if len(values) != 1:
+        raise InvalidInputError(f"row must be one row, got {len(values)}")
+    return values
+
+
+def _explain_planes(estimator: Any, row: Any) -> Explanation:
+    """Explains what an oblique tree predicts of a row: its conditions are sums of columns."""
+    model = drawn_model(estimator)
+    if model.num_outputs != 1:
+        raise InvalidInputError(f"estimator must have one output, got {model.num_outputs}")
+    values, tree = _values_of_row(estimator, row), estimator.tree_
+    end = int(tree.apply(values)[0])
+    conditions = tuple(tree.branch_in_words(node) for node in path_to(tree.parent, end))
+    if not model.classes:
+        return Explanation(float(tree.value[end, 0]), None, conditions, None, None, float(np.ptp(tree.value[:, 0])))
+    label = int(tree.value[end].argmax())
+    return Explanation(model.classes[0].tolist()[label], float(tree.value[end, label]), conditions, None, None)
 
 
 def _contrast(

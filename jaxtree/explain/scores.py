@@ -1,20 +1,20 @@
-"""What boosted trees predict of one row, in words: what columns contribute to the score, and the strongest trees."""
+"""What many trees predict of one row, in words: what columns contribute to the score, and the strongest trees."""
 
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jaxtree import notebook
 from jaxtree.explain.paths import conditions_on, path_to
-from jaxtree.explain.shap import shap_values_of
+from jaxtree.explain.shap import ShapValues
 from jaxtree.export.conditions import features_of
 from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column
 from jaxtree.table.words import value_in_words
-from jaxtree.tree.link import Link, ScoreLink
+from jaxtree.tree.link import Link, ScoreLink, ratios
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
 
@@ -58,17 +58,19 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreExplanation:
-    """Why boosted trees predict what they do of a row; `str()` has it in words.
+    """Why boosted trees or a forest predict what they do of a row; `str()` has it in words.
 
     Attributes:
         prediction: The class, or the number.
         share: The class's probability; nothing for numbers.
         of_class: The class whose score is explained, of two classes the second; nothing for numbers, of which it is the
             first score, or of quantiles the least.
-        score: The score; `base` and all contributions add up to it.
+        score: The score, or of a forest the share of the class or the mean; `base` and all contributions add up to it.
         base: The mean score of the training rows.
         contributions: Those of columns that contribute, the greatest first.
         steps: What the strongest trees add.
+        kind: What the score is: "score" of a sum, or of a mean over trees "share" of a class, or "mean".
+        note: How the contributions were found, if they are not exact, in words.
     """
 
     prediction: Any
@@ -78,6 +80,8 @@ class ScoreExplanation:
     base: float
     contributions: tuple[Contribution, ...]
     steps: tuple[Step, ...]
+    kind: str = "score"
+    note: str = ""
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the explanation in words."""
@@ -88,7 +92,7 @@ class ScoreExplanation:
         greatest, places = max((abs(part.score) for part in self.contributions), default=0.0), FEWEST_PLACES
         if np.isfinite(greatest) and greatest > 0:
             places = max(places, places - 2 - math.floor(math.log10(greatest)))
-        name = "score" if self.of_class is None else f"score of {value_in_words(self.of_class)}"
+        name = self.kind if self.of_class is None else f"{self.kind} of {value_in_words(self.of_class)}"
         lines = [self._predicted(places), f"{name} {self.score:.{places}f}, of all rows {self.base:.{places}f}"]
         shown, others = self.contributions[:MOST_SHOWN], self.contributions[MOST_SHOWN:]
         lines += [f"    {score:+.{places}f}  {column} = {value}" for column, value, score in shown]
@@ -96,7 +100,7 @@ class ScoreExplanation:
             lines.append(f"    {sum(part.score for part in others):+.{places}f}  {len(others)} other columns")
         steps = [(tree, score, " and ".join(words) or "all rows") for tree, score, words in self.steps]
         lines += [f"tree {tree} {score:+.{places}f}: {words}" for tree, score, words in steps]
-        return "\n".join(lines)
+        return "\n".join([*lines, self.note] if self.note else lines)
 
     def _predicted(self, places: int) -> str:
         if self.share is not None:
@@ -131,18 +135,21 @@ def answer_of(link: ScoreLink, scores: Float[np.ndarray, " score"]) -> Answer:
     return Answer(names[label], float(shares[label]), of_class, place)
 
 
-def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray, "one feature"]) -> ScoreExplanation:
-    """Explains what boosted trees predict of one row.
+def explain_scores(
+    model: FittedModel, values: Float[np.ndarray, "one feature"], explained: ShapValues, note: str = ""
+) -> ScoreExplanation:
+    """Explains what boosted trees or a forest predict of one row.
 
     Args:
         model: Their model.
-        link: What is predicted from its scores.
         values: The row, as `encoder_.values` has encoded it.
+        explained: The Shapley values of the row.
+        note: How these were found, if they are not exact.
     """
-    scores = model.predict(values)[0]
-    said = answer_of(link, scores)
+    sums = model.predict(values)
+    scores = ratios(sums.T).T[0] if model.link is not None and model.link.is_ratio else sums[0]
+    said = _answer_of_forest(model, scores) if model.link is None else answer_of(model.link, sums[0])
     place = said.place
-    explained = shap_values_of(model, values)
     worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
     return ScoreExplanation(
         said.prediction,
@@ -156,7 +163,18 @@ def explain_scores(model: FittedModel, link: ScoreLink, values: Float[np.ndarray
             if worth[column]
         ),
         _strongest(model, values, place),
+        "score" if model.link is not None else "share" if model.classes else "mean",
+        note,
     )
+
+
+def _answer_of_forest(model: FittedModel, mean: Float[np.ndarray, " column"]) -> Answer:
+    """What follows from the mean over the trees of a forest, of which the share of the predicted class is explained."""
+    if not model.classes:
+        return Answer(float(mean[0]), None, None, 0)
+    place = int(np.argmax(mean))
+    label = model.classes[0].tolist()[place]
+    return Answer(label, float(mean[place]), label, place)
 
 
 def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " feature"]) -> str:
@@ -167,11 +185,25 @@ def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " featur
 
 def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], place: int) -> tuple[Step, ...]:
     """The trees that change the score most, the strongest first."""
-    ends = model.predictor.ends_in_trees(values)[0]
-    step, first_node = target_means(model.tree)[ends, place], model.forest.first_node
+    ends, first_node = model.predictor.ends_in_trees(values)[0], model.forest.first_node
+    step = _steps_of_trees(model, values, ends)[:, place]
     steps = []
     for number in np.argsort(-np.abs(step), kind="stable")[:STRONGEST].tolist():
         tree = model.forest[number]
-        path = path_to(tree, int(ends[number] - first_node[number]))
+        path = path_to(tree.parent, int(ends[number] - first_node[number]))
         steps.append(Step(number, float(step[number]), conditions_on(tree, model.schema, path, values[0])))
     return tuple(steps)
+
+
+def _steps_of_trees(
+    model: FittedModel, values: Float[np.ndarray, "one feature"], ends: Int[np.ndarray, " tree"]
+) -> Float[np.ndarray, "tree score"]:
+    """What every tree adds to the scores; of a forest, by how much it moves the mean from that of all rows."""
+    if model.link is not None and model.link.is_ratio:
+        own = model.node_value[ends]
+        return own[:, :-1] / own[:, -1].sum()
+    if model.link is not None:
+        return target_means(model.tree)[ends]
+    predictor, roots = model.predictor, model.forest.first_node[:-1]
+    own = [predictor.mean_at(values, ends[tree : tree + 1], model.node_value)[0] for tree in range(len(ends))]
+    return (np.array(own) - model.node_value[roots]) / len(ends)

@@ -14,11 +14,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
+from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.explain.on_host import HostRule, HostTree
 from jaxtree.export.models import check_adds_up, exported_model
@@ -29,17 +32,22 @@ MOST_SHOWN = 10
 """The number of columns that a notebook shows."""
 
 
-class ShapValues(NamedTuple):
-    """Shapley values.
+class _ShapValues(NamedTuple):
+    values: Float64[np.ndarray, "row column *class"]
+    base: Float64[np.ndarray, "*class"]
+
+
+class ShapValues(_ShapValues):
+    """Shapley values, a pair of arrays.
 
     Attributes:
         values: Of every row and column; of classes also for every class, of several scores for every score. With `base`
             they add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
+        how: How they were found: "exact", or in some words more.
     """
 
-    values: Float64[np.ndarray, "row column *class"]
-    base: Float64[np.ndarray, "*class"]
+    how: str = "exact"
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the mean size of every column's values, the greatest first."""
@@ -49,29 +57,45 @@ class ShapValues(NamedTuple):
         rows = [[f"column {place}", *(f"{own:.4g}" for own in size[place])] for place in order[:MOST_SHOWN].tolist()]
         parts = ["mean size"] if size.shape[1] == 1 else [f"mean size, {place}" for place in range(size.shape[1])]
         base = ", ".join(f"{own:.4g}" for own in np.atleast_1d(self.base))
-        head = notebook.facts([("Shapley values of rows", f"{len(self.values):,}"), ("base", base)])
+        facts = [("Shapley values of rows", f"{len(self.values):,}"), ("base", base), ("how", self.how)]
+        head = notebook.facts(facts)
         return head + notebook.table(["", *parts], rows, len(order) - MOST_SHOWN)
 
 
+def _found(values: Float64[np.ndarray, "..."], base: Float64[np.ndarray, "..."] | float, how: str) -> ShapValues:
+    """Shapley values with the words for how they were found."""
+    made = ShapValues(values, base)
+    made.how = how
+    return made
+
+
 def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues:
-    r"""Returns the exact Shapley values of what a fitted tree or forest predicts: means, or shares of classes.
+    r"""Returns the Shapley values of what a fitted tree or forest predicts: means, or shares of classes.
 
     The value of a column is its mean contribution over all orders in which columns become known. What is predicted
     where a column is not known is the mean over the training rows that reach a node (path-dependent TreeSHAP: Lundberg
     et al., *From local explanations to global understanding*, 2020), or over the rows of a background
     (interventional TreeSHAP). A column that is split one-hot is one column. Where a missing value shares out a row
-    among branches, it counts as if it were not known.
+    among branches, it counts as if it were not known. These are exact.
+
+    Planes, and hardened forests with weights of leaves, are no such sums: the values compare rows with at most a
+    hundred of a background, over all coalitions of up to eight columns, or of more over 64 random orders, which
+    estimate them; they add up all the same. Soft trees and forests are explained by their hardened form. `how` says
+    which.
 
     The cost grows with the number of nodes and with half the most columns on a path, and for a background with its
     rows. Rows of additive models look their values up, see `jaxtree.additive.shapley`.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores.
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores; or
+            a soft tree or forest that has a hard form.
         X: A table.
-        background: A table of rows to compare with; None for the training rows, as the nodes have counted them.
+        background: A table of rows to compare with; None for the training rows, as the nodes have counted them, of
+            planes and weights of leaves for rows that they were hardened on, or for X itself if they are from a file.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, or a table is not like the fitted one.
+        InvalidInputError: The estimator has several outputs, a table is not like the fitted one, or a soft model has no
+            hard form.
         InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
 
     Example:
@@ -86,9 +110,26 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         return ShapValues(*_weighted_sums(estimator.weights_, explained))
     if background is None and hasattr(type(estimator), "shap_by_table"):
         return estimator.shap_by_table(X)
+    if hasattr(type(estimator), "harden"):
+        hard, note = hard_form(estimator)
+        explained = shap_values(hard, X, background=background)
+        return _found(explained.values, explained.base, together(note, explained.how))
+    if has_no_sum(estimator):
+        return shap_in_comparison(estimator, X, background)
     model, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
     return _shap_values(model, edges_by_tree(model), values, others)
+
+
+def shap_in_comparison(estimator: Any, X: Any, background: Any = None) -> ShapValues:
+    """Returns the values of an estimator of planes or of weights of leaves; see `shap_values`."""
+    check_is_fitted(estimator)
+    encode = estimator.encoder_.values
+    others = None if background is None else np.asarray(encode(background), np.float64)
+    values, base, how = compare(estimator, np.asarray(encode(X), np.float64), others)
+    if base.size > 1 or (is_classifier(estimator) and not hasattr(type(estimator), "raw_scores")):
+        return _found(values, base, how)
+    return _found(values[..., 0], base[0], how)
 
 
 def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:

@@ -13,7 +13,7 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 from jaxtyping import Shaped
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import JaxtreeError
 from jaxtree.tree.link import ScoreLink
 
 Operand: TypeAlias = int | float
@@ -88,7 +88,7 @@ def formula_of(link: ScoreLink, num_scores: int, known: set[str]) -> Formula | N
             traced = jax.make_jaxpr(link.predict)(jax.ShapeDtypeStruct((num_scores, 1), jnp.float64))
         made = _Made(num_scores, known)
         (predictions,) = made.results(traced, [_column(range(num_scores))])
-    except (TypeError, InvalidInputError, _NotKnown):
+    except (TypeError, JaxtreeError, _NotKnown):
         return None
     return Formula(num_scores, tuple(made.steps), tuple(predictions[:, 0]))
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from jaxtree import forks
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import JaxtreeError
 from jaxtree.losses.classes import class_probability
 from jaxtree.losses.cox import Cox
 from jaxtree.losses.distribution import first_score
@@ -90,10 +90,10 @@ def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> Sco
 
 
 def _num_predictions(loss: BaseLoss) -> int:
-    """The number of predictions of a row by a link that has no name; that of scores where JAX does not trace it."""
-    if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
-        return len(predictions_of(loss, np.zeros((loss.num_scores, 1))))
+    """The number of predictions of a row by a link without a name; that of scores if it is not there, or not traced."""
     try:
+        if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
+            return len(predictions_of(loss, np.zeros((loss.num_scores, 1))))
         return len(jax.eval_shape(loss.predict, jax.ShapeDtypeStruct((loss.num_scores, 1), jnp.float32)))
-    except (TypeError, InvalidInputError):
+    except (TypeError, JaxtreeError):
         return loss.num_scores

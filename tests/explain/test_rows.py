@@ -28,8 +28,6 @@ def test_rows_come_as_lists_mappings_and_tables():
         explain_row(example("id3"), weather)
     with pytest.raises(InvalidInputError, match="'outlook' is not there"):
         explain_row(example("id3"), {"windy": "TRUE"})
-    with pytest.raises(InvalidInputError, match="estimators_"):
-        explain_row(example("forest"), weather)
 
 
 @pytest.mark.parametrize("name", rest_is_slow([name for name in (*TREES, *SHARING) if name != "regression"], 4))

@@ -15,6 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
 from jaxtree.estimators.forests.forests import RandomForestClassifier, RandomForestRegressor
+from jaxtree.explain.coalitions import drawn_background
 from jaxtree.files.boosting import BoostedState
 from jaxtree.files.predictions import MOST_SCORE
 from jaxtree.files.records import require
@@ -45,9 +46,12 @@ class _HardForest(ScoredTrees):
         forest_: The trees, whose targets are the scores of leaves times their weights and, last, the weights.
         agreement_: How far it and the soft forest predict the same for the rows that it was hardened on, see
             `jaxtree.soft.harden.Hardened`.
+        background_: Some of the rows that it was hardened on, encoded, which explanations compare with; None if it is
+            from a file.
     """
 
     agreement_: float
+    background_: Float[np.ndarray, "row value"] | None = None
     _parameter_constraints: ClassVar[dict] = {}
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -154,6 +158,7 @@ def hard_ensemble(soft: Any, values: Real[np.ndarray, "row value"], weight: Floa
         if isinstance(model.mixing, LeafWeights):
             weighted = np.concatenate([share[..., None] * (score + start), share[..., None]], axis=2)
             estimator = _weighted_of(state, loss, *harden(weighted))
+            estimator.background_ = drawn_background(np.asarray(values, np.float64))
         else:
             estimator = _boosted_of(soft, state, (loss, start), *harden(share[..., None] * score))
     num_classes = (soft.n_classes_,) if of_classes else ()

@@ -14,6 +14,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
+from jaxtree.explain.coalitions import drawn_background
 from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.files.soft import HardState
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, tree_of_splits
@@ -37,10 +38,13 @@ class _HardTree(EstimatorOnTables):
         tree_: The `jaxtree.soft.oblique_tree.ObliqueTree`.
         agreement_: How far both trees predict the same for the rows that it was hardened on, see
             `jaxtree.soft.harden.Hardened`; after `refine`, how far it and the tree before do.
+        background_: Some of the rows that it was hardened on, encoded, which explanations compare with; None if it is
+            from a file.
     """
 
     tree_: ObliqueTree
     agreement_: float
+    background_: Float[np.ndarray, "row value"] | None = None
     classes_: Shaped[np.ndarray, " class"]
     encoder_: Encoder
     _parameter_constraints: ClassVar[dict] = {}
@@ -130,12 +134,13 @@ class HardTreeRegressor(PredictsNumbers, _HardTree):
     """A hardened oblique tree of numbers: the `harden()` of a `SoftTreeRegressor`."""
 
 
-def hard_estimator(soft: Any, hardened: Hardened) -> Any:
+def hard_estimator(soft: Any, hardened: Hardened, values: Float[np.ndarray, "row value"]) -> Any:
     """An estimator of a hardened tree: a `DecisionTree...` of a node table, else one of an oblique tree.
 
     Args:
         soft: The fitted soft estimator.
         hardened: Its tree made hard, its leaves in units of the target.
+        values: The rows that it was hardened on, encoded.
     """
     of_classes, has_table = is_classifier(soft), isinstance(hardened.tree, Tree)
     estimator: Any
@@ -146,7 +151,7 @@ def hard_estimator(soft: Any, hardened: Hardened) -> Any:
     estimator.restore_table(soft.fitted_table())
     estimator.encoder_.schema_, estimator.agreement_ = hardened.schema, hardened.agreement
     if not has_table:
-        estimator.tree_ = hardened.tree
+        estimator.tree_, estimator.background_ = hardened.tree, drawn_background(values)
         return estimator
     estimator.n_outputs_ = getattr(soft, "n_outputs_", 1)
     estimator.max_features_, estimator.pruning_ = soft.n_features_in_, None

@@ -97,7 +97,8 @@ class OfOneTree(BaseSoft):
                 refit=refit,
                 drop_unreached_by=drop_unreached_by,
             )
-            return hard_estimator(self, self._renewed(hardened, sample) if refit else hardened)
+            hardened = self._renewed(hardened, sample) if refit else hardened
+            return hard_estimator(self, hardened, np.asarray(sample.values, np.float64))
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)

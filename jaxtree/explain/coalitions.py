@@ -1,0 +1,117 @@
+"""Shapley values of any prediction by their definition: over all coalitions of few columns, over random orders of many.
+
+A *coalition* is a set of columns that are known. What is predicted where the others are not is the mean over the rows
+of a background, which have these columns' values in their place.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int
+
+MOST_COLUMNS = 8
+"""Columns of which all coalitions are asked about."""
+
+NUM_PAIRS = 32
+"""Random orders of more columns, each of which is also taken backwards (Mitchell et al., *Sampling permutations for
+Shapley value estimation*, JMLR 23, 2022)."""
+
+MOST_BACKGROUND = 100
+"""Rows of a background; of more, these many are drawn."""
+
+_ROWS_AT_A_TIME = 2**15
+
+Values = Float[np.ndarray, "row feature"]
+Others = Float[np.ndarray, "other feature"]
+Predict = Callable[[Values], Float64[np.ndarray, "row output"]]
+
+
+class Weights(NamedTuple):
+    """How contributions of columns follow from what coalitions predict.
+
+    Attributes:
+        known: The columns of every coalition; the first has none.
+        weight: The weight of every coalition in a column's contribution.
+    """
+
+    known: Bool[np.ndarray, "coalition column"]
+    weight: Float64[np.ndarray, "column coalition"]
+
+
+def is_exact(num_columns: int) -> bool:
+    """Returns whether all coalitions of some columns are asked about."""
+    return num_columns <= MOST_COLUMNS
+
+
+def weights_of(num_columns: int) -> Weights:
+    """Returns the coalitions that are asked about, with their weights.
+
+    >>> weights = weights_of(2)
+    >>> weights.known.astype(int).tolist(), weights.weight.tolist()
+    ([[0, 0], [1, 0], [0, 1], [1, 1]], [[-0.5, 0.5, -0.5, 0.5], [-0.5, -0.5, 0.5, 0.5]])
+    """
+    if is_exact(num_columns):
+        known = (np.arange(2**num_columns)[:, None] >> np.arange(num_columns) & 1).astype(bool)
+        size = known.sum(axis=1)
+        share = np.array([1 / (num_columns * math.comb(num_columns - 1, less)) for less in range(num_columns)])
+        with_column, without = share[np.maximum(size - 1, 0)], share[np.minimum(size, num_columns - 1)]
+        return Weights(known, np.where(known.T, with_column, -without))
+    draw = np.random.default_rng(0)
+    orders = np.array([draw.permutation(num_columns) for _ in range(NUM_PAIRS)])
+    return _weights_of_orders(np.concatenate([orders, orders[:, ::-1]]))
+
+
+def _weights_of_orders(orders: Int[np.ndarray, "order column"]) -> Weights:
+    """The coalitions of columns that become known one after the other, in several orders."""
+    num_orders, num_columns = orders.shape
+    place = np.argsort(orders, axis=1)
+    every = place[:, None] < np.arange(num_columns + 1)[:, None]
+    known, which = np.unique(every.reshape(-1, num_columns), axis=0, return_inverse=True)
+    which = which.reshape(num_orders, num_columns + 1)
+    weight = np.zeros((num_columns, len(known)))
+    for place in range(num_columns):
+        np.add.at(weight, (orders[:, place], which[:, place + 1]), 1 / num_orders)
+        np.add.at(weight, (orders[:, place], which[:, place]), -1 / num_orders)
+    return Weights(known, weight)
+
+
+def shap_by_coalitions(
+    predict: Predict, values: Values, background: Others, column_of_feature: Int[np.ndarray, " feature"]
+) -> tuple[Float64[np.ndarray, "row column output"], Float64[np.ndarray, " output"]]:
+    """Returns the contributions of columns to what is predicted of rows, and the mean prediction of a background.
+
+    Args:
+        predict: Predicts encoded rows.
+        values: The rows.
+        background: The rows to compare with; of more than `MOST_BACKGROUND` some are drawn.
+        column_of_feature: The column of every feature.
+
+    Example: of a product, both columns have half of what it has more than the mean over the background.
+        >>> rows, others = np.array([[2.0, 3.0]]), np.array([[0.0, 0.0], [0.0, 2.0]])
+        >>> product = lambda rows: rows[:, :1] * rows[:, 1:]
+        >>> shares, base = shap_by_coalitions(product, rows, others, np.arange(2))
+        >>> shares[..., 0].tolist(), base.tolist()
+        ([[4.0, 2.0]], [0.0])
+    """
+    others = drawn_background(background)
+    weights = weights_of(int(column_of_feature.max()) + 1)
+    base = predict(others).mean(axis=0)
+    of_coalitions = np.empty((len(weights.known), len(values), base.size))
+    flat = of_coalitions.reshape(-1, base.size)
+    is_known = weights.known[:, column_of_feature]
+    size = max(1, _ROWS_AT_A_TIME // len(others))
+    for first in range(0, len(flat), size):
+        coalition, row = np.divmod(np.arange(first, min(first + size, len(flat))), max(len(values), 1))
+        mixed = np.where(is_known[coalition][:, None], values[row][:, None], others)
+        predicted = predict(mixed.reshape(-1, values.shape[1]))
+        flat[first : first + size] = predicted.reshape(len(row), len(others), -1).mean(axis=1)
+    return np.einsum("ck,kro->rco", weights.weight, of_coalitions), base
+
+
+def drawn_background(rows: Values) -> Others:
+    """Returns rows as a background: all, or `MOST_BACKGROUND` of more, always the same."""
+    if len(rows) <= MOST_BACKGROUND:
+        return rows
+    return rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_BACKGROUND, replace=False))]

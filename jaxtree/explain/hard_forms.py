@@ -1,0 +1,108 @@
+"""What explains models whose trees do not add up: the hardened forms of soft ones, and comparisons with other rows."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from jaxtree.errors import InvalidInputError
+from jaxtree.explain.coalitions import (
+    NUM_PAIRS,
+    Others,
+    Values,
+    drawn_background,
+    is_exact,
+    shap_by_coalitions,
+)
+from jaxtree.table.schema import Schema
+
+
+class HardForm(NamedTuple):
+    """What is explained in the place of an estimator.
+
+    Attributes:
+        estimator: The hardened form of a soft model; any other estimator itself.
+        note: How far both predict the same, in words; empty of others.
+    """
+
+    estimator: Any
+    note: str
+
+
+def hard_form(estimator: Any) -> HardForm:
+    """Returns what explains a fitted estimator.
+
+    Raises:
+        InvalidInputError: A soft model has no hard form, or does not have the rows of its fit, as one from a file.
+    """
+    if not hasattr(type(estimator), "harden"):
+        return HardForm(estimator, "")
+    hard = estimator.harden()
+    name = type(estimator).__name__
+    return HardForm(hard, f"of the hardened form, whose agreement with this {name} is {hard.agreement_:.1%}")
+
+
+def together(*notes: str) -> str:
+    """Returns some notes as one.
+
+    >>> together("of the hardened form", "", "over all coalitions")
+    'of the hardened form; over all coalitions'
+    """
+    return "; ".join(note for note in notes if note)
+
+
+class Compared(NamedTuple):
+    """Contributions of columns in comparison with a background.
+
+    Attributes:
+        values: Of every row, column and output.
+        base: The mean prediction of the background.
+        how: How they were found, in words.
+    """
+
+    values: Float64[np.ndarray, "row column output"]
+    base: Float64[np.ndarray, " output"]
+    how: str
+
+
+def has_no_sum(estimator: Any) -> bool:
+    """Returns whether an estimator splits by planes, or divides what its trees add up to by weights of leaves."""
+    if hasattr(type(estimator), "model_of_planes"):
+        return True
+    link = getattr(getattr(estimator, "model_", None), "link", None)
+    return link is not None and link.is_ratio
+
+
+def compare(estimator: Any, values: Values, others: Others | None = None) -> Compared:
+    """Returns the contributions of columns to the predictions, or the scores, of an estimator that has no sum.
+
+    Args:
+        estimator: The estimator.
+        values: The rows, encoded.
+        others: The background, encoded; if not given, rows that it was hardened on, or the rows themselves.
+
+    Raises:
+        InvalidInputError: There is no background, and one row.
+    """
+    others = getattr(estimator, "background_", None) if others is None else others
+    if others is None and len(values) < 2:
+        raise InvalidInputError(
+            f"this {type(estimator).__name__} is from a file, which has no rows to compare one with: call shap_values "
+            "with background, a table of rows"
+        )
+    background, schema = drawn_background(values if others is None else others), estimator.encoder_.schema_
+    found, base = shap_by_coalitions(_explained(estimator), values, background, _columns(schema))
+    number = len(schema.columns)
+    over = f"all coalitions of {number} columns" if is_exact(number) else f"{2 * NUM_PAIRS} orders of columns"
+    known = "exact over" if is_exact(number) else "estimated over"
+    return Compared(found, base, f"{known} {over}, in comparison with {len(background)} rows")
+
+
+def _explained(estimator: Any) -> Callable[[Values], Float64[np.ndarray, "row output"]]:
+    """What is explained: scores where there are some, and else predictions."""
+    return estimator.scores_of if hasattr(type(estimator), "raw_scores") else estimator.predict_values
+
+
+def _columns(schema: Schema) -> Int[np.ndarray, " feature"]:
+    return np.array([feature.column for feature in schema.features])
