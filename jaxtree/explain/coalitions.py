@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int
 
+from jaxtree.errors import InvalidInputError
+
 MOST_COLUMNS = 8
 """Columns of which all coalitions are asked about."""
 
@@ -77,37 +79,55 @@ def _weights_of_orders(orders: Int[np.ndarray, "order column"]) -> Weights:
     return Weights(known, weight)
 
 
-def shap_by_coalitions(
-    predict: Predict, values: Values, background: Others, column_of_feature: Int[np.ndarray, " feature"]
-) -> tuple[Float64[np.ndarray, "row column output"], Float64[np.ndarray, " output"]]:
-    """Returns the contributions of columns to what is predicted of rows, and the mean prediction of a background.
+def weights_of_pairs(num_columns: int) -> Float64[np.ndarray, "column column coalition"]:
+    """Returns the weight of every coalition in what a pair of columns has together; 0 of a column with itself.
+
+    Raises InvalidInputError if there are too many columns to ask about all coalitions.
+
+    >>> weights_of_pairs(2)[0, 1].tolist()
+    [0.5, -0.5, -0.5, 0.5]
+    """
+    if not is_exact(num_columns):
+        raise InvalidInputError(
+            f"interactions of planes and of weights of leaves are of up to {MOST_COLUMNS} columns, got {num_columns}"
+        )
+    member = weights_of(num_columns).known.T.astype(int)
+    others = member.sum(axis=0) - member[:, None] - member[None]
+    factorial = np.array([math.factorial(number) for number in range(num_columns + 1)], np.float64)
+    size = others.clip(0, max(num_columns - 2, 0))
+    share = factorial[size] * factorial[(num_columns - 2 - size).clip(0)] / (2 * factorial[max(num_columns - 1, 0)])
+    weight = np.where(member[:, None] == member[None], share, -share)
+    weight[np.arange(num_columns), np.arange(num_columns)] = 0
+    return weight
+
+
+def predictions_of_coalitions(
+    predict: Predict, values: Values, others: Others, column_of_feature: Int[np.ndarray, " feature"]
+) -> Float64[np.ndarray, "coalition row output"]:
+    """Returns what is predicted of rows of which the columns of every coalition of `weights_of` are known.
 
     Args:
         predict: Predicts encoded rows.
         values: The rows.
-        background: The rows to compare with; of more than `MOST_BACKGROUND` some are drawn.
+        others: The background.
         column_of_feature: The column of every feature.
 
     Example: of a product, both columns have half of what it has more than the mean over the background.
         >>> rows, others = np.array([[2.0, 3.0]]), np.array([[0.0, 0.0], [0.0, 2.0]])
         >>> product = lambda rows: rows[:, :1] * rows[:, 1:]
-        >>> shares, base = shap_by_coalitions(product, rows, others, np.arange(2))
-        >>> shares[..., 0].tolist(), base.tolist()
-        ([[4.0, 2.0]], [0.0])
+        >>> found = predictions_of_coalitions(product, rows, others, np.arange(2))
+        >>> found[:, 0, 0].tolist(), (weights_of(2).weight @ found[:, 0]).tolist()
+        ([0.0, 2.0, 0.0, 6.0], [[4.0], [2.0]])
     """
-    others = drawn_background(background)
-    weights = weights_of(int(column_of_feature.max()) + 1)
-    base = predict(others).mean(axis=0)
-    of_coalitions = np.empty((len(weights.known), len(values), base.size))
-    flat = of_coalitions.reshape(-1, base.size)
-    is_known = weights.known[:, column_of_feature]
-    size = max(1, _ROWS_AT_A_TIME // len(others))
-    for first in range(0, len(flat), size):
-        coalition, row = np.divmod(np.arange(first, min(first + size, len(flat))), max(len(values), 1))
-        mixed = np.where(is_known[coalition][:, None], values[row][:, None], others)
+    known = weights_of(int(column_of_feature.max()) + 1).known[:, column_of_feature]
+    number, size = len(known) * len(values), max(1, _ROWS_AT_A_TIME // len(others))
+    found = []
+    for first in range(0, number, size):
+        coalition, row = np.divmod(np.arange(first, min(first + size, number)), len(values))
+        mixed = np.where(known[coalition][:, None], values[row][:, None], others)
         predicted = predict(mixed.reshape(-1, values.shape[1]))
-        flat[first : first + size] = predicted.reshape(len(row), len(others), -1).mean(axis=1)
-    return np.einsum("ck,kro->rco", weights.weight, of_coalitions), base
+        found.append(predicted.reshape(len(row), len(others), -1).mean(axis=1))
+    return np.concatenate(found).reshape(len(known), len(values), -1)
 
 
 def drawn_background(rows: Values) -> Others:

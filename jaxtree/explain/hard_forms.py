@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.coalitions import (
@@ -13,9 +13,10 @@ from jaxtree.explain.coalitions import (
     Values,
     drawn_background,
     is_exact,
-    shap_by_coalitions,
+    predictions_of_coalitions,
+    weights_of,
+    weights_of_pairs,
 )
-from jaxtree.table.schema import Schema
 
 
 class HardForm(NamedTuple):
@@ -53,7 +54,7 @@ def together(*notes: str) -> str:
 
 
 class Compared(NamedTuple):
-    """Contributions of columns in comparison with a background.
+    """Contributions of columns, or of pairs of columns, in comparison with a background.
 
     Attributes:
         values: Of every row, column and output.
@@ -61,7 +62,7 @@ class Compared(NamedTuple):
         how: How they were found, in words.
     """
 
-    values: Float64[np.ndarray, "row column output"]
+    values: Float64[np.ndarray, "row *column output"]
     base: Float64[np.ndarray, " output"]
     how: str
 
@@ -74,16 +75,17 @@ def has_no_sum(estimator: Any) -> bool:
     return link is not None and link.is_ratio
 
 
-def compare(estimator: Any, values: Values, others: Others | None = None) -> Compared:
+def compare(estimator: Any, values: Values, others: Others | None = None, *, of_pairs: bool = False) -> Compared:
     """Returns the contributions of columns to the predictions, or the scores, of an estimator that has no sum.
 
     Args:
         estimator: The estimator.
         values: The rows, encoded.
         others: The background, encoded; if not given, rows that it was hardened on, or the rows themselves.
+        of_pairs: Whether pairs of columns are asked about, which have in the diagonal what each column has alone.
 
     Raises:
-        InvalidInputError: There is no background, and one row.
+        InvalidInputError: There is no background, and one row; or there are too many columns for pairs.
     """
     others = getattr(estimator, "background_", None) if others is None else others
     if others is None and len(values) < 2:
@@ -91,18 +93,22 @@ def compare(estimator: Any, values: Values, others: Others | None = None) -> Com
             f"this {type(estimator).__name__} is from a file, which has no rows to compare one with: call shap_values "
             "with background, a table of rows"
         )
-    background, schema = drawn_background(values if others is None else others), estimator.encoder_.schema_
-    found, base = shap_by_coalitions(_explained(estimator), values, background, _columns(schema))
-    number = len(schema.columns)
+    background = drawn_background(values if others is None else others)
+    column_of_feature = np.array([feature.column for feature in estimator.encoder_.schema_.features])
+    number = int(column_of_feature.max()) + 1
+    pairs = weights_of_pairs(number) if of_pairs else None
+    predicted = predictions_of_coalitions(_explained(estimator), values, background, column_of_feature)
+    found = np.einsum("ck,kro->rco", weights_of(number).weight, predicted)
+    if pairs is not None:
+        together, own = np.einsum("cdk,kro->rcdo", pairs, predicted), np.arange(number)
+        together[:, own, own] = found - together.sum(axis=2)
+        found = together
     over = f"all coalitions of {number} columns" if is_exact(number) else f"{2 * NUM_PAIRS} orders of columns"
     known = "exact over" if is_exact(number) else "estimated over"
+    base = predicted[0, 0] if len(values) else np.zeros(predicted.shape[-1])
     return Compared(found, base, f"{known} {over}, in comparison with {len(background)} rows")
 
 
 def _explained(estimator: Any) -> Callable[[Values], Float64[np.ndarray, "row output"]]:
     """What is explained: scores where there are some, and else predictions."""
     return estimator.scores_of if hasattr(type(estimator), "raw_scores") else estimator.predict_values
-
-
-def _columns(schema: Schema) -> Int[np.ndarray, " feature"]:
-    return np.array([feature.column for feature in schema.features])

@@ -123,13 +123,19 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
 
 def shap_in_comparison(estimator: Any, X: Any, background: Any = None) -> ShapValues:
     """Returns the values of an estimator of planes or of weights of leaves; see `shap_values`."""
+    values, base, how = _compared(estimator, X, background, of_pairs=False)
+    return _found(values, base, how)
+
+
+def _compared(estimator: Any, X: Any, background: Any, *, of_pairs: bool) -> tuple[Any, Any, str]:
+    """What columns or pairs contribute, in comparison with rows; of one score or mean without its axis."""
     check_is_fitted(estimator)
     encode = estimator.encoder_.values
     others = None if background is None else np.asarray(encode(background), np.float64)
-    values, base, how = compare(estimator, np.asarray(encode(X), np.float64), others)
+    values, base, how = compare(estimator, np.asarray(encode(X), np.float64), others, of_pairs=of_pairs)
     if base.size > 1 or (is_classifier(estimator) and not hasattr(type(estimator), "raw_scores")):
-        return _found(values, base, how)
-    return _found(values[..., 0], base[0], how)
+        return values, base, how
+    return values[..., 0], base[0], how
 
 
 def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:
@@ -165,14 +171,17 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     local explanations to global understanding*, 2020). What is predicted where a column is not known is the mean over
     the training rows that reach a node, as in `shap_values`.
 
-    The cost is that of `shap_values` times about the depth of the trees.
+    The cost is that of `shap_values` times about the depth of the trees. Planes and weights of leaves have interactions
+    of up to eight columns, in comparison with rows, and soft models those of their hardened form.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores.
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores; or
+            a soft tree or forest that has a hard form.
         X: A table.
 
     Raises:
-        InvalidInputError: The estimator has several outputs, or the table is not like the fitted one.
+        InvalidInputError: The estimator has several outputs, the table is not like the fitted one, there are too many
+            columns, or a soft model has no hard form.
         InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
 
     Example:
@@ -186,6 +195,10 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         return ShapInteractions(*_weighted_sums(estimator.weights_, explained))
     if hasattr(type(estimator), "shap_interactions_by_table"):
         return estimator.shap_interactions_by_table(X)
+    estimator = hard_form(estimator).estimator
+    if has_no_sum(estimator):
+        values, base, _ = _compared(estimator, X, None, of_pairs=True)
+        return ShapInteractions(values, base)
     model, values = _prepare(estimator, X)
     edges = edges_by_tree(model)
     main = _shap_values(model, edges, values, None)

@@ -12,8 +12,8 @@ from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain import coalitions, explain_row, shap_values
-from jaxtree.explain.coalitions import shap_by_coalitions
+from jaxtree.explain import coalitions, explain_row, shap_interaction_values, shap_values
+from jaxtree.explain.coalitions import predictions_of_coalitions, weights_of, weights_of_pairs
 from jaxtree.explain.hard_forms import has_no_sum
 from tests.examples import example, rows_of
 
@@ -109,9 +109,32 @@ def test_coalitions_have_the_values_of_the_definition(most, monkeypatch):
             for number, row in enumerate(rows):
                 step = known(order[: place + 1], row) - known(order[:place], row)
                 expected[number, column] += step / math.factorial(4)
-    found, base = shap_by_coalitions(predict, rows, others, column_of_feature)
+    predicted = predictions_of_coalitions(predict, rows, others, column_of_feature)
+    found = np.einsum("ck,kro->rco", weights_of(4).weight, predicted)
     np.testing.assert_allclose(found, expected, atol=0.1 if most == 0 else 1e-12)
-    np.testing.assert_allclose(base, known((), rows[0]))
+    np.testing.assert_allclose(predicted[0, 0], known((), rows[0]))
+
+
+@pytest.mark.parametrize("name", NO_SUMS)
+def test_interactions_add_up_to_values(name):
+    estimator, X = example(name), first_rows(name)
+    pairs, values = shap_interaction_values(estimator, X), shap_values(estimator, X)
+    np.testing.assert_allclose(pairs.values.sum(axis=2), values.values, atol=1e-12)
+    np.testing.assert_allclose(pairs.values, pairs.values.swapaxes(1, 2), atol=1e-12)
+    np.testing.assert_array_equal(pairs.base, values.base)
+
+
+def test_a_product_is_shared_by_its_pair():
+    rows, others = np.array([[2.0, 3.0, 5.0]]), np.zeros((1, 3))
+
+    def predict(values):
+        return values[:, :1] * values[:, 1:2] + values[:, 2:]
+
+    predicted = predictions_of_coalitions(predict, rows, others, np.arange(3))
+    pairs = weights_of_pairs(3) @ predicted[:, 0, 0]
+    np.testing.assert_allclose(pairs, [[0, 3, 0], [3, 0, 0], [0, 0, 0]], atol=1e-12)
+    with pytest.raises(InvalidInputError, match="up to 8 columns, got 10"):
+        shap_interaction_values(many_columns()[0], many_columns()[1][:3])
 
 
 def test_a_row_of_planes_has_them_as_conditions():

@@ -8,7 +8,7 @@ them pass, and deletes the line. All cells that stand in neither are compared wi
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.together.models import FORESTS_BY_NAME, SOFT_BY_NAME, SPELLINGS, TREES_BY_NAME
+from tests.together.models import SOFT_BY_NAME, SPELLINGS, TREES_BY_NAME
 
 
 class Outcome(NamedTuple):
@@ -28,11 +28,12 @@ class Outcome(NamedTuple):
 PROGRAMS = ("SQLite", "DuckDB", "ONNX", "C", "jax.export")
 EXPLANATIONS = ("explanation", "Shapley values")
 
-FORESTS = tuple(FORESTS_BY_NAME)
 PLANES = ("hardened", "hardened numbers")
 BY_LEAF = ("hardened forest by leaf", "hardened forest by leaf, numbers")
 HARDENED = (*PLANES, *BY_LEAF, "hardened, along the axes", "hardened forest")
 SOFT = tuple(name for name in SOFT_BY_NAME if name not in HARDENED)
+OF_PLANES = ("soft forest", "soft forest of numbers")
+"""Soft forests that have no hard form."""
 ENSEMBLES_OF_CLASSES = ("ensemble", "bagged", "tuned", "tuned, its best", "search of boosted, an ensemble")
 ENSEMBLES_OF_NUMBERS = ("ensemble of numbers", "bagged counts", "tuned numbers")
 SEARCHES = ("search of trees", "search", "search of boosted", "search of additive", "search of soft")
@@ -51,6 +52,8 @@ REFUSED = (
     Outcome(("scores",), ("tree of two outputs",), "multiclass-multioutput is not supported"),
     Outcome(("text",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
     Outcome(("text", "page", *PROGRAMS), (*SOFT, "search of soft"), "harden"),
+    Outcome(EXPLANATIONS, ("soft forest of weights",), "mixture='learned', have no hard form"),
+    Outcome(EXPLANATIONS, OF_PLANES, "a forest of oblique gates is not hardened: take gate='hard'"),
     Outcome(("importances",), (*SOFT, "search of soft"), 'kind="permutation"'),
     Outcome(("learning curve",), set(SPELLINGS) - set(MEASURED), "has no learning curve: give a soft tree"),
 )
@@ -63,11 +66,8 @@ FAILING = (
     Outcome(("Shapley values",), ("bagged counts",), "a mean of models is refused"),
     Outcome(("page", "Shapley values", *PROGRAMS), SEARCHES, ONLY),
     Outcome(("explanation", "text"), ("search of trees",), ONLY),
-    Outcome(("explanation",), ("search of boosted", "search of additive"), ONLY),
+    Outcome(("explanation",), ("search", "search of boosted", "search of additive", "search of soft"), ONLY),
     Outcome(("file",), SEARCHES, ONLY),
-    Outcome(("explanation",), (*FORESTS, "search"), "a forest has no explanation of a row"),
-    Outcome(EXPLANATIONS, (*PLANES, *BY_LEAF), "planes and forests by leaf are refused"),
-    Outcome(EXPLANATIONS, SOFT, "soft trees are not explained by their hardened form"),
     Outcome(("importances",), (*PLANES, *BY_LEAF), "importances are of planes in place of columns"),
 )
 

@@ -66,6 +66,12 @@ def hard(estimator: Any) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
+def explained_form(estimator: Any) -> Any:
+    """The model that explanations are of: of a soft one its hardened form."""
+    own = hard(estimator)
+    return own.harden() if hasattr(type(own), "harden") else own
+
+
 def page(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """Every row of the page is predicted as the model predicts it, and the curve's mark lies on the curve."""
     given = {"X_val": rows, "y_val": np.resize(model.y, len(rows))} if not model.extras and model.y.ndim == 1 else {}
@@ -92,11 +98,12 @@ def explanation(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """`explain_row` names what is predicted, and its parts add up to the score."""
     for place in (0, 3, len(rows) - 1):
         row = rows.iloc[[place]] if isinstance(rows, pd.DataFrame) else rows[[place]]
-        explained = jaxtree.explain_row(model.estimator, row)
-        predicted = np.ravel(model.estimator.predict(row))[0]
-        if is_classifier(model.estimator):
+        explained, own = jaxtree.explain_row(model.estimator, row), explained_form(model.estimator)
+        predicted = np.ravel(own.predict(row))[0]
+        assert ("agreement" in getattr(explained, "note", "")) == (own is not hard(model.estimator))
+        if is_classifier(own):
             assert explained.prediction == predicted
-            assert explained.share == pytest.approx(model.estimator.predict_proba(row).max())
+            assert explained.share == pytest.approx(own.predict_proba(row).max())
         else:
             assert explained.prediction == pytest.approx(predicted)
         if hasattr(explained, "contributions"):
@@ -107,7 +114,7 @@ def explanation(model: Model, rows: Any, folder: pathlib.Path) -> None:
 
 def shapley(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """Shapley values and the base add up to the scores, or to what is predicted; pairs of columns add up to them."""
-    own = hard(model.estimator)
+    own = explained_form(model.estimator)
     expected = own.raw_scores(rows) if hasattr(own, "raw_scores") else answers(own, rows)
     explained = jaxtree.explain.shap_values(model.estimator, rows)
     total = (explained.values.sum(axis=1) + explained.base).reshape(len(rows), -1)
