@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 import jaxtree
-from jaxtree.devices import costs, num_cores, policy
+from jaxtree.cores import num_cores
+from jaxtree.devices import costs, policy
 
 SIZES = ((150, 4), (1_000, 10), (10_000, 20), (100_000, 28), (1_000_000, 28), (10_000_000, 50))
 """Rows and columns."""

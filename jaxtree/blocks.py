@@ -1,9 +1,10 @@
 """Blocks of rows, in threads: NumPy and compiled programs let threads run side by side."""
 
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+from jaxtree.cores import num_cores, with_share_of_cores
 
 Result = TypeVar("Result")
 
@@ -31,17 +32,17 @@ def blocks_of(num_rows: int, size: int = ROWS_AT_A_TIME, *, equal: bool = False)
 
 
 def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int | None = None) -> list[Result]:
-    """Maps a function as `map` does, in threads; as many as the machine has cores if no number is given."""
-    num_threads = (os.cpu_count() or 1) if num_threads is None else num_threads
+    """Maps a function as `map` does, in threads; as many as there are cores if no number is given."""
+    num_threads = num_cores() if num_threads is None else num_threads
     if num_threads == 1:
         return list(map(work, *items))
     with ThreadPoolExecutor(num_threads) as pool:
-        return list(pool.map(work, *items))
+        return list(pool.map(with_share_of_cores(work, num_threads), *items))
 
 
 def threads_for(num_rows: int) -> int:
     """The number of threads for columns of so many rows: 1 where they are short."""
-    return 1 if num_rows <= 2 * ROWS_AT_A_TIME else min(8, os.cpu_count() or 1)
+    return 1 if num_rows <= 2 * ROWS_AT_A_TIME else min(8, num_cores())
 
 
 def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:

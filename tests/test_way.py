@@ -27,7 +27,7 @@ def _search():
 
 WAYS = {
     "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 265, 43),
-    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 335, 50),
+    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 339, 51),
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 331, 58),
     "search": (_search, 512, 79),
     "prediction": (lambda: _fitted().predict(X), 40, 15),

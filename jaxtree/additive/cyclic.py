@@ -19,7 +19,7 @@ from jaxtree.additive.rules import StepRules
 from jaxtree.additive.running import to_plain, to_running
 from jaxtree.additive.sums import Gram, bin_sums, uses_kernel
 from jaxtree.buckets import pad_codes, pad_to, round_up
-from jaxtree.devices import num_cores
+from jaxtree.cores import num_cores
 from jaxtree.growth.native.calls import Attributes, call_kernel
 
 HANDLER, HANDLER_OF_ROWS = "jaxtree_boost_cyclic", "jaxtree_boost_rows"

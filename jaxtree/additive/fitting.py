@@ -19,7 +19,8 @@ from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import unit_of_weights, whole_weights
 from jaxtree.additive.rules import BoostingPlan
 from jaxtree.additive.training import BaggedTerms, boost_terms
-from jaxtree.devices import carried, num_cores
+from jaxtree.cores import num_cores, with_share_of_cores
+from jaxtree.devices import carried
 
 LONGER = 5
 """Steps of fewer leaves may make so many times as many rounds."""
@@ -243,7 +244,8 @@ def _boost_all(
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(carried(boost_on_device), place) for place in range(number)]
+        work = with_share_of_cores(carried(boost_on_device), threads)
+        futures = [pool.submit(work, place) for place in range(number)]
         try:
             for _ in as_completed(futures):
                 if bags.on_bag is not None:

@@ -14,7 +14,8 @@ from jaxtree.additive.layout import Layout
 from jaxtree.additive.row_programs import gram_matrix, scores_of_rows, sums_of_bins
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import pad_codes
-from jaxtree.devices import current_platform, num_cores
+from jaxtree.cores import num_cores
+from jaxtree.devices import current_platform
 from jaxtree.growth.native.calls import Attributes, call_kernel
 from jaxtree.growth.native.trees import has_handler
 

@@ -3,7 +3,6 @@
 from jaxtree.devices.current import current_platform as current_platform
 from jaxtree.devices.current import default_device as default_device
 from jaxtree.devices.current import kind_of as kind_of
-from jaxtree.devices.current import num_cores as num_cores
 from jaxtree.devices.current import platform_of as platform_of
 from jaxtree.devices.policy import carried as carried
 from jaxtree.devices.policy import computing_on as computing_on

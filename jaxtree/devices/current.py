@@ -4,7 +4,6 @@
 """
 
 import contextlib
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,11 +64,6 @@ def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
             return min(array.devices(), key=lambda device: device.id)
     return None
-
-
-def num_cores() -> int:
-    """Returns the cores that this process may use: in a container fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextlib.contextmanager

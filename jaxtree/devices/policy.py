@@ -18,6 +18,7 @@ from jax.sharding import Mesh
 
 from jaxtree import forks, kernel
 from jaxtree.arrays import Device
+from jaxtree.cores import num_cores
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.devices.current import (
@@ -27,7 +28,6 @@ from jaxtree.devices.current import (
     given_device,
     is_given,
     kind_of,
-    num_cores,
 )
 from jaxtree.errors import InvalidInputError
 

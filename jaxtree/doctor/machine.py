@@ -13,7 +13,8 @@ import jax
 
 import jaxtree
 from jaxtree.arrays import Device
-from jaxtree.devices import kind_of, num_cores
+from jaxtree.cores import num_cores
+from jaxtree.devices import kind_of
 from jaxtree.doctor.report import DeviceFacts, Machine, without_home
 from jaxtree.errors import InvalidInputError
 

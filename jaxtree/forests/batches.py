@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 from jaxtree.compilation import is_out_of_memory
+from jaxtree.cores import with_share_of_cores
 
 Grown = TypeVar("Grown")
 
@@ -120,7 +121,7 @@ def run_batches(
 
     Args:
         batches: The batches.
-        workers: Grow a batch, each in a thread of its own; they may be one and the same.
+        workers: Grow a batch, each in a thread of its own with its share of the cores; they may be one and the same.
         on_grown: Called with the number of trees of every batch that is done.
 
     Raises:
@@ -131,8 +132,10 @@ def run_batches(
     if len(workers) == 1:
         _until_interrupted(work, lambda: work.run(workers[0]))
     else:
+        workers = workers[: len(batches)]
         with ThreadPoolExecutor(len(workers)) as pool:
-            futures = [pool.submit(work.run, grow) for grow in workers[: len(batches)]]
+            run = with_share_of_cores(work.run, len(workers))
+            futures = [pool.submit(run, grow) for grow in workers]
             _until_interrupted(work, lambda: wait(futures))
         for future in futures:
             future.result()

@@ -14,8 +14,9 @@ from typing import Any, ClassVar, NamedTuple
 from jaxtree.additive.bags import SharedRows
 from jaxtree.additive.fitting import fit_alike
 from jaxtree.boosting.ending import Deadline
+from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.devices import carried, num_cores
+from jaxtree.devices import carried
 from jaxtree.errors import JaxtreeError
 from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
 from jaxtree.search.alone import PlainSearchCV
@@ -103,14 +104,15 @@ def fit_on_folds(
     settings = [configured(search.estimator, own) for own in search.candidates]
     groups = _grouped(settings)
     stops = [threading.Event() for _ in groups]
-    with ThreadPoolExecutor(num_cores()) as pool:
+    num_threads = num_cores()
+    with ThreadPoolExecutor(num_threads) as pool:
         futures: dict[Future[list[FittedSetting]], tuple[int, int]] = {}
         # Fold by fold, so that the rows of few are held at a time.
         for fold in range(len(search.splits)):
             rows = _RowsOfFold(search, fold)
             for place, group in enumerate(groups):
                 own = {number: configured(settings[number], {}) for number in group}
-                work = carried(_fit_group)
+                work = with_share_of_cores(carried(_fit_group), num_threads)
                 futures[pool.submit(work, rows, own, use, stops[place])] = place, fold
             # Those that wait hold them.
             del rows

@@ -19,7 +19,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.compilation import compiled
-from jaxtree.devices import carried, current_platform, num_cores
+from jaxtree.cores import num_cores, with_share_of_cores
+from jaxtree.devices import carried, current_platform
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.epochs import (
     MOST_EPOCHS_A_CALL,
@@ -159,7 +160,8 @@ class _Session:
     def train_in_threads(self, blocks: Sequence[_Block], num_threads: int) -> list[list[Trained]]:
         """Trains blocks, as many at a time as there are threads."""
         with ThreadPoolExecutor(num_threads) as pool:
-            futures = [pool.submit(carried(self.train), block) for block in blocks]
+            work = with_share_of_cores(carried(self.train), num_threads)
+            futures = [pool.submit(work, block) for block in blocks]
             try:
                 for future in futures:
                     future.result()

@@ -6,13 +6,13 @@ children, so that a way needs no node to say where it leads.
 """
 
 import ctypes
-import os
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt
 
 from jaxtree import kernel
+from jaxtree.cores import num_cores
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.walk import Steps
 
@@ -123,8 +123,8 @@ class NativeTrees:
             values = np.ascontiguousarray(values)
         strides = (stride // size for stride in values.strides)
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
-        if num_threads > 1:  # a system takes longer to count its processors than the kernel to walk a row
-            num_threads = min(os.cpu_count() or 1, num_threads)
+        if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
+            num_threads = min(num_cores(), num_threads)
         walk = kernel.find_walk()
         walk(ctypes.byref(self._pointers), values.ctypes.data, size, len(values), *strides, *results, num_threads)
 

@@ -17,6 +17,7 @@ from jaxtree import devices
 from jaxtree.blocks import for_blocks
 from jaxtree.boosting import many
 from jaxtree.compilation import options_of_small_programs
+from jaxtree.cores import using_cores
 from jaxtree.devices.current import (
     current_platform,
     default_device,
@@ -105,6 +106,11 @@ def test_a_stand_in_is_the_only_device_of_its_platform():
     assert devices_of_kind("gpu") == [] and there in devices_of_kind("cpu")
 
 
+def threads_of_three_cores():
+    with using_cores(3):
+        return number_of_threads()
+
+
 SOFT = jax.eval_shape(lambda key: init(SoftForm(3, 4, 2), key=key), jax.random.key(0))
 """A small soft tree, of which accelerators train many side by side."""
 
@@ -136,7 +142,7 @@ ENTRIES = {
     "draws": lambda: draws._block_size(np.zeros((60, 128)), 5000, draws.current_platform()) == 32,
     "soft epochs": lambda: models_side_by_side(SOFT, 2048, 256, current_platform()) == 1,
     "batches of models": lambda: inspect.unwrap(many.slots_for)(BATCH, 10**4, 1) <= many.MOST_SLOTS_OF_HOST,
-    "threads of forests": lambda: number_of_threads(3) == 3,
+    "threads of forests": lambda: threads_of_three_cores() == 3,
     "predictions": lambda: rows_at_a_time(1, 4) < ROWS_ON_ACCELERATOR,
     "threads of blocks": lambda: num_threads() == 2,
 }

@@ -114,7 +114,7 @@ def test_threads_change_nothing(monkeypatch):
     values, said = rows_of(forest, 5000), said_at(forest, 2)
     expected = Predictor(forest).mean(values, said)
     for number, work in ((1, 1), (4, 1), (3, 10**9)):
-        monkeypatch.setattr(native_walk.os, "cpu_count", lambda number=number: number)
+        monkeypatch.setattr(native_walk, "num_cores", lambda number=number: number)
         monkeypatch.setattr(native_walk, "STEPS_OF_A_THREAD", work)
         np.testing.assert_array_equal(Predictor(forest).mean(values, said), expected)
 

@@ -1,6 +1,7 @@
 """Estimators on tables and on sources, which are tables in parts."""
 
 import abc
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.cores import using_cores
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import allow_tables, check_names
@@ -45,22 +47,25 @@ class ScoresSources:
 def part_by_part(method: Callable) -> Callable:
     """Extends a method of a table to sources: it is called with every part, and the results are joined.
 
-    A sparse matrix is divided into blocks of rows, of which one at a time is held with its zeros.
+    A sparse matrix is divided into blocks of rows, of which one at a time is held with its zeros. It computes on as
+    many cores as `n_jobs` of the estimator says.
     """
 
     @functools.wraps(method)
     def of_table_or_source(self: Any, X: Any) -> Any:
-        if scipy.sparse.issparse(X) and X.ndim == 2:
+        n_jobs = getattr(self, "n_jobs", None)
+        with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
+            if scipy.sparse.issparse(X) and X.ndim == 2:
+                check_is_fitted(self)
+                return _join([method(self, block) for block in blocks_of_rows(X)])
+            if not is_source(X):
+                return method(self, X)
             check_is_fitted(self)
-            return _join([method(self, block) for block in blocks_of_rows(X)])
-        if not is_source(X):
-            return method(self, X)
-        check_is_fitted(self)
-        results = []
-        for part in open_source(X).without(self.other_columns_):
-            with naming(part.label):
-                results.append(method(self, part.table))
-        return _join(results)
+            results = []
+            for part in open_source(X).without(self.other_columns_):
+                with naming(part.label):
+                    results.append(method(self, part.table))
+            return _join(results)
 
     return of_table_or_source
 

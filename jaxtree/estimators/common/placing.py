@@ -2,20 +2,21 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import Any
 
 from jax.sharding import Mesh
 
+from jaxtree.cores import using_cores
 from jaxtree.devices import costs, placed
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.common.conventions import check_parameters
 from jaxtree.table.sources import open_source
 
 
-def placed_fit(
-    estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1
-) -> contextlib.AbstractContextManager[None]:
-    """Returns a context that fits an estimator where it is done sooner; see `jaxtree.devices`.
+@contextlib.contextmanager
+def placed_fit(estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1) -> Iterator[None]:
+    """Fits an estimator where it is done sooner, see `jaxtree.devices`, on as many cores as its `n_jobs` says.
 
     Args:
         estimator: An estimator, with `work_of_fit` if it is grown or trained.
@@ -23,7 +24,10 @@ def placed_fit(
         mesh: Devices that the fit is divided among.
         num_fits: How many fits of this size there are.
     """
-    return placed(type(estimator).__name__, lambda: _work_of(estimator, X, num_fits), X, mesh=mesh)
+    name, n_jobs = type(estimator).__name__, getattr(estimator, "n_jobs", None)
+    cores = contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs)
+    with cores, placed(name, lambda: _work_of(estimator, X, num_fits), X, mesh=mesh):
+        yield
 
 
 def _work_of(estimator: Any, X: Any, num_fits: int) -> Work | None:

@@ -316,7 +316,7 @@ class BaseForest(ForestParameters, FittedTrees):
         task = GrowthTask(data, self.recipe_of_trees(data))
         trees = range(first_tree, self.n_estimators)
         with progress_of(self.verbose, len(trees)) as on_grown:
-            course = Course(number_of_threads(self.n_jobs), devices, on_grown=on_grown)
+            course = Course(number_of_threads(), devices, on_grown=on_grown)
             sampling, key = self._sampling(data), split_key(self._key.key())[0]
             grown = grow_sample(task, sampling, key=key, trees=trees, course=course)
         if len(grown) < len(trees):

@@ -128,7 +128,7 @@ class RandomForestClassifier(BaseForestClassifier):
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
             scores another way than accuracy.
-        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
         random_state: Seed of what is drawn, or a NumPy generator.
         verbose: 1 for a bar of progress; n for a line every n trees.
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
@@ -232,7 +232,7 @@ class RandomForestRegressor(BaseForestRegressor):
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
             scores another way than R^2.
-        n_jobs: How many batches of trees grow at the same time; None or -1 for as many as there are cores.
+        n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
         random_state: Seed of what is drawn, or a NumPy generator.
         verbose: 1 for a bar of progress; n for a line every n trees.
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.

@@ -2,13 +2,13 @@
 
 import jax
 import jax.numpy as jnp
-import joblib
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Int, PRNGKeyArray
 
 from jaxtree.arrays import Device
 from jaxtree.compilation import compiled
+from jaxtree.cores import num_cores
 from jaxtree.dataset.collectives import spans_processes
 from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
@@ -31,13 +31,9 @@ def devices_of_trees(mesh: Mesh | None) -> tuple[Device, ...]:
     return tuple(mesh.devices.flat)
 
 
-def number_of_threads(n_jobs: int | None) -> int:
-    """Returns how many batches grow at the same time: one a core, or as many as asked; one on an accelerator."""
-    if current_platform() != "cpu":
-        return 1
-    if n_jobs is not None and n_jobs > 0:
-        return n_jobs
-    return max(1, joblib.cpu_count() + 1 + (-1 if n_jobs is None else n_jobs))
+def number_of_threads() -> int:
+    """Returns how many batches grow at the same time: one a core, and one on an accelerator."""
+    return num_cores() if current_platform() == "cpu" else 1
 
 
 def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:

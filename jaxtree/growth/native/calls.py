@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxtree import kernel
 from jaxtree.arrays import library_of
-from jaxtree.devices import num_cores
+from jaxtree.cores import num_cores
 from jaxtree.errors import InvalidInputError
 
 TYPES = {
