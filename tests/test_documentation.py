@@ -210,6 +210,28 @@ def test_a_wrong_call_in_prose_is_seen():
     assert len(list(wrong_calls(wrong))) == 1 and not list(wrong_calls("`GradientBoostingRegressor(loss=...)`"))
 
 
+def stands(name):
+    """Whether a name with its packages is there: a module, or what one has, an attribute of a record included."""
+    words = name.split(".")
+    for number in range(len(words), 0, -1):
+        try:
+            found = importlib.import_module(".".join(words[:number]))
+        except ImportError:
+            continue
+        for word in words[number:-1]:
+            found = getattr(found, word, None)
+        return number == len(words) or hasattr(found, words[-1]) or words[-1] in getattr(found, "__annotations__", {})
+    return False
+
+
+def test_what_the_source_refers_to_by_its_whole_name_is_there():
+    files = [file for room in ("jaxtree", "studies", "native") for file in (ROOT / room).rglob("*")]
+    texts = [file.read_text() for file in files if file.suffix in (".py", ".h", ".cc")]
+    names = {name for text in texts for name in re.findall(r"`(jaxtree(?:_studies)?(?:\.\w+)+)`", text)}
+    assert len(names) > 50 and not [name for name in sorted(names) if not stands(name)]
+    assert not stands("jaxtree.tree.no_such_name") and not stands("jaxtree.no_such_room.no_such_name")
+
+
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_is_kept_as_it_ran(notebook):
     """Whole, in order, without warnings, and small; the site shows it as it is."""

@@ -152,7 +152,7 @@ def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Ou
 
 
 def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
-    """The gates as planes; see `jaxtree.soft.model.planes_of`."""
+    """The gates as planes; see `jaxtree.soft.gates.planes_of`."""
     gate, indicated = tree.gate, tree.form.missing
     assert not isinstance(gate, HardGate), "rows walk through hard gates"
     if not isinstance(gate, AxisGate):
@@ -171,7 +171,7 @@ def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
 
 
 def _plane_values(planes: GatePlanes, x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "node row"]:
-    """The values of all gates for all rows; see `jaxtree.soft.model.plane_values`."""
+    """The values of all gates for all rows; see `jaxtree.soft.gates.plane_values`."""
     value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
     if planes.missing is None:
         return value

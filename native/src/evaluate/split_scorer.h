@@ -31,7 +31,6 @@ inline double Held(double number, double least, double most) { return number > l
 
 inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
-// XLA turns a division by a constant, and by one number of many, into a product with its inverse.
 // The weight of a branch, and the sum of the squares of its classes' weights.
 template <typename Value>
 struct Squares {
@@ -248,6 +247,7 @@ class SplitScorer {
     whole_risk_ = risk_;
   }
 
+  // XLA turns a division by a constant, and by one number of many, into a product with its inverse.
   void WeighTotal() {
     weight_ = static_cast<double>(WeightOf(total_.data())) * objective_.weight_unit;
     inverse_weight_ = 1 / (weight_ > 0 ? weight_ : 1);
@@ -257,7 +257,7 @@ class SplitScorer {
     risk_ = RiskOf(total_.data());
   }
 
-  // The least weight of a side of a C4.5 threshold: `SplitScorer.c45_least_weight`.
+  // The least weight of a side of a C4.5 threshold: `Judge.c45_least_weight` in Python.
   void SetLeastOfThresholds() {
     const double mean = kC45Share * weight_ / num_declared_classes_;
     const auto in_units = [this](double weight) {
