@@ -31,6 +31,17 @@ def cross_entropy(output: Float[Array, "row class"], target: Int[Array, " row"])
     return -jnp.take_along_axis(log_probability, target[:, None], axis=1)[:, 0]
 
 
+def cross_entropy_of_shares(
+    output: Float[Array, "row class"], target: Float[Array, "row class"]
+) -> Float[Array, " row"]:
+    r"""Cross entropy with labels of which every class has a share, $-\sum_c t_c \log p_c$.
+
+    >>> round(float(cross_entropy_of_shares(jnp.log(jnp.array([[0.25, 0.75]])), jnp.array([[0.0, 1.0]]))[0]), 3)
+    0.288
+    """
+    return -jnp.sum(target * jax.nn.log_softmax(output), axis=1)
+
+
 @functools.cache
 def smoothed_cross_entropy(smoothing: float) -> Loss:
     r"""Makes the cross entropy with smoothed labels (Szegedy et al., 2016).
@@ -68,4 +79,4 @@ def distillation(output: Float[Array, "row class"], target: Float[Array, "row cl
 
     It is least where $p = t$; a row of ones and zeros makes it `cross_entropy`.
     """
-    return -jnp.sum(target * jax.nn.log_softmax(output), axis=1)
+    return cross_entropy_of_shares(output, target)

@@ -57,3 +57,30 @@ def test_the_order_of_magnitude_of_a_column_is_nothing_to_hard_gates():
     far[:, 0] = np.exp(3 * far[:, 0])
     trees = [SoftTreeClassifier(gate="hard", **FEW).fit(table, NUMBER > 0) for table in (X, far)]
     np.testing.assert_array_equal(trees[0].predict_proba(X), trees[1].predict_proba(far))
+
+
+RARE = np.arange(400) % 40 == 0
+BLANK = np.random.default_rng(5).normal(size=(400, 3))
+
+
+def test_labels_are_spread_by_the_shares_of_the_classes_which_probabilities_keep():
+    few = {"depth": 1, "max_epochs": 40, "validation_fraction": None, "random_state": 0}
+    for label_smoothing in ("auto", 0.5):
+        model = SoftTreeClassifier(label_smoothing=label_smoothing, **few).fit(BLANK, RARE)
+        assert model.predict_proba(BLANK)[:, 1].mean() == pytest.approx(RARE.mean(), abs=0.01)
+    halves = model.set_params(class_weight="balanced").fit(BLANK, RARE).predict_proba(BLANK)[:, 1]
+    assert halves.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_rows_are_held_out_where_a_class_is_rare():
+    few = {"depth": 1, "max_epochs": 3, "random_state": 0}
+    rare = SoftTreeClassifier(**few).fit(BLANK, RARE)
+    assert "validation_loss" in rare.history_
+    for y, options in (
+        (np.arange(400) % 8 == 0, {}),
+        (RARE, {"validation_fraction": None}),
+        (RARE, {"class_weight": "balanced"}),
+    ):
+        assert "validation_loss" not in SoftTreeClassifier(**few, **options).fit(BLANK, y).history_
+    assert "validation_loss" not in SoftTreeClassifier(**few).fit(BLANK[:80], RARE[:80]).history_
+    assert "validation_loss" not in SoftTreeRegressor(**few).fit(BLANK, RARE.astype(float)).history_

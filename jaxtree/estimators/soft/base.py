@@ -21,6 +21,7 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
+    HELD_OF_RARE_CLASSES,
     SoftParameters,
     auto_depth,
     config_of,
@@ -148,12 +149,15 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
-        if held is None and self.validation_fraction is not None:
+        fraction = self.validation_fraction
+        if isinstance(fraction, str):
+            fraction = HELD_OF_RARE_CLASSES if self._has_rare_classes(sample) else None
+        if held is None and fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) else ()
-            sample, held = split_sample(sample, classes, self.validation_fraction, self.random_state)
+            sample, held = split_sample(sample, classes, fraction, self.random_state)
         if not (self.warm_start and hasattr(self, "soft_model_")):
             self._learn_inputs(sample)
-        held_rows = None if held is None else training_rows(held, self.inputs_)
+        held_rows = None if held is None else training_rows(self._as_trained(held), self.inputs_)
         return SoftRows(sample, held, self._ordered_rows(sample), held_rows)
 
     def _learn_inputs(self, sample: SoftSample) -> None:
@@ -168,7 +172,8 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         )
 
     def _ordered_rows(self, sample: SoftSample) -> TrainingRows:
-        return ordered_rows(sample, self.inputs_, self._target_of_means(sample.target), self.random_state)
+        means = self._target_of_means(sample.target)
+        return ordered_rows(self._as_trained(sample), self.inputs_, means, self.random_state)
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -206,7 +211,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
                 models = self._begin(rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
-                rows = SoftRows(sample, None, training_rows(sample, self.inputs_), None)
+                rows = SoftRows(sample, None, training_rows(self._as_trained(sample), self.inputs_), None)
                 earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)

@@ -41,6 +41,14 @@ class DiffersByKind(abc.ABC):
     def _training_loss(self, target: Any) -> Any:
         """The function of outputs and such targets that training makes small."""
 
+    def _as_trained(self, sample: SoftSample) -> SoftSample:
+        """Rows with targets as the training loss takes them."""
+        return sample
+
+    def _has_rare_classes(self, sample: SoftSample) -> bool:
+        """Whether some classes are so rare that rows are held out by default."""
+        return False
+
     @property
     @abc.abstractmethod
     def _num_outputs(self) -> int:

@@ -57,7 +57,7 @@ class SoftParameters(AnnotatedParameters):
     last_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
     noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
-    validation_fraction: Annotated[float | None, BETWEEN_0_AND_1, None] = None
+    validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO})] = AUTO
     monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
     n_iter_no_change: Annotated[int | None, whole(1), None] = None
     scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
@@ -88,6 +88,10 @@ class Settings(NamedTuple):
     scaling: str
     least_depth: int
 
+
+HELD_OF_RARE_CLASSES, BITS_OF_RARE_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.5, 100
+"""Where it is "auto", this share of the rows is held out if the class of a row is less than so many bits, of at least so
+many rows."""
 
 SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)

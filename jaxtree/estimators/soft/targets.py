@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 import jax
 import numpy as np
 from jaxtyping import Float, Float64, Int, Real, Shaped
+from scipy.special import entr
 from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
@@ -18,7 +19,14 @@ from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import extras_of
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import AUTO, FROM_0_BELOW_1, rows_of_step, settings_of
+from jaxtree.estimators.soft.parameters import (
+    AUTO,
+    BITS_OF_RARE_CLASSES,
+    FROM_0_BELOW_1,
+    LEAST_ROWS_TO_HOLD_OUT,
+    rows_of_step,
+    settings_of,
+)
 from jaxtree.estimators.soft.tasks import SoftRows
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
@@ -178,8 +186,7 @@ class SoftClassifier(OfClasses, BaseSoft):
 
     def _target_of_means(self, target: Any) -> Float64[np.ndarray, "row column"]:
         """The share of every class; of two classes of the second."""
-        codes = _codes_of(target)
-        shares = np.asarray(codes, np.float64) if codes.ndim == 2 else np.eye(self.n_classes_)[codes]
+        shares = self._labels_of(target)
         return shares[:, 1:] if self.n_classes_ == 2 else shares
 
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node class"]:
@@ -190,8 +197,32 @@ class SoftClassifier(OfClasses, BaseSoft):
             return losses.distillation
         if isinstance(self.loss, BaseLoss):
             return self.loss
+        return losses.cross_entropy_of_shares if settings_of(self).label_smoothing else losses.cross_entropy
+
+    def _as_trained(self, sample: SoftSample) -> SoftSample:
+        """Rows whose labels are spread over all classes: equally, or by the shares of these where some are rare.
+
+        A rare class would get more from the labels of others than its own rows are.
+        """
         smoothing = float(settings_of(self).label_smoothing)
-        return losses.smoothed_cross_entropy(smoothing) if smoothing else losses.cross_entropy
+        if not smoothing or isinstance(self.loss, BaseLoss) or sample.target.ndim == 2:
+            return sample
+        shares = self._shares_of(sample)
+        spread = shares if _are_uneven(shares) else np.full(self.n_classes_, 1 / self.n_classes_)
+        smoothed = (1 - smoothing) * self._labels_of(sample.target) + smoothing * spread
+        return sample._replace(target=smoothed.astype(np.float32))
+
+    def _has_rare_classes(self, sample: SoftSample) -> bool:
+        return len(sample.weight) >= LEAST_ROWS_TO_HOLD_OUT and _are_uneven(self._shares_of(sample))
+
+    def _shares_of(self, sample: SoftSample) -> Float64[np.ndarray, " class"]:
+        """The part of all weight that every class has."""
+        return np.average(self._labels_of(sample.target), axis=0, weights=sample.weight)
+
+    def _labels_of(self, target: Any) -> Float64[np.ndarray, "row class"]:
+        """The share of every class in every row."""
+        codes = _codes_of(target)
+        return np.asarray(codes, np.float64) if codes.ndim == 2 else np.eye(self.n_classes_)[codes]
 
     def _rows_of_step(self, num_rows: int) -> int:
         return rows_of_step(self, self.loss, num_rows)
@@ -200,3 +231,8 @@ class SoftClassifier(OfClasses, BaseSoft):
 def _codes_of(target: Any) -> Real[np.ndarray, "row *class"]:
     """The codes of classes, or a teacher's shares, of a target of training."""
     return target.target if isinstance(target, ScoredTarget) else target
+
+
+def _are_uneven(shares: Float64[np.ndarray, " class"]) -> bool:
+    """Whether the class of a row is less than half a bit, so that some classes are rare."""
+    return bool(entr(shares).sum() < BITS_OF_RARE_CLASSES * np.log(2))
