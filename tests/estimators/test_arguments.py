@@ -5,12 +5,14 @@ import re
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, cross_val_score
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError
 from jaxtree.estimators.common.peers import NAMES, hint_for_argument
+from jaxtree.resampling import cross_validate
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(60, 3))
@@ -133,3 +135,18 @@ def test_a_fit_that_holds_no_rows_out_says_where_groups_count():
         jaxtree.GradientBoostingClassifier(2).fit(X, CLASSES, group=GROUP)
     with pytest.raises(InvalidInputError, match="pass its groups to fit as group="):
         jaxtree.GradientBoostingClassifier(2, early_stopping="folds", folds=GroupKFold(3)).fit(X, CLASSES)
+
+
+@pytest.mark.parametrize("early_stopping", [True, "folds"])
+def test_groups_reach_fits_and_no_scores(early_stopping):
+    """By a search, by a cross-validation, and by scikit-learn's routing of metadata."""
+    model = jaxtree.GradientBoostingRegressor(2, early_stopping=early_stopping, n_iter_no_change=1)
+    search = jaxtree.SearchCV(model, {"max_depth": [1, 2]}, cv=3, error_score="raise").fit(X, NUMBERS, group=GROUP)
+    scores = cross_validate(model, X, NUMBERS, cv=3, fit_params={"group": GROUP})
+    assert np.isfinite([search.best_score_, *scores["test_score"]]).all()
+    with sklearn.config_context(enable_metadata_routing=True):
+        for own, y in (
+            (model, NUMBERS),
+            (jaxtree.GradientBoostingClassifier(2, early_stopping=early_stopping), CLASSES),
+        ):
+            assert np.isfinite(cross_val_score(own, X, y, cv=2, params={"group": GROUP}, error_score="raise")).all()

@@ -31,7 +31,10 @@ class RoutesExtras:
         """Returns scikit-learn's requests, with what a loss of one's own asks for."""
         base: Any = super()
         requests = base.get_metadata_routing()
-        for name in extras_of(self.given_loss):
+        known = extras_of(self.given_loss)
+        if "group" not in known:
+            requests.score.add_request(param="group", alias=False)  # rows are held out by it, and say nothing of scores
+        for name in known:
             for request in (requests.fit, requests.score):
                 if name not in request.requests:
                     request.add_request(param=name, alias=True)
