@@ -24,7 +24,7 @@ from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.explain.on_host import HostRule, HostTree
-from jaxtree.export.models import check_adds_up, exported_model
+from jaxtree.export.models import exported_model
 from jaxtree.tree import SplitKind
 from jaxtree.tree.model import FittedModel
 
@@ -220,7 +220,6 @@ def _weighted_sums(weights: Float64[np.ndarray, " member"], explained: Sequence[
 def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Float64[np.ndarray, "row feature"]]:
     """The model, and the rows."""
     model = exported_model(estimator)
-    check_adds_up(model, "Shapley values")
     return model, np.asarray(estimator.encoder_.values(X), np.float64)
 
 

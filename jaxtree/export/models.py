@@ -53,15 +53,6 @@ FORMS_OF_RATIOS = "to_html, to_onnx, to_sql, to_c, to_jax_export and to_datafram
 FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql, to_c and to_jax_export"
 
 
-def check_adds_up(model: FittedModel, what: str) -> None:
-    """Raises InvalidInputError if a model divides what its trees add up to, which `what` is not defined of."""
-    if model.link is not None and model.link.is_ratio:
-        raise InvalidInputError(
-            f"{what} of trees add up, and a hardened forest with weights of leaves divides by their weights: take "
-            "scikit-learn's permutation_importance, or harden a forest of mixture='by_tree'"
-        )
-
-
 def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool = True) -> FittedModel:
     """Returns the model of a fitted tree or forest of one output, whose splits are along the axes.
 

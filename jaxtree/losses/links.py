@@ -94,6 +94,7 @@ def _num_predictions(loss: BaseLoss) -> int:
     try:
         if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
             return len(predictions_of(loss, np.zeros((loss.num_scores, 1))))
+        forks.check_is_whole(f"the link of {loss}")
         return len(jax.eval_shape(loss.predict, jax.ShapeDtypeStruct((loss.num_scores, 1), jnp.float32)))
     except (TypeError, JaxtreeError):
         return loss.num_scores

@@ -90,10 +90,6 @@ def test_pages_show_scores_and_predictions(target):
 
 def test_forms_that_add_up_trees_are_refused():
     hard = random_forest("four").harden()
-    with pytest.raises(InvalidInputError, match="Shapley values of trees add up"):
-        shap_values(hard, ROWS)
     pytest.importorskip("treelite")
     with pytest.raises(InvalidInputError, match="treelite adds up trees, and a hardened forest"):
         jaxtree.to_treelite(hard)
-    with pytest.raises(InvalidInputError, match="explanations of trees add up"):
-        jaxtree.explain_row(hard, ROWS[:1])
