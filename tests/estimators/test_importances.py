@@ -1,5 +1,7 @@
 """Importances of columns, beside sums that are made by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 from sklearn.inspection import permutation_importance
@@ -112,9 +114,11 @@ def test_what_is_not_asked_for_is_refused(kind, given, said):
 
 
 def test_soft_trees_have_no_splits_to_count():
+    """Nor have trees of planes, whose splits are on none of the columns."""
     soft = SoftTreeClassifier(max_epochs=1, depth=1).fit(X, Y)
-    with pytest.raises(InvalidTypeError, match='hard splits, got SoftTreeClassifier: give kind="permutation"'):
-        importances(soft)
+    for own, kind in itertools.product((soft, soft.harden()), ("gain", "splits", "cover")):
+        with pytest.raises(InvalidTypeError, match=f"which {type(own).__name__} does not have: give kind=.permutation"):
+            importances(own, kind)
     assert importances(soft, "permutation", X=X, y=Y, n_repeats=1).shape == (X.shape[1],)
 
 

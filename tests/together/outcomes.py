@@ -54,7 +54,8 @@ REFUSED = (
     Outcome(("text", "page", *PROGRAMS), (*SOFT, "search of soft"), "harden"),
     Outcome(EXPLANATIONS, ("soft forest of weights",), "mixture='learned', have no hard form"),
     Outcome(EXPLANATIONS, OF_PLANES, "a forest of oblique gates is not hardened: take gate='hard'"),
-    Outcome(("importances",), (*SOFT, "search of soft"), 'kind="permutation"'),
+    Outcome(("importances",), (*SOFT, *PLANES, "search of soft"), "is of splits on columns, which"),
+    Outcome(("importances",), BY_LEAF, "divides by the weights of leaves: give kind=.splits"),
     Outcome(("learning curve",), set(SPELLINGS) - set(MEASURED), "has no learning curve: give a soft tree"),
 )
 
@@ -68,7 +69,6 @@ FAILING = (
     Outcome(("explanation", "text"), ("search of trees",), ONLY),
     Outcome(("explanation",), ("search", "search of boosted", "search of additive", "search of soft"), ONLY),
     Outcome(("file",), SEARCHES, ONLY),
-    Outcome(("importances",), (*PLANES, *BY_LEAF), "importances are of planes in place of columns"),
 )
 
 FAST = (

@@ -43,7 +43,8 @@ def importances(
             their number. "cover": the sum of the weights of their rows; of boosted trees the second derivatives of the
             loss. "permutation": what the estimator's `score` loses on the mean when the column's values are shuffled
             among the rows of X. "shap": the mean size of the column's Shapley values on the rows of X; of classes and
-            several scores their sum. An ensemble has the weighted mean of its members.
+            several scores their sum. An ensemble has the weighted mean of its members. Soft trees and trees of planes
+            have none of the first three, and hardened forests with weights of leaves no gains.
         X: The rows, of "permutation" and "shap".
         y: Their target, of "permutation".
         n_repeats: How often every column is shuffled.
@@ -95,11 +96,18 @@ def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:
             f'kind={kind!r} is of trees with splits, got {type(estimator).__name__}: give kind="gain", "shap" or '
             '"permutation"'
         )
-    if not isinstance(getattr(estimator, "model_", None), FittedModel):
+    model = getattr(estimator, "model_", None)
+    if not isinstance(model, FittedModel) or hasattr(type(estimator), "planes"):
         raise InvalidTypeError(
-            f'kind={kind!r} is of trees with hard splits, got {type(estimator).__name__}: give kind="permutation"'
+            f"kind={kind!r} is of splits on columns, which {type(estimator).__name__} does not have: give "
+            'kind="permutation"'
         )
-    return sums_of_splits(estimator.model_, kind).sum(axis=0)
+    if kind == "gain" and model.link is not None and model.link.is_ratio:
+        raise InvalidTypeError(
+            f"kind='gain' is of trees that add up, and {type(estimator).__name__} divides by the weights of leaves: "
+            'give kind="splits", "cover" or "permutation"'
+        )
+    return sums_of_splits(model, kind).sum(axis=0)
 
 
 def sums_of_splits(model: FittedModel, kind: str) -> Float[np.ndarray, "tree column"]:
