@@ -72,25 +72,10 @@ def test_sql_has_every_score(name):
     np.testing.assert_allclose(np.array(said).T, estimator.raw_scores(X), rtol=1e-15)
 
 
-@pytest.mark.parametrize("name", OF_CLASSES)
-def test_sql_has_the_probability_of_every_class(name):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    shares = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
-    np.testing.assert_allclose(np.array(shares).T, estimator.predict_proba(X), rtol=1e-12)
-
-
 def test_sql_says_which_of_two_classes():
     estimator = example("boosted")
     X = edge_rows(estimator)
     assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
-
-
-@pytest.mark.parametrize("name", OF_NUMBERS)
-def test_sql_predicts_numbers(name):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    np.testing.assert_allclose(run_sql(to_sql(estimator), X), estimator.predict(X), rtol=1e-12)
 
 
 def test_sql_asks_for_what_it_needs():

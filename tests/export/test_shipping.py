@@ -1,4 +1,4 @@
-"""Trees in other programs: each predicts what jaxtree does, on rows that lie on every threshold, or is refused."""
+"""Trees in other programs: odd names and numbers, refusals, and the forms that `tests/together` does not compare."""
 
 import shutil
 import subprocess
@@ -21,21 +21,6 @@ from tests.export.running import as_numbers, compile_c, run_c, run_onnx, run_sql
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
 
 EXPORTS = (to_c, to_sql, to_jax_export)
-
-
-@pytest.mark.parametrize("name", [*TREES, "forest_regression", "bagged_regression"])
-def test_sql_predicts_the_same(name):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    assert run_sql(to_sql(estimator), X) == estimator.predict(X).tolist()
-
-
-@pytest.mark.parametrize("name", ["cart", "cart_vote", "forest", "extra", "forest_vote"])
-def test_sql_has_the_same_shares(name):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    shares = [run_sql(to_sql(estimator, share_of=label), X) for label in estimator.classes_.tolist()]
-    np.testing.assert_allclose(np.array(shares).T, estimator.predict_proba(X), rtol=1e-15)
 
 
 def test_sql_quotes_names_and_words():
@@ -68,18 +53,6 @@ def compiler():
     if found is None:
         pytest.skip("there is no C compiler")
     return found
-
-
-@pytest.mark.parametrize("name", [*TREES, *FORESTS])
-def test_c_predicts_the_same(name, compiler, tmp_path):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    outputs, labels = run_c(compile_c(compiler, to_c(estimator), tmp_path), estimator, X)
-    if not is_classifier(estimator):
-        np.testing.assert_array_equal(outputs[:, 0], estimator.predict(X))
-        return
-    np.testing.assert_array_equal(outputs, estimator.predict_proba(X))
-    np.testing.assert_array_equal(estimator.classes_[labels], estimator.predict(X))
 
 
 def test_c_survives_odd_names(compiler, tmp_path):
@@ -142,22 +115,6 @@ def lines(estimator):
     return jaxtree.export_text(estimator).splitlines()[1:]
 
 
-@pytest.mark.parametrize("name", ["cart", "id3", "id3_onehot", "regression", "forest", "forest_regression"])
-def test_a_program_of_jax_predicts_the_same(name):
-    from jax import export
-
-    estimator = example(name)
-    X = edge_rows(estimator, dtype=np.float32)
-    values = estimator.encoder_.values(X).astype(np.float32)
-    said = export.deserialize(to_jax_export(estimator).serialize()).call(values)
-    if not is_classifier(estimator):
-        np.testing.assert_allclose(said, estimator.predict(X), rtol=1e-5, atol=1e-5)
-        return
-    np.testing.assert_allclose(said[1], estimator.predict_proba(X), atol=1e-6)
-    if name not in FORESTS:
-        np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
-
-
 @pytest.mark.parametrize("name", [*TREES, *FORESTS])
 def test_treelite_predicts_the_same(name):
     treelite = pytest.importorskip("treelite")
@@ -209,14 +166,6 @@ def test_what_cannot_be_said_is_refused():
 
 onnx = pytest.importorskip("onnx")
 runtime = pytest.importorskip("onnxruntime")
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", [*TREES, *FORESTS])
-def test_onnx_predicts_the_same(name, dtype):
-    estimator = example(name)
-    X = edge_rows(estimator, dtype=dtype)
-    assert_same_as_onnx(estimator, X, run_onnx(estimator, X, dtype))
 
 
 def assert_same_as_onnx(estimator, X, said):

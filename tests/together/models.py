@@ -91,6 +91,7 @@ TREES_BY_NAME = {
     "tree of votes": lambda: _fit(TREE(pruning=jaxtree.Dropout(0.2, 0.5, draws=5), random_state=0), CLASSES),
     "monotone tree": lambda: _fit(REGRESSION(max_depth=4, monotonic_cst={"number": 1}), NUMBERS),
     "tree that shares out rows": lambda: _fit(TREE(max_depth=3, missing="fraction"), CLASSES),
+    "multiway tree": lambda: _fit(REGRESSION(max_depth=4, categorical_splits="multiway"), NUMBERS),
     "ID3": lambda: _fit(jaxtree.ID3Classifier(), CLASSES, ROWS[["color", "size"]]),
     "ID3 of columns of zeros and ones": lambda: _fit(jaxtree.ID3Classifier(encoding="onehot", max_depth=3), CLASSES),
     "C4.5": lambda: _fit(jaxtree.C45Classifier(), CLASSES),
@@ -118,6 +119,7 @@ FORESTS_BY_NAME = {
     "forest of arrays": lambda: _fit(FOREST_OF_NUMBERS(**SMALL), NUMBERS, PLAIN),
     "forest with weights": lambda: _fit(FOREST_OF_NUMBERS(**SMALL), NUMBERS, sample_weight=WEIGHT),
     "pruned forest": lambda: _fit(FOREST(**SMALL, max_features=None, pruning=jaxtree.ReducedError()), CLASSES),
+    "forest of votes": lambda: _fit(FOREST(**SMALL, pruning=jaxtree.Dropout(0.3, draws=4)), CLASSES),
     "forest begun again": lambda: _begun_again(FOREST(**SMALL, warm_start=True), CLASSES),
     "forest of 1,200 trees": lambda: _fit(FOREST_OF_NUMBERS(1200, max_depth=2, random_state=0), NUMBERS),
 }
@@ -127,6 +129,8 @@ BOOSTED_BY_NAME = {
     "boosted numbers": lambda: _fit(BOOSTED_NUMBERS(), NUMBERS),
     "boosted, two classes": lambda: _fit(BOOSTED(**FEW), IS_LOW),
     "boosted, a tree a class": lambda: _fit(BOOSTED(**FEW, multi_strategy="one_output_per_tree"), CLASSES),
+    "boosted, ordered categories": lambda: _fit(BOOSTED(**FEW, categorical_splits="ordered"), CLASSES),
+    "boosted, multiway": lambda: _fit(BOOSTED_NUMBERS(**FEW, missing="branch", categorical_splits="multiway"), NUMBERS),
     "boosted, measured": lambda: _fit(BOOSTED(**FEW), CLASSES, eval_set={"training": (ROWS, CLASSES)}),
     "boosted, stopped early": lambda: _fit(
         BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping=True, n_iter_no_change=3, random_state=0), IS_LOW
