@@ -29,7 +29,7 @@ from jaxtyping import Float, Float64, Int, Int64, Integer, Num, Real, UInt, UInt
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.table.columns import SparseVector, TableColumn
 
-MAX_EXACT_ROWS = 50_000  # of a table that has a bin for every distinct value, if the number of bins is left open
+MAX_EXACT_ROWS = 100_000  # of a table that has as many bins as codes allow, if their number is left open
 NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one for missing
 
 _NUM_CELLS = 2**16

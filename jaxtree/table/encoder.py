@@ -44,7 +44,7 @@ class Encoder:
     Args:
         encoding: "categorical", a feature a column; or "onehot", a feature for each category of a categorical column.
         max_bins: The most bins of a numeric column, from 2 to 65,535; None is 65,535, exact for as many distinct
-            values. "auto" is None for tables of up to 50,000 rows, and 255 for longer ones.
+            values. "auto" is None for tables of up to 100,000 rows, and 255 for longer ones.
         max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535. A column with
             more is refused: it names rows rather than kinds of them.
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
@@ -369,7 +369,7 @@ def _check_limit(name: str, limit: Any, lowest: int, words: tuple[str, ...] = ()
 def _num_bins(max_bins: int | str | None, num_rows: int) -> int:
     """Returns the most bins of a column of `num_rows` rows.
 
-    >>> _num_bins("auto", 50_000), _num_bins("auto", 50_001), _num_bins(7, 50_001)
+    >>> _num_bins("auto", 100_000), _num_bins("auto", 100_001), _num_bins(7, 100_001)
     (65535, 255, 7)
     """
     if max_bins == "auto":

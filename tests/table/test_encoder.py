@@ -150,10 +150,10 @@ def test_max_bins():
 
 
 def test_short_tables_are_exact_and_long_ones_have_255_bins():
-    assert Encoder().max_bins == "auto" and MAX_EXACT_ROWS == 50_000
+    assert Encoder().max_bins == "auto" and MAX_EXACT_ROWS == 100_000
     X = np.arange(MAX_EXACT_ROWS + 1.0)[:, None]
     exact, binned = Encoder().fit(X[1:]).schema_, Encoder().fit(X).schema_
-    assert exact.num_values[0] == MAX_EXACT_ROWS and exact.code_dtype == np.uint16
+    assert exact.num_values[0] == 65_535 and exact.code_dtype == np.uint16
     assert binned.num_values[0] == 255 and binned.code_dtype == np.uint8
 
 

@@ -156,7 +156,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 
@@ -215,7 +215,7 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 

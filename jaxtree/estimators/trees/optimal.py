@@ -193,7 +193,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
             own, larger than every number.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.
@@ -285,7 +285,7 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
         missing: "learn" or "branch", as in `OptimalTreeClassifier`.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.

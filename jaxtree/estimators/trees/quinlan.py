@@ -61,7 +61,7 @@ class ID3Classifier(BaseTreeClassifier):
         min_samples_leaf: The least weight of a branch that has any.
         min_gain: The least gain of a split, in bits.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         categorical_features: "from_dtype", None, or which columns are categorical.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
@@ -158,7 +158,7 @@ class C45Classifier(BaseTreeClassifier):
         missing: "fraction", which C4.5 means; "learn" or "branch" as in `DecisionTreeClassifier`.
         max_depth: The largest depth of a leaf; None for no limit.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            exact for tables of up to 50,000 rows and 255 beyond.
+            None for tables of up to 100,000 rows and 255 beyond.
         max_categories: The most categories of a column.
         categorical_features: "from_dtype", None, or which columns are categorical.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
