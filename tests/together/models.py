@@ -57,7 +57,7 @@ def _fit(estimator: Any, y: Any, X: Any = ROWS, **extras: Any) -> Model:
 
 def _of(made: Callable[[Any], Any], model: Model) -> Model:
     """A model that is made of another."""
-    return model._replace(estimator=made(model.estimator), extras={})
+    return model._replace(estimator=made(model.estimator))
 
 
 FEW = {"n_estimators": 4, "max_depth": 2, "min_samples_leaf": 4}
@@ -242,7 +242,7 @@ SOFT_BY_NAME = {
     "soft forest of weights": lambda: _fit(SOFT_FOREST(3, depth=2, **SHORT, mixture="learned"), IS_LOW),
     "soft forest by leaf": lambda: _fit(SOFT_FOREST(3, depth=2, **SHORT, **BY_LEAF), CLASSES),
     "soft, along the axes": lambda: _fit(SOFT(depth=2, **SHORT, gate="axis"), CLASSES),
-    "soft counts": lambda: _fit(SOFT_NUMBERS(depth=2, **SHORT, loss="poisson"), COUNTS),
+    "soft counts": lambda: _fit(SOFT_NUMBERS(depth=2, max_epochs=60, random_state=0, loss="poisson"), COUNTS),
     "hardened": lambda: _of(lambda own: own.harden(), _fit(SOFT(depth=2, **SHORT), CLASSES)),
     "hardened numbers": lambda: _of(lambda own: own.harden(), _fit(SOFT_NUMBERS(depth=2, **SHORT), NUMBERS)),
     "hardened, along the axes": lambda: _of(
