@@ -51,6 +51,9 @@ CALLS = {
     "an old name": lambda: jaxtree.DecisionTreeRegressor(criterion="friedman_mse"),
     "an old name of a forest": lambda: jaxtree.RandomForestRegressor(criterion="friedman_mse"),
     "a warm start of boosting": lambda: again(jaxtree.GradientBoostingRegressor(2, warm_start=True), NUMBERS),
+    "a warm start of folds": lambda: again(
+        jaxtree.GradientBoostingRegressor(2, warm_start=True, early_stopping="folds"), X[:, 0]
+    ),
     "a warm start of a forest": lambda: again(jaxtree.RandomForestRegressor(2, warm_start=True), NUMBERS),
     "an interrupt": lambda: interrupted(jaxtree.GradientBoostingRegressor(60), NUMBERS),
     "no comparable pair": lambda: concordance_index([1.0, 2.0], [0.0, 1.0], event=[False, False]),

@@ -127,7 +127,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         with fails_in_all(mesh, self), placed_fit(self, X, mesh):
             given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
             task = self.read_task(X, y, sample_weight, **given, **extras)
-            if task.earlier is None or task.num_earlier < self.most_rounds:
+            is_first = task.earlier is None and not task.earlier_of_folds
+            if is_first or task.num_earlier < self.most_rounds:
                 rows = encode(task)
                 config = self.config(task.data.num_rows, rows.num_bins)
                 if self.early_stopping == FOLDS:

@@ -111,7 +111,9 @@ class BoostingTask(NamedTuple):
 
     @property
     def num_earlier(self) -> int:
-        """The number of earlier rounds."""
+        """The number of earlier rounds, of folds the fewest of a model."""
+        if self.earlier_of_folds:
+            return min(own.number for own in self.earlier_of_folds)
         return 0 if self.earlier is None else self.earlier.number
 
 

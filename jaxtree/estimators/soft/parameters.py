@@ -90,8 +90,8 @@ class Settings(NamedTuple):
 
 
 HELD_OF_RARE_CLASSES, BITS_OF_RARE_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.5, 100
-"""Where it is "auto", this share of the rows is held out if the class of a row is less than so many bits, of at least so
-many rows."""
+"""Where it is "auto", this share of the rows is held out if the class of a row is less than so many bits, of at least
+so many rows."""
 
 SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
