@@ -18,6 +18,7 @@ from jaxtree.additive.axes import axes_of_term
 from jaxtree.additive.layout import Layout, TermKind, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.models import best_of_search
 from jaxtree.export.node_tables import check_backend, frame_of
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
@@ -166,6 +167,7 @@ def to_scorecard(
         >>> bool((card.score(X) == card.score(X).astype(int)).all()), card.largest_error < 2
         (True, True)
     """
+    model = best_of_search(model)
     _check_model(model)
     limits = {"points_to_double_odds": points_to_double_odds, "base_odds": base_odds}
     for name, value in {**limits, "base_points": base_points}.items():

@@ -117,6 +117,19 @@ def mean_of_models(forests: Sequence[Forest], trees_per_round: int = 1) -> tuple
     return _with_sums(joined, joined.nodes.target_sum / len(forests)), model_of_tree[order]
 
 
+def weighted_sum(forests: Sequence[Forest], shares: Float64[np.ndarray, " model"]) -> Forest:
+    """Returns several sums of trees as one, in which each counts with a share: the trees of the first come first."""
+    words = max(own.nodes.subset.shape[1] for own in forests)
+    weighted = zip(forests, shares, strict=True)
+    return join_forests([_with_sums(_with_words(own, words), own.nodes.target_sum * share) for own, share in weighted])
+
+
+def _with_words(forest: Forest, number: int) -> Forest:
+    """The same trees with so many words of subsets; no codes are in the words that were not there."""
+    subset = np.pad(forest.nodes.subset, ((0, 0), (0, number - forest.nodes.subset.shape[1])))
+    return dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, subset=subset))
+
+
 def _with_sums(forest: Forest, target_sum: Float64[np.ndarray, "node output"]) -> Forest:
     """The same trees with other steps."""
     return dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, target_sum=target_sum))

@@ -169,8 +169,7 @@ def show(
     if html is None and tree is None and member is None and is_ensemble(estimator):
         print(_members_in_words(estimator))
         return
-    if html is None or tree is not None or member is not None:
-        estimator = _member_of(estimator, member)
+    estimator = _member_of(estimator, member)
     if html is None or tree is not None:
         estimator = _tree_of(estimator, tree)
     if html is None:
@@ -338,13 +337,11 @@ def is_ensemble(estimator: Any) -> bool:
 
 def _member_of(estimator: Any, number: int | None) -> Any:
     """The model, or a member of an ensemble."""
-    if not is_ensemble(estimator):
-        if number is not None:
-            raise InvalidInputError("--member is for ensembles, and this model is none")
-        return estimator
-    members = estimator.estimators_
     if number is None:
-        raise InvalidInputError(f"the model is the mean of {len(members)} boosted models: --member 0 is the first one")
+        return estimator
+    if not is_ensemble(estimator):
+        raise InvalidInputError("--member is for ensembles, and this model is none")
+    members = estimator.estimators_
     if number >= len(members):
         raise InvalidInputError(f"--member must be below {len(members)}, the number of members, got {number}")
     return members[number]
@@ -372,6 +369,11 @@ def changed_parameters(estimator: Any) -> str:
 
 def _tree_of(estimator: Any, number: int | None) -> Any:
     """The model, or a tree of a forest."""
+    if is_ensemble(estimator):
+        number_of_members = len(estimator.estimators_)
+        raise InvalidInputError(
+            f"the model is the mean of {number_of_members} boosted models: --member 0 is the first one"
+        )
     trees = getattr(estimator, "estimators_", None)
     if trees is None:
         if number is not None:

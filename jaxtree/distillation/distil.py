@@ -55,6 +55,7 @@ def distil(
         >>> tree.get_n_leaves(), round(tree.score(X, y), 2) > 0.35
         (4, True)
     """
+    student = getattr(student, "best_estimator_", student)  # of a fitted search
     check_student(teacher, student)
     if isinstance(n_synthetic, bool) or not isinstance(n_synthetic, int | np.integer) or n_synthetic < 0:
         raise InvalidInputError(f"n_synthetic must be a whole number of at least 0, got {n_synthetic!r}")

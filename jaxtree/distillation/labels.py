@@ -93,6 +93,7 @@ def teacher_labels(
 
 def teachers_of(teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, folds: Any, random_state: Any) -> Teachers:
     """Returns the models that label rows, and what they say of the rows of a table; see `teacher_labels`."""
+    teacher = getattr(teacher, "best_estimator_", teacher)  # of a fitted search
     if not (is_classifier(teacher) or hasattr(teacher, "predict")):
         raise InvalidInputError(f"teacher must be a classifier or regressor, got {type(teacher).__name__}")
     if folds is None:

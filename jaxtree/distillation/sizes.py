@@ -127,6 +127,7 @@ def distil_sizes(
         max_leaf_nodes   rmse  distilled      r2  distilled
                      2  ...
     """
+    student = getattr(student, "best_estimator_", student)  # of a fitted search
     check_student(teacher, student)
     parameter, values = _sizes_of(student, sizes)
     X, y = indexable(X, plain_target(y))

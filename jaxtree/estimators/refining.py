@@ -16,6 +16,7 @@ from jaxtree.estimators.common.growing import decode_thresholds
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.hardened import HardTreeClassifier, HardTreeRegressor
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.export.models import best_of_search
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, branching_at, node_table
 from jaxtree.optimal.refine import refined
@@ -62,6 +63,7 @@ def refine(
         >>> round(tree.score(X, y), 3), round(refine(tree, X, y).score(X, y), 3)
         (0.979, 0.981)
     """
+    estimator = best_of_search(estimator)
     forks.check_is_whole("refine")
     if isinstance(n_restarts, bool) or not isinstance(n_restarts, Integral) or n_restarts < 0:
         raise InvalidInputError(f"n_restarts must be an integer >= 0, got {n_restarts!r}")

@@ -19,6 +19,7 @@ from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.estimators.trees.derived import prune_to, tune_dropout
 from jaxtree.estimators.trees.optimal import OptimalTreeClassifier, OptimalTreeRegressor
 from jaxtree.estimators.trees.quinlan import C45Classifier
+from jaxtree.export.models import best_of_search
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.prune.stopping import max_leaf_nodes
 from jaxtree.prune.training_errors import collapse, pessimistic
@@ -76,6 +77,7 @@ def leaf_penalty_path(
         >>> path.leaf_penalties.tolist(), path.num_leaves.tolist(), path.costs.tolist()
         ([0.0, 5.0, 17.0, 168.0], [4, 3, 2, 1], [22.0, 27.0, 44.0, 212.0])
     """
+    estimator = best_of_search(estimator)
     if not isinstance(estimator, OptimalTreeClassifier | OptimalTreeRegressor):
         raise InvalidTypeError(
             f"estimator must be an OptimalTreeClassifier or OptimalTreeRegressor, got {type(estimator).__name__}"

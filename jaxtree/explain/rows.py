@@ -13,7 +13,7 @@ from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
 from jaxtree.explain.shap import shap_in_comparison, shap_values_of
 from jaxtree.export.conditions import column_of, features_of
-from jaxtree.export.models import drawn_model, exported_model
+from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
@@ -105,6 +105,7 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
             and humidity = high
         would be yes if humidity were normal
     """
+    estimator = best_of_search(estimator)
     if hasattr(type(estimator), "eval_terms"):
         return estimator.explain_row(row)
     if hasattr(type(estimator), "harden"):

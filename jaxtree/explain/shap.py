@@ -6,7 +6,7 @@ Rows are worked on in blocks, in threads: on a CPU by NumPy, for which nothing i
 pays, and all on an accelerator, by a program of JAX.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
 from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
 from jaxtree.explain.on_host import HostRule, HostTree
-from jaxtree.export.models import exported_model
+from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.tree import SplitKind
 from jaxtree.tree.model import FittedModel
 
@@ -87,7 +87,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     rows. Rows of additive models look their values up, see `jaxtree.additive.shapley`.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores; or
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them; or
             a soft tree or forest that has a hard form.
         X: A table.
         background: A table of rows to compare with; None for the training rows, as the nodes have counted them, of
@@ -96,7 +96,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     Raises:
         InvalidInputError: The estimator has several outputs, a table is not like the fitted one, or a soft model has no
             hard form.
-        InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
+        InvalidTypeError: It is no tree or forest of jaxtree.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -105,9 +105,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         >>> explained.base.item(), explained.values.tolist()
         (3.0, [[2.0, 1.0]])
     """
-    if hasattr(type(estimator), "additive_members"):
-        explained = [shap_values(own, X, background=background) for own in estimator.additive_members()]
-        return ShapValues(*_weighted_sums(estimator.weights_, explained))
+    estimator = best_of_search(estimator)
     if background is None and hasattr(type(estimator), "shap_by_table"):
         return estimator.shap_by_table(X)
     if hasattr(type(estimator), "harden"):
@@ -175,14 +173,14 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     of up to eight columns, in comparison with rows, and soft models those of their hardened form.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them that averages scores; or
+        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them; or
             a soft tree or forest that has a hard form.
         X: A table.
 
     Raises:
         InvalidInputError: The estimator has several outputs, the table is not like the fitted one, there are too many
             columns, or a soft model has no hard form.
-        InvalidTypeError: It is no tree or forest of jaxtree, or an ensemble that averages what is no sum over trees.
+        InvalidTypeError: It is no tree or forest of jaxtree.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -190,9 +188,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         >>> shap_interaction_values(DecisionTreeRegressor().fit(X, y), [[1.0, 1.0]]).values.tolist()
         [[[1.0, 0.5], [0.5, 1.0]]]
     """
-    if hasattr(type(estimator), "additive_members"):
-        explained = [shap_interaction_values(own, X) for own in estimator.additive_members()]
-        return ShapInteractions(*_weighted_sums(estimator.weights_, explained))
+    estimator = best_of_search(estimator)
     if hasattr(type(estimator), "shap_interactions_by_table"):
         return estimator.shap_interactions_by_table(X)
     estimator = hard_form(estimator).estimator
@@ -210,11 +206,6 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     pairs[:, own, own] = 0
     pairs[:, own, own] = main.values.reshape(len(values), num_columns, -1) - pairs.sum(axis=2)
     return ShapInteractions(pairs[..., 0] if main.values.ndim == 2 else pairs, main.base)
-
-
-def _weighted_sums(weights: Float64[np.ndarray, " member"], explained: Sequence[Any]) -> list[Any]:
-    """The weighted sum of each part of the members' explanations; Shapley values are linear in what is explained."""
-    return [np.tensordot(weights, np.array(parts), 1) for parts in zip(*explained, strict=True)]
 
 
 def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Float64[np.ndarray, "row feature"]]:

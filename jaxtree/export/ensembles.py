@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int
 from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.formulas import IN_ORDER, Step, formula_of
-from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
@@ -61,6 +61,7 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
         >>> [output.name for output in model.graph.output]
         ['label', 'probabilities']
     """
+    estimator = best_of_search(estimator)
     onnx = import_extra("onnx", "to_onnx", "onnx")
     number = np.dtype(dtype)
     if number not in (np.float32, np.float64):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.conditions import column_of
+from jaxtree.sklearn_compat import BaseSearchCV
 from jaxtree.table.schema import Schema
 from jaxtree.tree.model import FittedModel
 
@@ -51,6 +52,31 @@ class Planes(NamedTuple):
 
 FORMS_OF_RATIOS = "to_html, to_onnx, to_sql, to_c, to_jax_export and to_dataframe"
 FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql, to_c and to_jax_export"
+
+
+def best_of_search(estimator: Any) -> Any:
+    """Returns the best estimator of a fitted search over settings, and any other estimator as it is.
+
+    Raises:
+        InvalidInputError: The search has fitted no best estimator.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+
+    Example:
+        >>> from sklearn.datasets import load_iris
+        >>> from jaxtree import DecisionTreeClassifier, SearchCV
+        >>> search = SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 3]}, cv=2).fit(*load_iris(return_X_y=True))
+        >>> best_of_search(search)
+        DecisionTreeClassifier(max_depth=3)
+    """
+    if not isinstance(estimator, BaseSearchCV):
+        return estimator
+    check_is_fitted(estimator, "cv_results_")
+    if not hasattr(estimator, "best_estimator_"):
+        raise InvalidInputError(
+            f"{type(estimator).__name__} has no best estimator, as it was fitted with refit={estimator.refit!r} or was "
+            "interrupted: fit it with refit=True, or give an estimator"
+        )
+    return estimator.best_estimator_
 
 
 def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool = True) -> FittedModel:
@@ -139,10 +165,7 @@ def _model_of_one_output(estimator: Any) -> FittedModel:
     _refuse_soft(estimator)
     if not hasattr(type(estimator), "model_"):
         wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
-        of_members = ": give one of its members, `estimators_`" if hasattr(estimator, "estimators_") else ""
-        raise InvalidTypeError(
-            f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}{of_members}"
-        )
+        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     model = estimator.model_
     if model.num_outputs != 1:

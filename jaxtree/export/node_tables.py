@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
 from jaxtree.export.conditions import branch_in_words, column_of
-from jaxtree.export.models import exported_model
+from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.sklearn_compat import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, SklearnTree
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
@@ -47,6 +47,7 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
         >>> to_dataframe(tree, backend="polars").select("node", "condition", "num_rows", "prediction").rows()
         [(0, None, 150, 0), (1, 'x2 <= 2.45', 50, 0), (2, 'x2 > 2.45', 100, 1)]
     """
+    estimator = best_of_search(estimator)
     check_backend(backend)
     return frame_of(_columns(exported_model(estimator)), backend)
 
@@ -138,6 +139,7 @@ def to_sklearn(estimator: Any, *, no_missing: bool = False) -> BaseDecisionTree:
         >>> to_sklearn(jaxtree.DecisionTreeClassifier(max_depth=2).fit(X, y)).score(X, y)
         0.96
     """
+    estimator = best_of_search(estimator)
     model = exported_model(estimator, one_tree=True, no_missing=no_missing)
     _check(model)
     num_columns = len(model.schema.columns)

@@ -26,7 +26,7 @@ from jaxtree.export.conditions import (
     node_class,
     weight_in_words,
 )
-from jaxtree.export.models import drawn_model
+from jaxtree.export.models import best_of_search, drawn_model
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts, target_means
 
@@ -251,6 +251,7 @@ def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, m
           1 [label="yes 100%\nn = 4", fillcolor="#efc159"];
           0 -> 1 [label="outlook = overcast"];
     """
+    estimator = best_of_search(estimator)
     lines = [_DOT_HEAD]
     for node in picture(estimator, feature_names=feature_names, max_depth=max_depth):
         label = "\\n".join(map(_escaped, node.lines))

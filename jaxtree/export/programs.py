@@ -15,7 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.c_links import number_in_c, text_of_link
 from jaxtree.export.conditions import questions_of_forest
 from jaxtree.export.jax_walks import planes_of_rows, shared_function
-from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
 from jaxtree.tree.link import ScoreLink, ratios
@@ -146,6 +146,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         >>> "int iris_predict(const double *row)" in text
         True
     """
+    estimator = best_of_search(estimator)
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
         raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
@@ -295,6 +296,7 @@ def to_jax_export(
         >>> place.tolist(), shares.shape
         ([0, 0, 0], (3, 3))
     """
+    estimator = best_of_search(estimator)
     _check_sizes(num_rows, platforms)
     model, planes = exported_with_planes(estimator, no_missing=True)
     num_features = (model.schema if planes is None else planes.schema).num_features

@@ -15,7 +15,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.dialects import Dialect, check_words, dialect_named
 from jaxtree.export.formulas import formula_of
-from jaxtree.export.models import Planes, PlaneTermKind, exported_with_planes
+from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree.link import Link, ScoreLink
 from jaxtree.tree.model import FittedModel
@@ -78,6 +78,7 @@ def to_sql(
         WHEN "outlook" IN ('sunny') THEN 'no'
         ELSE 'yes' END
     """
+    estimator = best_of_search(estimator)
     written = dialect_named(dialect)
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
     if score is not None and model.link is None:

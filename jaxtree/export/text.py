@@ -25,7 +25,7 @@ from jaxtree.export.conditions import (
     node_class,
     weight_in_words,
 )
-from jaxtree.export.models import drawn_model
+from jaxtree.export.models import best_of_search, drawn_model
 from jaxtree.table.schema import Schema
 from jaxtree.table.words import Limit, value_in_words
 from jaxtree.tree import SplitKind, Tree
@@ -76,6 +76,7 @@ def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, s
         |   humidity = high: no (3.0)
         |   humidity = normal: yes (2.0)
     """
+    estimator = best_of_search(estimator)
     model = drawn_model(estimator, feature_names)
     if style not in STYLES:
         raise InvalidInputError(f"style must be one of {', '.join(map(repr, STYLES))}, got {style!r}")

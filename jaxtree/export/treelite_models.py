@@ -7,7 +7,7 @@ from jaxtyping import Float64
 
 from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of
-from jaxtree.export.models import FORMS_OF_RATIOS, exported_model
+from jaxtree.export.models import FORMS_OF_RATIOS, best_of_search, exported_model
 from jaxtree.tree.link import Link
 from jaxtree.tree.model import FittedModel
 
@@ -40,6 +40,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
         >>> treelite.gtil.predict(model, X[:1])[0].tolist()
         [[1.0, 0.0, 0.0]]
     """
+    estimator = best_of_search(estimator)
     model_builder = import_extra("treelite", "to_treelite", "treelite").model_builder
     model = exported_model(estimator, no_missing=no_missing)
     form, num_trees = _treelite_form(model), len(model.forest)

@@ -96,11 +96,13 @@ class EnsembleState:
         members: The models.
         share: The weight of each, which add up to 1.
         beside: Columns of the fitted source that are no features: target and weights.
+        survival: What a fit of survival times has learned of time.
     """
 
     members: tuple[EnsembleMember, ...]
     share: Float64[np.ndarray, " member"]
     beside: tuple[str, ...]
+    survival: EventTimes | None
 
 
 def with_loss(state: Any, estimator: Any, loss: Any) -> Any:
@@ -191,3 +193,4 @@ def _(ensemble: EnsembleState) -> None:
     require(len(ensemble.members) == len(share) >= 1, "it does not have one weight a member")
     require_finite(ensemble, "share")
     require((share > 0).all() and abs(share.sum() - 1) < 1e-9, "the weights of its members do not add up to 1")
+    require_times_of_loss(ensemble.survival, ensemble.members[0].state.loss)

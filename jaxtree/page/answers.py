@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Real
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.fields import read_fields
@@ -75,8 +74,8 @@ class Answers(NamedTuple):
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether it averages models."""
-        return hasattr(type(self.estimator), "additive_members")
+        """Whether it averages boosted models."""
+        return hasattr(self.estimator, "weights_")
 
     def name(self, place: int) -> str:
         """Returns the name of an output: a class, "quantile 0.9", or "output 1"."""
@@ -139,17 +138,6 @@ def answers_of(estimator: Any) -> Answers:
         InvalidTypeError: It is no tree, forest or ensemble of jaxtree, or decides by degrees.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
-    if hasattr(type(estimator), "additive_members"):
-        check_is_fitted(estimator)
-        members = estimator.estimators_
-        classes = [str(name) for name in estimator.classes_] if is_classifier(estimator) else []
-
-        def mean_answer(values: Values) -> Float[np.ndarray, "row output"]:
-            parts = [own.predict_values(values) for own in members]
-            return np.tensordot(estimator.weights_, np.array(parts), 1)
-
-        kind = "classes" if classes else "numbers"
-        return Answers(estimator, kind, estimator.schema_, classes, _unit(kind), mean_answer)
     if hasattr(type(estimator), "model_of_planes"):
         exported_with_planes(estimator, no_missing=True)
         schema = estimator.encoder_.schema_

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from jaxtree.arrays import spread
 from jaxtree.explain.dependence import column_values
@@ -28,7 +28,7 @@ def listed_rows(answers: Answers, table: PageTable, explained: ExplainedRows | N
     `number`, `truth` and `said` are those of every row; `off` is how far a prediction is off, of classes the
     probability that others have; `cells` are the values of every column in words. Of explained rows `values` are the
     Shapley values of the output `of`, which add up from its `base` to `total`; of a tree of planes `paths` has what the
-    planes above the row's leaf say of it, of an ensemble `members` what each of them says.
+    planes above the row's leaf say of it.
     """
     columns = answers.schema.columns
     most = max(10, min(MOST_ROWS, MOST_CELLS // len(columns)))
@@ -44,8 +44,6 @@ def listed_rows(answers: Answers, table: PageTable, explained: ExplainedRows | N
         ],
         **_predictions(answers, table, rows),
     }
-    if answers.is_ensemble and explained is None:
-        told["members"] = _members(answers, table, rows)
     if hasattr(type(answers.estimator), "model_of_planes"):
         told["paths"] = _paths(answers, table, rows)
     if explained is not None:
@@ -115,13 +113,3 @@ def _paths(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"]) ->
             node = int(tree.parent[node])
         found.append(path[::-1])
     return found
-
-
-def _members(answers: Answers, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[list[Any]]:
-    """What every member of an ensemble says of the rows: the probability of the class that the ensemble predicts."""
-    label = table.predicted[rows].argmax(axis=1) if answers.classes else np.zeros(len(rows), np.int64)
-    found: list[Float[np.ndarray, " row"]] = [
-        own.predict_values(table.values[rows])[np.arange(len(rows)), label] for own in answers.estimator.estimators_
-    ]
-    weights = answers.estimator.weights_.tolist()
-    return [[weight, compacted(own)] for weight, own in zip(weights, found, strict=True)]

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.estimators.common.extras import extras_of
 from jaxtree.estimators.common.peers import hint_for_argument
+from jaxtree.export.models import best_of_search
 from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
 from jaxtree.page.cards import widths_of_cards
 from jaxtree.page.columns import check_number, page_data, rows_of_tree, subject_of
@@ -81,6 +82,7 @@ def to_html(
         >>> page[:15], "://" in page
         ('<!doctype html>', False)
     """
+    estimator = best_of_search(estimator)
     for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
@@ -153,18 +155,19 @@ def _render(answers: Answers, tables: list[PageTable], title: str | None, tree: 
 
 def _lacks_curve(answers: Answers) -> bool:
     """Whether it has rounds of which nothing was measured."""
-    return answers.adds_up and not (answers.is_additive or answers.is_ratio or answers.estimator.evals_result_)
+    has_none = answers.is_additive or answers.is_ratio or answers.is_ensemble
+    return answers.adds_up and not (has_none or answers.estimator.evals_result_)
 
 
 def _is_explored(answers: Answers) -> bool:
     """Whether it is a tree, or a forest of trees that predict by themselves, of splits along the axes."""
     is_oblique = hasattr(type(answers.estimator), "model_of_planes")
-    return not (answers.adds_up or answers.is_ensemble or is_oblique)
+    return not (answers.adds_up or is_oblique)
 
 
 def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
     """The trees that a page shows in words, and what these mean."""
-    if answers.is_ensemble or answers.is_additive:
+    if answers.is_additive:
         return [], ""
     if not answers.adds_up:
         return [outline_of_planes(answers)], HINT_OF_PLANES

@@ -88,10 +88,10 @@ def page_parts(answers: Answers, tables: list[PageTable], *, of_one_tree: bool) 
 def _curves(answers: Answers, tables: list[PageTable]) -> list[Card]:
     if answers.is_additive or answers.is_ratio:
         return []
-    if answers.adds_up:
-        return learning_cards(answers.estimator, answers.kind)
     if answers.is_ensemble:
         return [_members(answers)]
+    if answers.adds_up:
+        return learning_cards(answers.estimator, answers.kind)
     is_forest = not hasattr(type(answers.estimator), "model_of_planes") and answers.estimator.model_.averages_trees
     return forest_cards(answers, tables) if is_forest else []
 
@@ -106,7 +106,7 @@ def _importances(answers: Answers) -> list[Card]:
          "words": f"{values[own]:z.3f}"}
         for own in order.tolist() if values[own] > 0
     ]  # fmt: skip
-    saved = "loss" if answers.adds_up or answers.is_ensemble else "impurity"
+    saved = "loss" if answers.adds_up else "impurity"
     left = np.count_nonzero(values) - len(items)
     hint = f"Share of the {saved} that the splits on a column {'save' if saved == 'loss' else 'remove'}."
     chart: Chart = {"kind": "list", "label": "Importance of the columns", "items": items, "hasAxis": False}
@@ -123,8 +123,7 @@ def _members(answers: Answers) -> Card:
         items.append({"name": f"member {number}: {trees} trees of depth {int(own.forest_.nodes.depth.max())}",
                       "bars": [[0, compacted([weight])[0], ACCENT]], "words": f"{weight:z.2f}"})  # fmt: skip
     chart: Chart = {"kind": "list", "label": "Members and weights", "items": items, "x": axis("weight", low=0)}
-    what = "probabilities" if answers.classes else "predictions"
-    return Card("members", "Members", f"Their {what} are averaged with these weights.", {"": chart})
+    return Card("members", "Members", "Their scores are averaged with these weights.", {"": chart})
 
 
 def summary_of(answers: Answers, tables: list[PageTable], subject: Subject | None) -> list[tuple[str, str]]:
@@ -148,7 +147,7 @@ def _sizes(answers: Answers, subject: Subject | None) -> list[tuple[str, int]]:
     if answers.classes:
         sizes.append(("classes", len(answers.classes)))
     if answers.is_ensemble:
-        return [*sizes, ("members", len(estimator.estimators_))]
+        sizes.append(("members", len(estimator.estimators_)))
     if answers.is_additive:
         model = estimator.additive_
         num_pairs = int((model.layout.features[:, 1] >= 0).sum())

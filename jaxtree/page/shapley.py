@@ -1,6 +1,6 @@
 """Shapley values of some rows: how much columns count, and what each contributes to the prediction of a row."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -51,31 +51,19 @@ class ExplainedRows(NamedTuple):
 
 def explained_rows(answers: Answers, tables: list[PageTable]) -> list[ExplainedRows | None]:
     """Returns the Shapley values of some rows of each table; None of models that are no sums or means over trees."""
-    members = _members(answers)
-    if not members or not tables:
+    if hasattr(type(answers.estimator), "model_of_planes") or answers.is_ratio or not tables:
         return [None] * len(tables)
-    names, num_columns = explained_names(answers), len(answers.schema.columns)
-    num_nodes = sum(own.model_.forest.nodes.feature.size for _, own in members)
+    names, num_columns, model = explained_names(answers), len(answers.schema.columns), answers.estimator.model_
+    num_nodes = model.forest.nodes.feature.size
     most = min(MOST_ROWS, MOST_NUMBERS // (num_columns * len(names)), MOST_VISITS // (num_nodes * len(names)))
     rows = [spread(len(table.values), max(most, FEWEST_ROWS)) for table in tables]
-    every = np.concatenate([table.values[own] for table, own in zip(tables, rows, strict=True)])
-    parts = [(share, shap_values_of(own.model_, every)) for share, own in members]
-    values = sum(share * own.values.reshape(len(every), num_columns, -1) for share, own in parts)
-    base = sum(share * np.ravel(own.base) for share, own in parts)
-    of_tables = np.split(np.asarray(values), np.cumsum([len(own) for own in rows])[:-1])
-    return [ExplainedRows(own, found, np.asarray(base), names) for own, found in zip(rows, of_tables, strict=True)]
-
-
-def _members(answers: Answers) -> list[tuple[float, Any]]:
-    """The models whose weighted sum is explained."""
-    estimator = answers.estimator
-    if hasattr(type(estimator), "model_of_planes") or answers.is_ratio:
-        return []
-    if not answers.is_ensemble:
-        return [(1.0, estimator)]
-    if answers.classes or any(own.model_.link.kind != Link.IDENTITY for own in estimator.estimators_):
-        return []
-    return list(zip(estimator.weights_.tolist(), estimator.estimators_, strict=True))
+    explained = shap_values_of(
+        model, np.concatenate([table.values[own] for table, own in zip(tables, rows, strict=True)])
+    )
+    values = explained.values.reshape(len(explained.values), num_columns, -1)
+    of_tables = np.split(values, np.cumsum([len(own) for own in rows])[:-1])
+    base = np.ravel(explained.base)
+    return [ExplainedRows(own, found, base, names) for own, found in zip(rows, of_tables, strict=True)]
 
 
 def explained_names(answers: Answers) -> list[str]:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dropout.scores import expected_accuracy, expected_squared_error
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.models import exported_model
+from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.plot.style import BLUES, GREY, ORANGE, axes_to_draw_in, blue, calm, draw_bars, draw_scale
 from jaxtree.prune.draws import node_rates
 from jaxtree.prune.weakest_links import cost_complexity_path, weakest_links
@@ -44,6 +44,7 @@ def plot_importances(estimator: Any, importances: Any = None, *, max_columns: in
         >>> [label.get_text() for label in ax.get_yticklabels()]
         ['x2', 'x3']
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     names = estimator.encoder_.schema_.column_names
     value, spread, label = _numbers(estimator, importances)
@@ -101,6 +102,7 @@ def plot_pruning_path(estimator: Any, X: Any = None, y: Any = None, *, ax: Axes 
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('ccp_alpha', 'accuracy')
     """
+    estimator = best_of_search(estimator)
     model = exported_model(estimator, one_tree=True)
     if (X is None) != (y is None):
         raise InvalidInputError("X and y go together, got one of them alone")
@@ -196,6 +198,7 @@ def plot_dropout(estimator: Any, X: Any, y: Any, *, p: Any = None, q: Any = None
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('p', 'q')
     """
+    estimator = best_of_search(estimator)
     model = exported_model(estimator, one_tree=True)
     p, q = _rates(p, 0.8, "p"), _rates(q, 2.0, "q")
     score = expected_accuracy if model.classes else expected_squared_error

@@ -9,6 +9,7 @@ from sklearn.metrics import auc, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
 from jaxtree.plot.style import (
@@ -75,6 +76,7 @@ def plot_roc(
         >>> [text.get_text() for text in ax.get_legend().get_texts()]
         ['0, area 1.000', '1, area 0.960', '2, area 0.960']
     """
+    estimator = best_of_search(estimator)
     found = _one_by_one(estimator, X, y, of_class, sample_weight)
     is_new, ax = ax is None, axes_to_draw_in(ax, (5.6, 4.4))
     ax.plot([0, 1], [0, 1], color=grey(), linestyle=":", linewidth=1.2, zorder=1)
@@ -127,6 +129,7 @@ def plot_calibration(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('predicted probability of 2', 'share of 2')
     """
+    estimator = best_of_search(estimator)
     if num_bins < 1:
         raise InvalidInputError(f"num_bins must be at least 1, got {num_bins}")
     found = _one_by_one(estimator, X, y, of_class, sample_weight)

@@ -15,6 +15,7 @@ from jaxtree.arrays import spread
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain.dependence import Dependence, column_values, dependence_on
 from jaxtree.export.answers import shortened_name
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
 from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
@@ -96,7 +97,7 @@ def plot_dependence(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('bmi', 'mean prediction')
     """
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = best_of_search(estimator)
     if not hasattr(estimator, "predict_values"):
         raise InvalidTypeError(
             f"estimator must be a tree, a forest or boosted trees of jaxtree, got {type(estimator).__name__}"

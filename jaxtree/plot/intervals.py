@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.export.models import best_of_search
 from jaxtree.plot.style import ORANGE, axes_to_draw_in, blue, calm, draw_legend, grey, name_axes, round_ticks
 
 MOST_ROWS = 150
@@ -43,6 +44,7 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
         >>> len(ax.collections[0].get_segments())
         150
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     if not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must be between 0 and 1, got {coverage}")

@@ -7,6 +7,7 @@ from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, legend_name, name_axes
 
@@ -38,6 +39,7 @@ def plot_learning_curve(estimator: Any, metric: str | None = None, *, ax: Axes |
         >>> [line.get_label() for line in ax.lines][:2], len(ax.lines[0].get_xdata())
         (['training', 'test'], 12)
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     if hasattr(estimator, "history_"):
         names = {name: name.replace("_", " ") for name in estimator.history_}

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.dependence import column_values, with_value
 from jaxtree.export.conditions import features_of
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
 from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale, legend_name
@@ -61,6 +62,7 @@ def plot_decision_boundary(
         >>> ax.get_xlabel(), ax.get_ylabel()
         ('petal length (cm)', 'petal width (cm)')
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     schema = estimator.encoder_.schema_
     across = _two_of(schema, features)

@@ -12,6 +12,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.explain.paths import as_table
 from jaxtree.explain.shap import ShapValues
 from jaxtree.export.answers import shortened_name
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import Explained, class_labels, explained
 from jaxtree.plot.style import (
@@ -67,6 +68,7 @@ def plot_shap_bar(
         >>> [label.get_text() for label in ax.get_yticklabels()], ax.get_xlabel()
         (['x3', 'x2'], 'mean absolute Shapley value (probability of 2)')
     """
+    estimator = best_of_search(estimator)
     found = explained(estimator, X, explanation, of_class)
     worth = np.abs(found.values).mean(axis=0)
     order = _greatest(worth.sum(axis=1), max_columns)
@@ -130,6 +132,7 @@ def plot_shap_beeswarm(
         >>> [label.get_text() for label in ax.get_yticklabels()], len(ax.collections[0].get_offsets())
         (['s5', 'bmi'], 442)
     """
+    estimator = best_of_search(estimator)
     found = _of_one(explained(estimator, X, explanation, of_class))
     values = found.values[:, :, 0]
     order = _greatest(np.abs(values).mean(axis=0), max_columns)
@@ -222,6 +225,7 @@ def plot_shap_waterfall(
         >>> bool(np.isclose(end, tree.predict(X.iloc[[0]])[0]))
         True
     """
+    estimator = best_of_search(estimator)
     table = as_table(row, estimator.encoder_.schema_.column_names)
     names = class_labels(estimator)
     if of_class is None and len(names) > 2:

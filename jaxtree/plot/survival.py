@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.fields import split_structured
 from jaxtree.errors import InvalidInputError
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.metrics.risk_groups import Curves, RiskGroup, WatchedRows, survival_by_risk
 from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, grey, name_axes, round_ticks
@@ -58,6 +59,7 @@ def plot_survival(
         >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
         ['low risk (30 rows)', 'high risk (30 rows)']
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     time, happened = _watched(y, event)
     moved = {} if offset is None else {"offset": offset}

@@ -15,6 +15,7 @@ from jaxtree.additive.axes import TermAxis
 from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation, term_place
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.answers import shortened_name
+from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.numbers import drawn_numbers, name_numbers
 from jaxtree.plot.style import (
@@ -143,7 +144,7 @@ def plot_term_importances(estimator: Any, *, max_terms: int = 20, ax: Axes | Non
 
 def _additive(estimator: Any) -> Any:
     """The additive model, also of a search that has refitted one."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = best_of_search(estimator)
     if not hasattr(type(estimator), "explain_global"):
         raise InvalidTypeError(f"estimator must be an additive model of jaxtree, got {type(estimator).__name__}")
     check_is_fitted(estimator)

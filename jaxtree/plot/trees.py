@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.models import drawn_model
+from jaxtree.export.models import best_of_search, drawn_model
 from jaxtree.export.pictures import PicturedNode, colour_of_class, picture, with_class_names
 from jaxtree.plot.node_charts import ChartedRows, charted_rows, draw_chart, frame_of_chart, size_of_chart
 from jaxtree.plot.style import broken, grey
@@ -100,6 +100,7 @@ def plot_tree(
         >>> [text.get_text().splitlines()[0] for text in ax.texts][:3]
         ['x2?', '0 100%', '≤ 2.45']
     """
+    estimator = best_of_search(estimator)
     if (X is None) != (y is None):
         raise InvalidInputError("X and y go together, got one of them alone")
     nodes = picture(estimator, feature_names=feature_names, class_names=class_names, max_depth=max_depth)

@@ -10,10 +10,10 @@ from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of, fit_on_parts
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import generator_of, progress_of
-from jaxtree.resampling.parts import fit_parts
+from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_split
 
 
@@ -22,7 +22,7 @@ class Bagged(NamedTuple):
 
     Attributes:
         model: Their mean, a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
-        out_of_bag: Of every row the mean prediction, or probabilities of classes, of the models that have not drawn it;
+        out_of_bag: What the mean of the models that have not drawn a row predicts of it, of classes the probabilities;
             NaN where all have.
     """
 
@@ -69,6 +69,7 @@ def bag(
         >>> len(bagged.model.estimators_), bool(np.corrcoef(bagged.out_of_bag[known, 0], y[known])[0, 1] > 0.6)
         (5, True)
     """
+    estimator = best_of_search(estimator)
     _check(estimator, n_estimators, max_samples)
     X, y = indexable(X, plain_target(y))
     generator = generator_of(random_state)
@@ -77,8 +78,9 @@ def bag(
     strata = strata or [np.arange(len(target))]
     parts = [np.concatenate([_drawn(rows, max_samples, generator) for rows in strata]) for _ in range(n_estimators)]
     with progress_of(verbose, n_estimators, "fitting models", "fits") as report:
-        fitted = fit_parts(estimator, X, y, parts, fit_params, report)
-    return Bagged(ensemble_of(fitted, [1.0] * n_estimators), _out_of_bag(fitted, X, y, parts))
+        fitted = fit_on_parts(estimator, X, y, parts, fit_params or {}, report)
+    model = ensemble_of(fitted, [1.0] * n_estimators).learn_of_time(X, y, **(fit_params or {}))
+    return Bagged(model, _out_of_bag(model, X, y, parts))
 
 
 def _check(estimator: Any, n_estimators: int, max_samples: float | None) -> None:
@@ -104,15 +106,13 @@ def _drawn(rows: Int[np.ndarray, " row"], max_samples: float | None, generator: 
     return np.sort(generator.choice(rows, number, replace=max_samples is None))
 
 
-def _out_of_bag(fitted: list[Any], X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
-    """The mean predictions of every row by the models that have not drawn it."""
-    total, number = 0.0, np.zeros((len(y), 1))
-    for model, rows in zip(fitted, parts, strict=True):
+def _out_of_bag(model: BoostedEnsemble, X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
+    """What the mean of the models predicts of every row that have not drawn it."""
+    total, number = np.zeros((len(y), model.start_.size)), np.zeros((len(y), 1))
+    for own, rows in zip(model.estimators_, parts, strict=True):
         unseen = np.setdiff1d(np.arange(len(y)), rows)
-        own_X, _ = safe_split(model, X, y, unseen)
-        predicted = model.predict_proba(own_X) if is_classifier(model) else model.predict(own_X)
-        whole = np.zeros((len(y), *np.reshape(predicted, (len(unseen), -1)).shape[1:]))
-        whole[unseen] = np.reshape(predicted, (len(unseen), -1))
-        total = total + whole
+        own_X, _ = safe_split(own, X, y, unseen)
+        total[unseen] += own.raw_scores(own_X)
         number[unseen] += 1
-    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    predicted: Any = model.fixed_predictions(total / np.maximum(number, 1)).predictions
+    return np.where(number > 0, np.asarray(predicted, np.float64).reshape(len(y), -1), np.nan)

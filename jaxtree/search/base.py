@@ -1,6 +1,7 @@
 """What both searches share: scikit-learn's interface, folds, and results in its form."""
 
 import contextlib
+import os
 import time
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.export.models import best_of_search
 from jaxtree.metrics.scorers import apart, with_own_names
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
@@ -101,6 +103,14 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
             return base.score(X, y, **params)
         scorer: Any = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
         return scorer(self.best_estimator_, X, y, **params)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the best estimator into a file, which `jaxtree.load` reads.
+
+        Raises:
+            InvalidInputError: There is none, as `refit` was false; or see the `save` of the estimator.
+        """
+        best_of_search(self).save(path)
 
     def _placed(self, X: Any, num_settings: int, mesh: Any = None) -> contextlib.AbstractContextManager[None]:
         """Returns a context in which all fits of a search compute at one place, chosen for all of them."""

@@ -20,7 +20,7 @@ from jaxtree.estimators.boosting.ranker import GradientBoostingRanker
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch, cloned
-from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, fit_on_folds, select_with_replacement
+from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, ScoreScale, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
@@ -55,10 +55,10 @@ class BoostSearchCV(BaseSettingsSearch):
             scikit-learn and of `jaxtree.metrics.scorer`.
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses; or
             "ensemble": settings chosen by their out-of-fold predictions and one score (see
-            `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose predictions are averaged:
+            `jaxtree.search.ensemble.select_with_replacement`), fitted on all rows, whose scores are averaged:
             a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or "fold-ensemble": of every chosen setting the
-            models of all folds, averaged, which are those whose out-of-fold predictions were chosen by. Ensembles are
-            of classes, or of numbers that are scored by themselves.
+            models of all folds, averaged, which share the bins and categories of the whole table. Ensembles are of
+            classes, or of numbers that are scored by themselves.
         error_score: The score of a fit that fails, or "raise".
         random_state: The seed of what is drawn from distributions.
         factor: Asks for successive halving: after `min_resources` rounds, and again after this number of times as many,
@@ -260,12 +260,13 @@ class BoostSearchCV(BaseSettingsSearch):
         """Chooses settings by their out-of-fold predictions, and fits them on all rows."""
         able = self._able_numbers()
         tested = np.flatnonzero(~np.isnan(self.oof_predictions_[able]).any(axis=(0, 2)))
-        predictions = list(self.oof_predictions_[np.ix_(able, tested)])
+        predictions, scale = self.oof_predictions_[np.ix_(able, tested)], ScoreScale.of(self.estimator)
         y = np.asarray(search.y)[tested]
         classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
         score = ScoresOfPredictions(self.scorer_, y, classes)
-        weights = select_with_replacement(predictions, score)
-        self.best_score_ = score(np.tensordot(weights, np.array(predictions), 1))
+        of_scores: Any = lambda own: score(scale.predictions(own))  # noqa: E731
+        weights = select_with_replacement(list(scale.scores(predictions)), of_scores)
+        self.best_score_ = score(scale.mean(weights, predictions))
         self.ensemble_weights_ = np.zeros(len(search.candidates))
         self.ensemble_weights_[able] = weights
         chosen = np.flatnonzero(self.ensemble_weights_).tolist()

@@ -1,22 +1,72 @@
 """Ensembles of models that a search has scored, chosen by their out-of-fold predictions."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import clone
+from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.boosting.ensemble import fit_on_parts
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.losses.links import link_of
 from jaxtree.search.evaluation import Search
-from jaxtree.sklearn_compat import check_method_params, safe_split
+from jaxtree.tree.link import Link
 
 ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
 """The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
 
 MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
+
+
+class ScoreScale(NamedTuple):
+    """The scale on which an ensemble averages what its members predict: that of their scores.
+
+    Attributes:
+        link: How predictions follow from scores. Of a link of the user's own, predictions are averaged themselves.
+
+    Example:
+        >>> scale = ScoreScale(Link.SOFTMAX)
+        >>> scale.predictions(np.mean([scale.scores(np.array([[0.5, 0.5], [0.8, 0.2]]))] * 2, axis=0)).round(6).tolist()
+        [[0.5, 0.5], [0.8, 0.2]]
+    """
+
+    link: Link
+
+    @classmethod
+    def of(cls, estimator: Any) -> "ScoreScale":
+        """Returns the scale of boosted models of classes or of numbers."""
+        if is_classifier(estimator):
+            return cls(Link.SOFTMAX)
+        loss = getattr(estimator, "loss", "squared_error")
+        return cls(link_of(LOSSES[loss]() if isinstance(loss, str) else loss, None).kind)
+
+    def scores(self, predictions: Float[np.ndarray, "*more column"]) -> Float[np.ndarray, "*more column"]:
+        """Returns scores that predictions follow from, but for what all scores of a row have in common."""
+        if self.link in (Link.IDENTITY, Link.OTHER):
+            return predictions
+        return np.log(np.maximum(predictions, np.finfo(np.float64).tiny))
+
+    def predictions(self, scores: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "row column"]:
+        """Returns predictions from such scores."""
+        if self.link in (Link.IDENTITY, Link.OTHER):
+            return scores
+        if self.link == Link.EXP:
+            return np.exp(scores)
+        shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def mean(
+        self, weights: Float[np.ndarray, " model"], predictions: Float[np.ndarray, "model row column"]
+    ) -> Float[np.ndarray, "row column"]:
+        """Returns what an ensemble of these weights predicts; models without a weight may have no numbers."""
+        chosen = np.flatnonzero(weights)
+        if len(chosen) == 1:
+            return predictions[chosen[0]]
+        return self.predictions(np.tensordot(weights[chosen], self.scores(predictions[chosen]), 1))
 
 
 def select_with_replacement(
@@ -70,7 +120,7 @@ def fit_on_folds(model: Any, search: Search) -> list[Any]:
     Raises:
         InvalidInputError: The training part of a fold has not all classes, so that its model has other outputs.
     """
-    fitted = [_fit_on_fold(model, search, fold) for fold in range(len(search.splits))]
+    fitted = fit_on_parts(model, search.X, search.y, [train for train, _ in search.splits], search.fit_params)
     classes = getattr(fitted[0], "classes_", ())
     for number, own in enumerate(fitted):
         if not np.array_equal(getattr(own, "classes_", ()), classes):
@@ -79,10 +129,3 @@ def fit_on_folds(model: Any, search: Search) -> list[Any]:
                 f"the first and {list(own.classes_)} in fold {number}: stratify them, or give refit='ensemble'"
             )
     return fitted
-
-
-def _fit_on_fold(model: Any, search: Search, fold: int) -> Any:
-    train, _ = search.splits[fold]
-    own: Any = clone(model)
-    X, y = safe_split(own, search.X, search.y, train)
-    return own.fit(X, y, **check_method_params(search.X, params=search.fit_params, indices=train))

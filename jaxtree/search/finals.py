@@ -75,7 +75,7 @@ def choose(
     judged = np.full(predicted.shape[1:], np.nan)
     for fold, rows in enumerate(tests):
         weights = joined(choices[:fold] + choices[fold + 1 :])
-        judged[rows] = np.tensordot(weights, predicted[:, rows], 1)
+        judged[rows] = yardstick.scale.mean(weights, predicted[:, rows])
     return Choice(joined(choices), judged)
 
 

@@ -10,9 +10,10 @@ from sklearn.base import is_classifier
 from jaxtree.boosting.ending import Deadline
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
-from jaxtree.search.ensemble import select_with_replacement
+from jaxtree.search.ensemble import ScoreScale, select_with_replacement
 from jaxtree.search.evaluation import Search
 from jaxtree.search.scoring import log_of_chance
+from jaxtree.tree.link import Link
 
 
 class Yardstick(NamedTuple):
@@ -23,12 +24,14 @@ class Yardstick(NamedTuple):
         classes: The classes; None for numbers.
         target: The targets of all rows; of classes their numbers.
         most: Settings that an ensemble is chosen from, and members that are taken, at most.
+        scale: The scale on which an ensemble averages predictions.
     """
 
     name: str
     classes: Any
     target: Float[np.ndarray, " row"] | Int[np.ndarray, " row"]
     most: int
+    scale: ScoreScale
 
     @property
     def in_words(self) -> str:
@@ -62,13 +65,14 @@ class Choice(NamedTuple):
     predicted: Float[np.ndarray, "row column"]
 
 
-def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:
+def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: ScoreScale | None = None) -> Yardstick:
     """Returns how predictions of a target are scored.
 
     Args:
         name: A scorer of scikit-learn; None for the log loss of classes, and for the root mean squared error.
         y: The target.
         of_classes: Whether it has classes.
+        scale: The scale on which an ensemble averages predictions; of numbers their own if not given.
 
     >>> yardstick = make_yardstick(None, ["a", "b"], of_classes=True)
     >>> yardstick.in_words, round(yardstick.shown(yardstick.score(np.array([[0.5, 0.5], [0.0, 1.0]]), np.arange(2))), 4)
@@ -77,9 +81,9 @@ def make_yardstick(name: str | None, y: Any, *, of_classes: bool) -> Yardstick:
     name = name or ("neg_log_loss" if of_classes else "neg_root_mean_squared_error")
     most = 25 if name in _QUICK else 12
     if not of_classes:
-        return Yardstick(name, None, np.asarray(y, np.float64), most)
+        return Yardstick(name, None, np.asarray(y, np.float64), most, scale or ScoreScale(Link.IDENTITY))
     classes, target = np.unique(np.asarray(y), return_inverse=True)
-    return Yardstick(name, classes, target, most)
+    return Yardstick(name, classes, target, most, scale or ScoreScale(Link.SOFTMAX))
 
 
 def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
@@ -129,9 +133,10 @@ def select(
         deadline: When the choice ends with what it has; None for never.
     """
     best = np.argsort(-scores, kind="stable")[: yardstick.most]
-    score: Callable = lambda own: yardstick.score(own, rows)  # noqa: E731
-    weights = np.zeros(len(predicted))
-    weights[best] = select_with_replacement(list(predicted[best][:, rows]), score, yardstick.most, deadline)
+    scale = yardstick.scale
+    score: Callable = lambda own: yardstick.score(scale.predictions(own), rows)  # noqa: E731
+    weights, scores = np.zeros(len(predicted)), scale.scores(predicted[best][:, rows])
+    weights[best] = select_with_replacement(list(scores), score, yardstick.most, deadline)
     return weights
 
 
@@ -152,9 +157,7 @@ def predictions_of_other_choices(
         others = np.concatenate([own for number, own in enumerate(tests) if number != fold])
         due = deadline and deadline.of_next(len(tests) - fold).own()
         weights = select(yardstick, predicted, np.delete(scores, fold, axis=1).mean(axis=1), others, due)
-        # Settings that failed on some fold have no weight, and no numbers.
-        chosen = np.flatnonzero(weights)
-        result[rows] = np.tensordot(weights[chosen], predicted[chosen][:, rows], 1)
+        result[rows] = yardstick.scale.mean(weights, predicted[:, rows])
     return result
 
 

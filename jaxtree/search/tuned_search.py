@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import os
 import time
 from collections.abc import Iterator
 from numbers import Real
@@ -24,6 +23,7 @@ from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.budget import MOST_SETTINGS, Budget
+from jaxtree.search.ensemble import ScoreScale
 from jaxtree.search.evaluation import Results
 from jaxtree.search.folds import check_rows_to_fit_on, folds_for
 from jaxtree.search.leaderboard import Leaderboard, make_leaderboard
@@ -208,11 +208,6 @@ class TunedSearchCV(BaseSettingsSearch):
         usual = "Tuned boosted trees" if self.tuned_.is_ensemble else "Tuned additive model"
         return tuned_page(self.tuned_, self.tuned_.yardstick.target, title=usual if title is None else title)
 
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the model into a file, which `jaxtree.load` reads."""
-        check_is_fitted(self)
-        self.best_estimator_.save(path)
-
     def _check_arguments(self, X: Any) -> None:
         """Raises if a parameter is not allowed, or the table is none in memory."""
         if not isinstance(self.estimator, self._estimators):
@@ -238,7 +233,7 @@ class TunedSearchCV(BaseSettingsSearch):
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
         scoring = self.scoring or (None if of_classes else scoring_of(self.estimator.loss))
         check_scorer(scoring, y, of_classes=of_classes)
-        yardstick = make_yardstick(scoring, y, of_classes=of_classes)
+        yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=ScoreScale.of(self.estimator))
         return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
 
     def _space(self, task: Task) -> Space:

@@ -286,7 +286,8 @@ def _seconds_of_choice(task: Task, tried: Tried) -> float:
     num_folds = tried.scores.shape[1]
     rows = np.concatenate([np.asarray(test) for _, test in task.splits[:num_folds]])
     began = time.monotonic()
-    task.yardstick.score(tried.predicted[0][rows], rows)
+    scale, own = task.yardstick.scale, tried.predicted[0][rows]
+    task.yardstick.score(scale.predictions(scale.scores(own)), rows)
     return (time.monotonic() - began) * task.yardstick.most**2 * num_folds
 
 

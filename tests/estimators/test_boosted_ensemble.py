@@ -1,7 +1,9 @@
 """Ensembles of boosted models: the weighted mean of their members, in one file."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 
@@ -13,7 +15,7 @@ from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.estimators.boosting.ensemble import ensemble_of
 from jaxtree.explain import shap_interaction_values, shap_values
 from jaxtree.files.container import read_model_file, write_model_file
-from tests.examples import lopsided
+from tests.examples import lopsided, mixed_numbers, mixed_table
 
 FEW = {"n_estimators": 4, "max_depth": 2}
 
@@ -29,12 +31,12 @@ def numbers():
     return BoostedEnsembleRegressor([Regressor(**FEW), Regressor(**FEW, loss="huber")]).fit(X, y), X, y
 
 
-@pytest.mark.slow
-def test_an_ensemble_predicts_the_weighted_mean_of_its_members():
+def test_an_ensemble_predicts_from_the_weighted_mean_of_the_scores_of_its_members():
     model, X, y = classes()
-    shares = [clone(member).fit(X, y).predict_proba(X) for member in model.estimators]
-    mean = np.average(shares, axis=0, weights=[1, 2, 5])
-    np.testing.assert_allclose(model.predict_proba(X), mean, rtol=1e-12)
+    scores = [clone(member).fit(X, y).raw_scores(X) for member in model.estimators]
+    mean = np.average(scores, axis=0, weights=[1, 2, 5])
+    np.testing.assert_allclose(model.raw_scores(X), mean, rtol=1e-12)
+    np.testing.assert_allclose(model.predict_proba(X), softmax(mean, axis=1), rtol=1e-12)
     np.testing.assert_array_equal(model.predict(X), mean.argmax(axis=1))
     model, X, y = numbers()
     mean = np.mean([clone(member).fit(X, y).predict(X) for member in model.estimators], axis=0)
@@ -118,33 +120,68 @@ def test_wrong_parameters_are_refused(estimators, weights, words):
         BoostedEnsembleClassifier(estimators, weights).fit([[0.0], [1.0]], [0, 1])
 
 
-def test_other_forms_name_the_members():
-    model, X, _ = classes()
-    for form in (jaxtree.to_c, jaxtree.to_onnx):
-        with pytest.raises(TypeError, match=r"got BoostedEnsembleClassifier: give one of its members, `estimators_`"):
-            form(model)
-    with pytest.raises(TypeError, match="estimators_"):
-        jaxtree.explain_row(model, X[:1])
-
-
-def test_shapley_values_of_numbers_are_the_weighted_sums_of_the_members():
+def test_losses_that_predict_otherwise_are_not_averaged():
     X, y = load_diabetes(return_X_y=True)
-    model = BoostedEnsembleRegressor([Regressor(**FEW), Regressor(**FEW, loss="absolute_error")], [1, 3]).fit(X, y)
+    members = [Regressor(**FEW), Regressor(**FEW, loss="poisson")]
+    with pytest.raises(InvalidInputError, match=r"must predict alike from their scores.*squared\(\) and poisson\(\)"):
+        BoostedEnsembleRegressor(members).fit(X, y)
+    own = [Regressor(**FEW, loss=boosting.quantiles(levels)) for levels in ([0.1, 0.9], [0.2, 0.9])]
+    with pytest.raises(InvalidInputError, match="must predict alike"):
+        BoostedEnsembleRegressor(own).fit(X, y)
+
+
+def test_models_of_other_tables_are_not_averaged():
+    X, y = mixed_table(), mixed_numbers(mixed_table())
+    whole = Regressor(**FEW).fit(X, y)
+    part = Regressor(**FEW).fit(X[X["color"] != "red"], y[X["color"] != "red"])
+    with pytest.raises(InvalidInputError, match="of 'color' they have other kinds, categories or dates"):
+        ensemble_of([whole, part], [1, 1])
+    with pytest.raises(InvalidInputError, match="fitted on one table"):
+        ensemble_of([whole, Regressor(**FEW).fit(X[["number"]], y)], [1, 1])
+
+
+def test_members_of_other_bins_and_words_of_subsets_are_one_sum():
+    word = np.array([f"w{number % 70}" for number in range(210)])
+    table = pd.DataFrame({"word": word, "number": np.arange(210.0) ** 1.1})
+    y = (np.arange(210) % 70 < 30) + np.sin(np.arange(210))
+    members = [
+        Regressor(**FEW, max_bins=7, categorical_splits="one_vs_rest"),
+        Regressor(**FEW, categorical_splits="subset", random_state=1, colsample_bytree=0.5),
+    ]
+    model = BoostedEnsembleRegressor(members, [2, 1]).fit(table, y)
+    mean = np.average([own.raw_scores(table) for own in model.estimators_], axis=0, weights=[2, 1])
+    np.testing.assert_allclose(model.raw_scores(table), mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", [classes, numbers])
+def test_explanations_add_up_to_the_mean_of_the_scores(make):
+    model, X, _ = make()
     rows = X[:20]
+    scores = model.raw_scores(rows)
     for background in (None, X[50:60]):
         found = shap_values(model, rows, background=background)
-        parts = [shap_values(own, rows, background=background).values for own in model.estimators_]
-        np.testing.assert_allclose(found.values, 0.25 * parts[0] + 0.75 * parts[1], rtol=1e-12)
-        np.testing.assert_allclose(found.base + found.values.sum(axis=1), model.predict(rows), rtol=1e-5)
+        own = [shap_values(member, rows, background=background).values for member in model.estimators_]
+        np.testing.assert_allclose(found.values, np.tensordot(model.weights_, np.array(own), 1), atol=1e-9)
+        total = (found.base + found.values.sum(axis=1)).reshape(scores.shape)
+        np.testing.assert_allclose(total, scores, rtol=1e-5)
     pairs = shap_interaction_values(model, rows)
     np.testing.assert_allclose(pairs.values.sum(axis=2), shap_values(model, rows).values, atol=1e-6)
+    explanation = jaxtree.explain_row(model, rows[:1])
+    np.testing.assert_allclose(
+        explanation.base + sum(part.score for part in explanation.contributions), explanation.score
+    )
 
 
-def test_probabilities_and_links_are_no_sums_over_trees():
-    model, X, _ = classes()
-    with pytest.raises(TypeError, match=r"averages probabilities, which are no sums over trees.*estimators_"):
-        shap_values(model, X)
+def test_the_mean_of_models_of_survival_times_has_curves(tmp_path):
     X, y = load_diabetes(return_X_y=True)
-    model = BoostedEnsembleRegressor([Regressor(**FEW, loss="poisson")]).fit(X, y)
-    with pytest.raises(TypeError, match=r"averages predictions of the loss .*poisson"):
-        shap_values(model, X)
+    event = np.arange(len(y)) % 3 > 0
+    members = [Regressor(**FEW, loss="cox"), Regressor(4, max_depth=2, loss="cox")]
+    model = BoostedEnsembleRegressor(members).fit(X, y, event=event)
+    lone = Regressor(**FEW, loss="cox").fit(X, y, event=event)
+    np.testing.assert_array_equal(
+        BoostedEnsembleRegressor(members[:1]).fit(X, y, event=event).predict_median(X), lone.predict_median(X)
+    )
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(jaxtree.load(tmp_path / "model").predict_median(X), model.predict_median(X))
+    with pytest.raises(InvalidInputError, match="a mean of models that were fitted apart"):
+        ensemble_of([lone], [1]).predict_median(X)

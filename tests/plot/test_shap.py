@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
 from jaxtree.plot import plot_shap_bar, plot_shap_beeswarm, plot_shap_waterfall
@@ -118,5 +117,3 @@ def test_what_cannot_be_drawn_is_named():
         plot_shap_bar(forest, TABLE[:5], shap_values(forest, TABLE[:4]))
     with pytest.raises(InvalidInputError, match="max_columns must be at least 1"):
         plot_shap_bar(forest, TABLE, max_columns=0)
-    with pytest.raises(jaxtree.errors.InvalidTypeError):
-        plot_shap_bar(example("ensemble"), TABLE)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.metrics import r2_score
 
@@ -22,13 +23,13 @@ CLASSIFIER = jaxtree.GradientBoostingClassifier(3, max_depth=2)
 @pytest.fixture
 def drawn(monkeypatch):
     """The samples, in the order in which they are fitted."""
-    parts, really = [], module.fit_parts
+    parts, really = [], module.fit_on_parts
 
     def kept(estimator, X, y, own, *more):
         parts.extend(own)
         return really(estimator, X, y, own, *more)
 
-    monkeypatch.setattr(module, "fit_parts", kept)
+    monkeypatch.setattr(module, "fit_on_parts", kept)
     return parts
 
 
@@ -37,15 +38,17 @@ def drawn(monkeypatch):
 def test_every_model_is_the_fit_of_its_sample(estimator, target, max_samples, drawn):
     weight = np.linspace(0.5, 2, 120)
     bagged = bag(estimator, X, target, n_estimators=4, max_samples=max_samples, fit_params={"sample_weight": weight})
-    predict = "predict" if target is NUMBER else "predict_proba"
-    alone = [clone(estimator).fit(X[rows], target[rows], weight[rows]) for rows in drawn]
-    expected = np.array([getattr(model, predict)(X).reshape(120, -1) for model in alone])
-    whole = getattr(bagged.model, predict)(X).reshape(120, -1)
-    np.testing.assert_allclose(whole, expected.mean(axis=0), rtol=1e-12)
+    encoder, alone = estimator.make_encoder().fit(X), []
+    for rows in drawn:
+        own = clone(estimator)
+        alone.append(own.fit_task(own.read_task(X[rows], target[rows], weight[rows], encoder=encoder)))
+    expected = np.array([model.raw_scores(X) for model in alone])
+    np.testing.assert_allclose(bagged.model.raw_scores(X), expected.mean(axis=0), rtol=1e-12)
     has = np.array([np.isin(np.arange(120), rows) for rows in drawn])
     for row in range(120):
         own = expected[~has[:, row], row]
-        np.testing.assert_allclose(bagged.out_of_bag[row], own.mean(axis=0) if len(own) else np.nan, rtol=1e-12)
+        mean = own.mean(axis=0) if len(own) else np.full(expected.shape[2], np.nan)
+        np.testing.assert_allclose(bagged.out_of_bag[row], mean if target is NUMBER else softmax(mean), rtol=1e-12)
     sizes = {len(rows) for rows in drawn}
     assert sizes == ({120} if max_samples is None else {sum(round(0.6 * n) for n in _sizes(target))})
     assert all(len(np.unique(rows)) == len(rows) for rows in drawn) == (max_samples is not None)
@@ -71,6 +74,15 @@ def test_a_seed_gives_the_same_models_and_the_file_keeps_them(tmp_path):
     first.model.save(tmp_path / "bag.jaxtree")
     loaded = jaxtree.load(tmp_path / "bag.jaxtree")
     np.testing.assert_array_equal(loaded.predict_proba(frame), second.model.predict_proba(frame))
+
+
+def test_samples_read_words_and_dates_as_the_whole_table_does():
+    frame = pd.DataFrame({"word": np.arange(120) % 50, "day": pd.date_range("2024-01-01", periods=120)})
+    frame["word"] = "w" + frame["word"].astype(str)
+    model = bag(REGRESSOR, frame, NUMBER, n_estimators=3, max_samples=0.2).model
+    assert len(model.schema_.columns[0].categories) == 50
+    expected = np.mean([own.predict(frame) for own in model.estimators_], axis=0)
+    np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
 
 
 def test_a_rare_class_is_in_every_sample():

@@ -287,12 +287,13 @@ def test_a_fold_ensemble_is_the_mean_of_the_models_of_the_folds():
     blank, folds = GradientBoostingClassifier(4, subsample=0.7, random_state=0), StratifiedKFold(3)
     search = BoostSearchCV(blank, space, cv=folds, refit="fold-ensemble").fit(X, y, sample_weight=weight)
     assert search.get_params()["refit"] == "fold-ensemble"
-    expected = np.zeros((150, 2))
+    expected, encoder = np.zeros((150, 1)), blank.make_encoder().fit(X)
     for parameters, share in zip(search.cv_results_["params"], search.ensemble_weights_, strict=True):
         for train, _ in folds.split(X, y) if share else ():
-            own = clone(blank).set_params(**parameters).fit(X[train], y[train], sample_weight=weight[train])
-            expected += share / 3 * own.predict_proba(X)
-    np.testing.assert_allclose(search.predict_proba(X), expected, rtol=1e-12)
+            own = clone(blank).set_params(**parameters)
+            own.fit_task(own.read_task(X[train], y[train], sample_weight=weight[train], encoder=encoder))
+            expected += share / 3 * own.raw_scores(X)
+    np.testing.assert_allclose(search.best_estimator_.raw_scores(X), expected, rtol=1e-12)
     assert len(search.best_estimator_.estimators_) == 3 * np.count_nonzero(search.ensemble_weights_)
 
 

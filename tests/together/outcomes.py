@@ -34,9 +34,6 @@ HARDENED = (*PLANES, *BY_LEAF, "hardened, along the axes", "hardened forest")
 SOFT = tuple(name for name in SOFT_BY_NAME if name not in HARDENED)
 OF_PLANES = ("soft forest", "soft forest of numbers")
 """Soft forests that have no hard form."""
-ENSEMBLES_OF_CLASSES = ("ensemble", "bagged", "tuned", "tuned, its best", "search of boosted, an ensemble")
-ENSEMBLES_OF_NUMBERS = ("ensemble of numbers", "bagged counts", "tuned numbers")
-SEARCHES = ("search of trees", "search", "search of boosted", "search of additive", "search of soft")
 MEASURED = (
     *("boosted, measured", "boosted, stopped early"),
     *("boosted folds", "boosted folds of numbers", "boosted folds, measured"),
@@ -59,17 +56,7 @@ REFUSED = (
     Outcome(("learning curve",), set(SPELLINGS) - set(MEASURED), "has no learning curve: give a soft tree"),
 )
 
-ONLY = "a search is no model, though it predicts as its best one does"
-
-FAILING = (
-    Outcome((*EXPLANATIONS, *PROGRAMS, "dependence"), ENSEMBLES_OF_CLASSES, "a mean of models is refused"),
-    Outcome(("explanation", *PROGRAMS, "dependence"), ENSEMBLES_OF_NUMBERS, "a mean of models is refused"),
-    Outcome(("Shapley values",), ("bagged counts",), "a mean of models is refused"),
-    Outcome(("page", "Shapley values", *PROGRAMS), SEARCHES, ONLY),
-    Outcome(("explanation", "text"), ("search of trees",), ONLY),
-    Outcome(("explanation",), ("search", "search of boosted", "search of additive", "search of soft"), ONLY),
-    Outcome(("file",), SEARCHES, ONLY),
-)
+FAILING: tuple[Outcome, ...] = ()
 
 FAST = (
     *("tree", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest", "boosted, two classes"),

@@ -45,6 +45,7 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source
 from jaxtree.tree.nodes import target_means
 
@@ -126,21 +127,24 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         """
         with fails_in_all(mesh, self), placed_fit(self, X, mesh):
             given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
-            task = self.read_task(X, y, sample_weight, **given, **extras)
-            is_first = task.earlier is None and not task.earlier_of_folds
-            if is_first or task.num_earlier < self.most_rounds:
-                rows = encode(task)
-                config = self.config(task.data.num_rows, rows.num_bins)
-                if self.early_stopping == FOLDS:
-                    if callbacks:
-                        raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
-                    self.set_model(task, *train_folds(task, rows, config, mesh))
-                else:
-                    trained = train(task, rows, config, callbacks, mesh)
-                    warn_if_cut_short(task.loss, trained, config)
-                    self.set_model(task, trained.rounds)
-            else:
-                warn_user(WITHOUT_NEW_TREES)
+            return self.fit_task(self.read_task(X, y, sample_weight, **given, **extras), callbacks, mesh)
+
+    def fit_task(self, task: BoostingTask, callbacks: Sequence[OnProgress] = (), mesh: Mesh | None = None) -> Self:
+        """Boosts trees on what `read_task` has read; the rest as in `fit`."""
+        is_first = task.earlier is None and not task.earlier_of_folds
+        if not is_first and task.num_earlier >= self.most_rounds:
+            warn_user(WITHOUT_NEW_TREES)
+            return self
+        rows = encode(task)
+        config = self.config(task.data.num_rows, rows.num_bins)
+        if self.early_stopping == FOLDS:
+            if callbacks:
+                raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
+            self.set_model(task, *train_folds(task, rows, config, mesh))
+        else:
+            trained = train(task, rows, config, callbacks, mesh)
+            warn_if_cut_short(task.loss, trained, config)
+            self.set_model(task, trained.rounds)
         return self
 
     def read_task(
@@ -152,6 +156,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
         beside: Mapping[str, Any] | None = None,
+        encoder: Encoder | None = None,
         mesh: Mesh | None = None,
         **extras: Any,
     ) -> BoostingTask:
@@ -164,6 +169,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             eval_set: Other tables that are measured.
             eval_metric: What is measured of them.
             beside: Further tables by name, which never decide when to stop.
+            encoder: A fitted encoder of the table; one of these rows if not given.
             mesh: Devices to divide the rows among.
             extras: What the loss asks for.
         """
@@ -189,7 +195,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         if self.early_stopping is True and not held:
             self._check_can_hold_out(sample, together)
             options = options._replace(held_out=self.validation_fraction, seed=self.random_state, group=group)
-        data = encode_sample(sample, options, encoder=earlier and self.encoder_, together=together)
+        data = encode_sample(sample, options, encoder=self.encoder_ if earlier else encoder, together=together)
         data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)
         if data.held is not None:
             held["validation_0"] = data.held

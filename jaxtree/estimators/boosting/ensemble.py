@@ -1,31 +1,39 @@
-"""Ensembles: boosted models whose probabilities or numbers are averaged with weights, as one estimator in one file."""
+"""Ensembles: the weighted mean of the scores of boosted models, which is a boosted model, too: one sum of trees."""
 
+import copy
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Shaped
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from jaxtyping import Float
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from jaxtree.boosting.folds import weighted_sum
+from jaxtree.dataset.fields import EXTRAS
+from jaxtree.dataset.sample import Outputs, read_known
+from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
+from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tables, check_parameters
-from jaxtree.estimators.common.display import Shown
-from jaxtree.estimators.common.parts import ScoresSources
 from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
-from jaxtree.files.registry import KeptInFiles
-from jaxtree.losses.loss import identity
-from jaxtree.table.schema import Schema
+from jaxtree.losses.links import name_of_link
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.sklearn_compat import check_method_params, safe_split
+from jaxtree.table.encoder import Encoder
+from jaxtree.table.schema import Column, make_schema
+from jaxtree.tree.nodes import target_means
 
-OF_TABLE = ("encoder_", "n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_")
+OF_TABLE = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_", "is_vector_")
 """What an ensemble knows of its table as its first member does."""
 
 
-class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
-    """Boosted models whose predictions are averaged."""
+class BoostedEnsemble(AnnotatedParameters, ScoredTrees):
+    """Boosted models whose scores are averaged."""
 
     estimators: Any
     weights: Any
@@ -41,6 +49,9 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         Args:
             fitted: The models.
             weights: A number above 0 of each; the weights are divided by their sum.
+
+        Raises:
+            InvalidInputError: The models are of several tables, or predict otherwise from their scores.
         """
         kind: Any = cls
         ensemble = kind([clone(model) for model in fitted], [float(weight) for weight in weights])
@@ -48,24 +59,15 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         ensemble.take_members(list(fitted), _shares(weights))
         return ensemble
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Answers scikit-learn's `check_is_fitted`."""
-        return hasattr(self, "estimators_")
-
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: tables may hold words and missing values."""
         return allow_tables(super().__sklearn_tags__())
 
     @property
-    def schema_(self) -> Schema:
-        """The columns of the fitted table."""
-        return self.encoder_.schema_
-
-    @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:
         """The weighted mean of the importances that the members have."""
         check_is_fitted(self)
-        return self._mean([model.feature_importances_ for model in self.estimators_])
+        return np.average([model.feature_importances_ for model in self.estimators_], axis=0, weights=self.weights_)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fits all members on the same rows.
@@ -84,23 +86,16 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         fitted = [blank.fit(X, y, sample_weight, **params) for blank in blanks]
         weights = np.ones(len(fitted)) if self.weights is None else self.weights
         self.take_members(fitted, _shares(weights))
+        return self.learn_of_time(X, y, sample_weight, **params)
+
+    def learn_of_time(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+        """Learns what predictions of survival times need of the rows that the members were fitted on, if any do."""
+        if is_of_times(self.loss_):
+            fields = {name: values for name, values in params.items() if name in (*EXTRAS, *self.loss_.needs)}
+            rows = read_known(self.outputs(), X, y, sample_weight, fields).without_weightless_rows()
+            rows = allowed_rows(self.loss_, rows)
+            self.survival_ = learn_times(self.loss_, rows, self.raw_scores(rows.X))
         return self
-
-    def additive_members(self) -> list[Any]:
-        """Returns the members if the prediction is the weighted sum of their scores, which are sums over trees.
-
-        Raises:
-            InvalidTypeError: It is not: probabilities are averaged, or predictions that a link makes of scores.
-        """
-        check_is_fitted(self)
-        for model in self.estimators_:
-            if is_classifier(model) or getattr(model.loss_, "link", None) is not identity:
-                averaged = "probabilities" if is_classifier(model) else f"predictions of the loss {model.loss_}"
-                raise InvalidTypeError(
-                    f"{type(self).__name__} averages {averaged}, which are no sums over trees as scores are: give one "
-                    "of its members, `estimators_`"
-                )
-        return self.estimators_
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -131,7 +126,7 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         members = [
             EnsembleMember(kind, model.get_params(deep=False), model.fitted_state()) for model in self.estimators_
         ]
-        return EnsembleState(tuple(members), self.weights_, tuple(self.other_columns_))
+        return EnsembleState(tuple(members), self.weights_, tuple(self.other_columns_), self.survival_)
 
     def restore(self, state: EnsembleState) -> None:
         """Takes what `fitted_state` of another ensemble returned; see `KeptInFiles.restore`."""
@@ -144,7 +139,7 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         self.estimators = [clone(model) for model in models]
         self.check_parameters()
         self.take_members(models, state.share)
-        self.other_columns_ = state.beside
+        self.other_columns_, self.survival_ = state.beside, state.survival
 
     def _restored(self, member: EnsembleMember) -> Any:
         """A member from a file."""
@@ -158,25 +153,42 @@ class BoostedEnsemble(Shown, AnnotatedParameters, KeptInFiles, BaseEstimator):
         return model
 
     def take_members(self, fitted: list[Any], shares: Float[np.ndarray, " member"]) -> None:
-        """Takes fitted members and weights that add up to 1, and learns of the table what the first has learned."""
+        """Takes fitted members and weights that add up to 1, and learns of the table what the first has learned.
+
+        Raises:
+            InvalidInputError: The members are of several tables, or predict otherwise from their scores.
+        """
+        first = fitted[0]
+        encoder = _common_encoder([model.encoder_ for model in fitted])
+        for model in fitted:
+            if not _predict_alike(model.loss_, first.loss_):
+                raise InvalidInputError(
+                    "estimators must predict alike from their scores, which are averaged, got the losses "
+                    f"{first.loss_} and {model.loss_}"
+                )
         for name in OF_TABLE:
             vars(self).pop(name, None)
-            if hasattr(fitted[0], name):
-                setattr(self, name, getattr(fitted[0], name))
-        self.other_columns_ = tuple(fitted[0].other_columns_)
-        self.estimators_, self.weights_ = fitted, shares
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+        self.other_columns_ = tuple(first.other_columns_)
+        self.estimators_, self.weights_, self.encoder_, self._loss = fitted, shares, encoder, first.loss_
+        forest = weighted_sum([model.forest_ for model in fitted], shares)
+        start = np.sum([share * model.start_ for share, model in zip(shares, fitted, strict=True)], axis=0)
+        self.survival_ = None
+        self.set_trees(forest, start, target_means(forest.nodes))
 
-    def _mean(self, of_members: Sequence[Float[np.ndarray, "*shape"]]) -> Float[np.ndarray, "*shape"]:
-        """The weighted mean, summed up in the order of the members."""
-        return np.sum([weight * own for weight, own in zip(self.weights_, of_members, strict=True)], axis=0)
+    def _make_loss(self, outputs: Outputs) -> BaseLoss:
+        """Returns the loss of the first member."""
+        return self.loss_
 
 
 @dataclasses.dataclass(repr=False, eq=False)
-class BoostedEnsembleClassifier(ScoresSources, ClassifierMixin, BoostedEnsemble):
-    """Boosted models whose probabilities of classes are averaged.
+class BoostedEnsembleClassifier(ClassesByScores, BoostedEnsemble):
+    """Boosted models whose scores are averaged: one sum of trees, with every export and explanation.
 
-    `BoostSearchCV` with `refit="ensemble"` and the command `jaxtree tune` make such ensembles. `save` writes an
-    ensemble into one file.
+    `jaxtree.tune`, `jaxtree.resampling.bag`, `BoostSearchCV` with `refit="ensemble"` and the command `jaxtree tune`
+    make such ensembles. `save` writes an ensemble into one file. The mean of scores is that of the logarithms of
+    probabilities, and not of these themselves.
 
     Args:
         estimators: The members, each a `GradientBoostingClassifier`; `fit` fits copies of them.
@@ -185,6 +197,9 @@ class BoostedEnsembleClassifier(ScoresSources, ClassifierMixin, BoostedEnsemble)
     Attributes:
         estimators_: The fitted members.
         weights_: Their weights, which add up to 1.
+        forest_: The trees of all members, whose steps are multiplied by the weights.
+        start_: The scores before the first tree.
+        loss_: The loss of the first member.
         classes_: The classes in ascending order.
         feature_importances_: The weighted mean of the importances that the members have.
 
@@ -203,20 +218,12 @@ class BoostedEnsembleClassifier(ScoresSources, ClassifierMixin, BoostedEnsemble)
     _member_class = GradientBoostingClassifier
     _parameter_constraints = {"estimators": [list, tuple], "weights": ["array-like", None]}  # noqa: RUF012
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
-        """Returns the mean probability of every class of `classes_`."""
-        check_is_fitted(self)
-        return self._mean([model.predict_proba(X) for model in self.estimators_])
-
-    def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
-        """Returns the most probable class of every row, of equal ones the first."""
-        place = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[place]
-
 
 @dataclasses.dataclass(repr=False, eq=False)
-class BoostedEnsembleRegressor(ScoresSources, RegressorMixin, BoostedEnsemble):
-    """Boosted models whose predictions are averaged; see `BoostedEnsembleClassifier`.
+class BoostedEnsembleRegressor(PredictsSurvival, NumbersByScores, BoostedEnsemble):
+    """Boosted models whose scores are averaged; see `BoostedEnsembleClassifier`.
+
+    Members may have several losses if these predict alike from scores, such as "squared_error" and "huber".
 
     Args:
         estimators: The members, each a `GradientBoostingRegressor`; `fit` fits copies of them.
@@ -225,6 +232,9 @@ class BoostedEnsembleRegressor(ScoresSources, RegressorMixin, BoostedEnsemble):
     Attributes:
         estimators_: The fitted members.
         weights_: Their weights, which add up to 1.
+        forest_: The trees of all members, whose steps are multiplied by the weights.
+        start_: The scores before the first tree.
+        loss_: The loss of the first member, by which `score` scores.
         feature_importances_: The weighted mean of the importances that the members have.
     """
 
@@ -234,16 +244,68 @@ class BoostedEnsembleRegressor(ScoresSources, RegressorMixin, BoostedEnsemble):
     _member_class = GradientBoostingRegressor
     _parameter_constraints = {"estimators": [list, tuple], "weights": ["array-like", None]}  # noqa: RUF012
 
-    def predict(self, X: Any) -> Float[np.ndarray, "row *prediction"]:
-        """Returns the mean prediction of every row."""
-        check_is_fitted(self)
-        return self._mean([model.predict(X) for model in self.estimators_])
-
 
 def ensemble_of(fitted: Sequence[Any], weights: Sequence[float]) -> BoostedEnsemble:
     """Returns fitted models of one kind as an ensemble."""
     is_of_classes = isinstance(fitted[0], GradientBoostingClassifier)
     return (BoostedEnsembleClassifier if is_of_classes else BoostedEnsembleRegressor).of(fitted, weights)
+
+
+def fit_on_parts(
+    blank: Any, X: Any, y: Any, parts: Sequence[Any], fit_params: Mapping[str, Any], on_fitted: Any = None
+) -> list[Any]:
+    """Returns copies of a boosted estimator, each fitted on some rows; all read the table as its rows together say.
+
+    Args:
+        blank: The estimator, not fitted.
+        X: A table.
+        y: Its target.
+        parts: The rows of every fit.
+        fit_params: Further arguments of `fit`, split like the rows where they have a value for each.
+        on_fitted: Called with the number of further fits.
+    """
+    encoder, fitted = blank.make_encoder().fit(X), []
+    for rows in parts:
+        own: Any = clone(blank)
+        own_X, own_y = safe_split(own, X, y, rows)
+        params = check_method_params(X, params=dict(fit_params), indices=rows)
+        fitted.append(own.fit_task(own.read_task(own_X, own_y, encoder=encoder, **params)))
+        if on_fitted is not None:
+            on_fitted(1)
+    return fitted
+
+
+def _common_encoder(encoders: Sequence[Encoder]) -> Encoder:
+    """The encoder of a table that every member has read: of each column the finest of their bins."""
+    first, schemas = encoders[0], [own.schema_ for own in encoders]
+    if all(schema == schemas[0] for schema in schemas):
+        return first
+    names = {schema.column_names for schema in schemas}
+    if len(names) > 1:
+        raise InvalidInputError("estimators must be fitted on one table to be averaged, got several lists of columns")
+    columns = tuple(_common_column(own) for own in zip(*(schema.columns for schema in schemas), strict=True))
+    encoder = copy.copy(first)
+    encoder.schema_ = make_schema(columns, onehot=False)
+    return encoder
+
+
+def _common_column(columns: Sequence[Column]) -> Column:
+    first = columns[0]
+    for own in columns:
+        if (own.kind, own.categories, own.time) != (first.kind, first.categories, first.time):
+            raise InvalidInputError(
+                "estimators must read the columns of one table alike to be averaged, and of "
+                f"{first.name!r} they have other kinds, categories or dates"
+            )
+    finest = max(columns, key=lambda own: own.num_values)
+    return dataclasses.replace(finest, has_missing=any(own.has_missing for own in columns))
+
+
+def _predict_alike(loss: BaseLoss, other: BaseLoss) -> bool:
+    """Whether two losses predict the same from the same scores."""
+    link = name_of_link(loss)
+    alike = link is not None and link == name_of_link(other) and loss.num_scores == other.num_scores
+    return alike or loss == other
 
 
 def _shares(weights: Any) -> Float[np.ndarray, " member"]:

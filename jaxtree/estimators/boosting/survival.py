@@ -127,7 +127,7 @@ class PredictsSurvival:
         if self.survival_ is None:
             raise InvalidInputError(
                 "this model does not know the baseline of hazards: a model of the first rounds, one fitted over "
-                "several processes, and one changed after it came from a file or a copy have none; fit it with as "
-                "many rounds in one process, and change what fit returns"
+                "several processes, one changed after it came from a file or a copy, and a mean of models that were "
+                "fitted apart have none; fit it with as many rounds in one process, and change what fit returns"
             )
         return self.survival_

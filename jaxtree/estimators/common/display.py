@@ -18,7 +18,7 @@ MOST_COLUMNS = 5
 
 HIDDEN = frozenset(
     [
-        *("additive_members", "batched", "check_parameters", "class_names", "class_orders", "column_fractions"),
+        *("batched", "check_parameters", "class_names", "class_orders", "column_fractions"),
         *(
             "config",
             "config_of",
@@ -30,7 +30,7 @@ HIDDEN = frozenset(
             "features_of_growth",
             "find_collapsed",
         ),
-        *("finish_fit", "fit_data"),
+        *("finish_fit", "fit_data", "fit_task", "learn_of_time"),
         *("fitted_state", "fitted_table", "fixed_predictions", "grow_trees", "growth_limits", "growth_task"),
         *(
             "timed_rows",

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.magnitude import check_gains
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain.shap import shap_values
+from jaxtree.export.models import best_of_search
 from jaxtree.tree.model import FittedModel
 
 KINDS = ("gain", "splits", "cover", "permutation", "shap")
@@ -62,8 +63,8 @@ def importances(
         (array([0., 0., 1., 1.]), array([  0.,   0., 150., 100.]))
     """
     _check(kind, X, y)
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
-    estimator = getattr(estimator, "best_estimator_", estimator)
     if kind == "permutation":
         lost: Any = permutation_importance(estimator, X, y, n_repeats=n_repeats, random_state=random_state)
         return lost.importances_mean

@@ -38,6 +38,7 @@ from jaxtree.estimators.soft.parameters import (
 )
 from jaxtree.estimators.soft.rows import split_sample
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.export.models import best_of_search
 from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, TrainingRows, make_rows
 from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
 from jaxtree.soft.inputs import SoftSample
@@ -147,6 +148,7 @@ def fine_tune(
         >>> tuned.fine_tuning_["end"] <= tuned.fine_tuning_["start"]
         True
     """
+    estimator = best_of_search(estimator)
     forks.check_is_whole("fine_tune")
     if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting):
         raise InvalidTypeError(

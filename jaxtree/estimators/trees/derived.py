@@ -17,6 +17,7 @@ from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tab
 from jaxtree.estimators.common.growing import mark_leaves
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import HasMethods, output_config
 from jaxtree.table.reading import check_same_length
 from jaxtree.tree import take_tree
@@ -41,6 +42,7 @@ def prune_to(estimator: Fitted, collapsed: Bool[AnyArray, " node"]) -> Fitted:
         >>> prune_to(tree, prune.cost_complexity(tree.tree_, 0.02) | prune.max_depth(tree.tree_, 2)).get_n_leaves()
         3
     """
+    estimator = best_of_search(estimator)
     if not isinstance(estimator, BaseTree):
         raise InvalidInputError(f"estimator must be a fitted tree of jaxtree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
@@ -83,6 +85,7 @@ def tune_dropout(
         >>> print(f"{1 - tuned.expected_loss:.3f} instead of {tree.score(X[1296:], y[1296:]):.3f}")
         0.954 instead of 0.861
     """
+    estimator = best_of_search(estimator)
     check_is_fitted(estimator)
     if estimator.n_outputs_ != 1:
         raise InvalidInputError(f"dropout is tuned for trees of one output, got one of {estimator.n_outputs_}")

@@ -139,7 +139,6 @@ class RowList {
 
   chart(row) {
     const { set } = this;
-    if (set.members) return this.chartOfMembers(row);
     if (!set.values) return null;
     const values = set.values[row];
     const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
@@ -159,11 +158,5 @@ class RowList {
     items.push({ name: "this row", dots: [[set.total[row], "ink"]], words: told(set.total[row]) });
     const label = `How the ${set.outputs[set.of[row]]} of row ${set.number[row]} adds up`;
     return { kind: "list", label, x: { label: set.outputs[set.of[row]] }, items };
-  }
-
-  chartOfMembers(row) {
-    const items = this.set.members.map(([weight, said], i) => ({ name: `member ${i + 1}, weight ${inWords(weight, 3)}`, dots: [[said[row], "accent"]], words: inWords(Number(said[row].toPrecision(4))) }));
-    const limits = this.set.chance ? { low: 0, high: 1, label: `probability of ${this.set.said[row]}` } : { label: this.set.unit };
-    return { kind: "list", label: "What the members say", x: limits, items };
   }
 }
