@@ -15,8 +15,9 @@ from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from jaxtree.losses.links import link_of
 from tests.examples import lopsided
+from tests.export.running import as_frame, c_rows, compile_c
 from tests.export.test_dialects import run_duckdb, run_sqlite
-from tests.export.test_shipping import as_frame, c_rows, compile_c, compiler
+from tests.export.test_shipping import compiler
 from tests.marks import rest_is_slow
 
 __all__ = ["compiler"]

@@ -11,9 +11,9 @@ import jaxtree
 from jaxtree.export import sql
 from jaxtree.export.sql import MOST_NESTED, to_sql
 from tests.examples import example
+from tests.export.running import as_frame
 from tests.export.shipping import FORESTS, TREES, edge_rows
 from tests.export.test_dialects import run_duckdb, run_sqlite
-from tests.export.test_shipping import as_frame
 from tests.marks import rest_is_slow
 
 RUN = {"sqlite": run_sqlite, "duckdb": run_duckdb}
