@@ -40,18 +40,18 @@ def of_more_rows():
         "optimal, some thresholds first": (jaxtree.OptimalTreeClassifier(max_depth=3), normal[small], crossed[:200]),
         "optimal of 700 rows": (jaxtree.OptimalTreeClassifier(max_depth=2), normal, crossed),
         "optimal of numbers": (jaxtree.OptimalTreeRegressor(max_depth=2), normal[small], numbers[:200]),
-        "cart": (jaxtree.DecisionTreeClassifier(**categories), gaps, classes),
+        "large cart": (jaxtree.DecisionTreeClassifier(**categories), gaps, classes),
         "cart of numbers": (jaxtree.DecisionTreeRegressor(max_leaf_nodes=30), gaps, numbers),
-        "c45": (jaxtree.C45Classifier(**categories), gaps, classes),
-        "forest": (jaxtree.RandomForestClassifier(10, random_state=0, oob_score=True), X, classes),
+        "large c45": (jaxtree.C45Classifier(**categories), gaps, classes),
+        "large forest": (jaxtree.RandomForestClassifier(10, random_state=0, oob_score=True), X, classes),
         "extra trees": (jaxtree.ExtraTreesRegressor(10, **FEW), X, numbers),
         "boosting": (jaxtree.GradientBoostingClassifier(**boosting, **categories), gaps, classes),
         "boosting of samples": (jaxtree.GradientBoostingRegressor(**boosting, subsample=0.5), gaps, numbers),
         "boosting of quantiles": (jaxtree.GradientBoostingRegressor(**boosting, loss="absolute_error"), X, numbers),
         "boosting of folds": (jaxtree.GradientBoostingRegressor(**boosting, **folds), X, numbers),
-        "additive": (jaxtree.ExplainableBoostingClassifier(max_rounds=50, outer_bags=2), gaps, classes == 1),
+        "large additive": (jaxtree.ExplainableBoostingClassifier(max_rounds=50, outer_bags=2), gaps, classes == 1),
         "additive of numbers": (jaxtree.ExplainableBoostingRegressor(max_rounds=50, outer_bags=2), gaps, numbers),
-        "soft": (jaxtree.SoftTreeClassifier(depth=3, max_epochs=2, random_state=0), X, classes),
+        "large soft": (jaxtree.SoftTreeClassifier(depth=3, max_epochs=2, random_state=0), X, classes),
     }
 
 
@@ -62,7 +62,7 @@ def print_sums(name):
 
 def sums_of(name):
     """A sum of every array of a fitted model, of what it says of its optimality, and of its predictions."""
-    estimator, X, y = {**of_more_rows(), **unfitted()}[name]
+    estimator, X, y = (of_more_rows() | unfitted())[name]
     with warnings.catch_warnings(action="ignore"):
         fitted = clone(estimator).fit(X, y, **EXTRAS.get(name, {}))
     found = predictions(fitted, X) | {"optimality": np.array(str(getattr(fitted, "optimality_", None)))}
@@ -84,7 +84,7 @@ def _sum(values):
 
 
 @pytest.mark.skipif(kernel.load() is None, reason="the kernel is not installed")
-@pytest.mark.parametrize("name", rest_is_slow([*of_more_rows(), *unfitted()]))
+@pytest.mark.parametrize("name", rest_is_slow(of_more_rows() | unfitted()))
 def test_a_model_is_the_same_without_the_kernel(name):
     command = [sys.executable, "-c", CHILD.format(name)]
     done = subprocess.run(command, env=os.environ | {"JAXTREE_NATIVE": "0"}, capture_output=True, text=True)
