@@ -72,6 +72,10 @@ class IdentifierWarning(UserWarning):
     """A target of classes, or a column of words, has so many of them that it looks like an identifier of rows."""
 
 
+class RareWordsWarning(UserWarning):
+    """The rarest words of a column share one category."""
+
+
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
 

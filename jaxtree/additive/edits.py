@@ -18,6 +18,7 @@ from jaxtree.additive.explanations import term_place
 from jaxtree.additive.layout import TermKind
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.cells import ANY_OTHER
 from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column
 from jaxtree.table.times import as_times, in_ticks
@@ -289,11 +290,12 @@ def _codes_of(column: Column, categories: Sequence[Any] | None) -> Int64[np.ndar
         return np.arange(len(column.categories))
     if isinstance(categories, str):
         raise InvalidInputError(f"categories must be a list, got {categories!r}")
-    lost = [own for own in categories if own not in column.categories]
+    known = [*column.named_categories] if column.rare_words is None else [*column.named_categories, ANY_OTHER]
+    lost = [own for own in categories if own not in known]
     if lost:
-        known = ", ".join(map(repr, column.categories[:20]))
-        raise InvalidInputError(f"column {column.name!r} has no category {lost[0]!r}; it has {known}")
-    return np.array([column.categories.index(own) for own in categories], np.int64)
+        some = ", ".join(map(repr, known[:20]))
+        raise InvalidInputError(f"column {column.name!r} has no category {lost[0]!r}; it has {some}")
+    return np.array([known.index(own) for own in categories], np.int64)
 
 
 def _number(column: Column, end: Any) -> float:

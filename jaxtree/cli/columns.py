@@ -230,17 +230,20 @@ def _kind_in_fit(column: Column) -> str:
 def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pl.Series | pd.Series, list]:
     """A column with the categories of the fit, and the values of rows that are none of these."""
     series, is_text, categories = contents.frame[name], name in contents.missing, column.categories
-    by_words = column.cells is not None or (is_text and not all(isinstance(one, str) for one in categories))
+    are_text = all(isinstance(one, str) for one in column.named_categories)
+    by_words = column.cells is not None or (is_text and not are_text)
     if is_text and "" in categories and not column.has_missing:
         series = series.fill_null("")
     missing = {*contents.missing.get(name, ()), *(column.cells.missing if column.cells is not None else ())}
     values, places = _places(series, categories, missing, is_text=is_text, by_words=by_words)
-    unseen = [value for value, place in zip(values, places, strict=True) if place == _UNSEEN]
+    rare = column.rare_words
+    unseen = [value for value, place in zip(values, places, strict=True) if place == _UNSEEN] if rare is None else []
     if not is_text and not by_words:
         # Values that keep their types are for the encoder.
         return series, unseen
-    words = [None if place in (None, _UNSEEN) else categories[place] for place in places]
-    return pd.Series(words, dtype=object), unseen
+    rest = None if rare is None else rare.example
+    words = {place: rest if own is rare else own for place, own in enumerate(categories)} | {_UNSEEN: rest, None: None}
+    return pd.Series([words[place] for place in places], dtype=object), unseen
 
 
 def _places(

@@ -136,8 +136,7 @@ def encode_together(encoder: Encoder, X: Any, num_rows: int) -> UInt[np.ndarray,
         check_same_length(codes.shape[1], np.empty(num_rows))
         return codes
 
-    numbers = np.array(gather_arrays(np.int64(num_rows)))
-    first_row = int(numbers[: jax.process_index()].sum())
+    first_row = rows_among_all(num_rows).start
     summary = all_or_none(lambda: encoder.summarise(X, first_row=first_row))
     summary = replace(summary, label=f"process {jax.process_index()}")
     encoder.fit_summary(merge_summaries([Summary.from_bytes(data) for data in gather(summary.to_bytes())]))
@@ -157,6 +156,13 @@ def sum_of_all(values: Int[np.ndarray, " *axis"] | np.integer) -> Int[np.ndarray
 def join_rows(values: Shaped[np.ndarray, "*part row"]) -> Shaped[np.ndarray, "*part all_rows"]:
     """Returns the rows of all processes, in their order; the last axis is that of rows."""
     return np.concatenate(gather_arrays(values), axis=-1)
+
+
+def rows_among_all(num_rows: int) -> slice:
+    """Returns where the rows of this process are among those of all."""
+    numbers = np.array(gather_arrays(np.int64(num_rows)))
+    first = int(numbers[: jax.process_index()].sum())
+    return slice(first, first + num_rows)
 
 
 def check_same(value: Any, message: str) -> None:

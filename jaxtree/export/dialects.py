@@ -221,7 +221,7 @@ def check_words(dialect: Dialect, columns: Sequence[Column], classes: Sequence[A
     """Raises InvalidInputError if a name of a column, a category or a class cannot be written."""
     for column in columns:
         dialect.name(column.name)
-        for category in column.categories:
+        for category in column.named_categories:
             dialect.literal(category)
     for name in classes:
         dialect.literal(name)

@@ -33,7 +33,8 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
 
     A table of numbers is one input `X` of shape (rows, columns), of NaN where a value is missing. A table with words
     has an input of shape (rows, 1) for every column, named as the column is: numbers, words as strings, truth values
-    as numbers; a word that fit has not seen counts as missing, and the empty string does so unless fit has seen it.
+    as numbers; a word that fit has not seen counts as missing, or as one of the rare words of its column if these share
+    a category, and the empty string counts as missing unless fit has seen it.
 
     The outputs are `label` and `probabilities`, or for numbers `variable`. Shares and means are doubles. Boosted trees
     have the output `scores` besides, and it alone where the link of their loss has functions that ONNX does not have,
@@ -134,11 +135,18 @@ def _read_column(graph: _Graph, place: int, column: Column) -> str:
     """A column of numbers, or of the codes of its words, of its truth values, or of its categories that are numbers."""
     if column.kind == "numeric":
         return graph.input(column.name, 1)
-    categories, kind = np.array(column.categories), None
-    if column.kind != "boolean" and all(isinstance(category, str) for category in column.categories):
-        kind, words = graph.types.STRING, [category.encode() for category in column.categories]
+    named, codes, rest = column.named_categories, list(range(len(column.categories))), np.nan
+    is_text = column.kind != "boolean" and all(isinstance(category, str) for category in named)
+    if column.rare_words is not None:
+        is_text, rest = isinstance(column.rare_words.example, str), codes.pop()
+        missing = "" if is_text else np.nan
+        if missing not in named:
+            named, codes = (*named, missing), [*codes, np.nan]
+    categories, kind = np.array(named), None
+    if is_text:
+        kind, words = graph.types.STRING, [str(category).encode() for category in named]
         keys = graph.onnx.helper.make_tensor("keys", kind, [len(words)], words)
-    elif categories.dtype.kind in "biuf" and (categories.astype(graph.dtype) == categories).all():
+    elif categories.dtype.kind in "biuf" and np.array_equal(categories.astype(graph.dtype), categories, equal_nan=True):
         keys = graph.tensor("keys", categories.astype(graph.dtype))
     else:
         raise InvalidInputError(f"ONNX has no type for the categories of column {column.name!r}")
@@ -148,8 +156,8 @@ def _read_column(graph: _Graph, place: int, column: Column) -> str:
         graph.input(column.name, 1, kind),
         domain="ai.onnx.ml",
         keys_tensor=keys,
-        values_tensor=graph.tensor("values", np.arange(len(categories), dtype=graph.dtype)),
-        default_tensor=graph.tensor("default", np.array([np.nan], graph.dtype)),
+        values_tensor=graph.tensor("values", np.array(codes, graph.dtype)),
+        default_tensor=graph.tensor("default", np.array([rest], graph.dtype)),
     )
 
 

@@ -30,7 +30,7 @@ _FILE = """\
 
    A row is one double a column, in this order:
 $columns
-   A missing value, and a word that is not listed, is NAN. */
+   A missing value is NAN. */
 
 #include <math.h>
 #include <string.h>
@@ -39,11 +39,11 @@ enum { @num_columns = $num_columns, @num_outputs = $num_outputs };
 
 $tables
 
-/* The code of a word in a column of words; NAN if it is not listed, or the column has numbers. */
+/* The code of a word in a column of words; of one that is not listed that of rare words, or NAN if there is none. */
 double @code(int column, const char *word) {
   for (int code = @first_word[column]; code < @first_word[column + 1]; code++)
     if (strcmp(@word[code], word) == 0) return code - @first_word[column];
-  return NAN;
+  return @has_rare[column] ? @num_codes[column] - 1 : NAN;
 }
 
 $planes/* The end of a row's walk from a question on: the number of what is said there. */
@@ -224,6 +224,7 @@ def _arrays(model: FittedModel, planes: Planes | None, schema: Schema, name: str
         "const char *const @word": [word for part in words for word in part],
         "const int @first_word": first_word.tolist(),
         "const int @num_codes": np.diff(first_word).tolist(),
+        "const char @has_rare": [int(column.rare_words is not None) for column in schema.columns],
         "const int @root": roots,
         "const int @column": [asked.column for asked in questions],
         "const double @limit": [asked.limit for asked in questions],

@@ -263,7 +263,7 @@ def _nesting(questions: list[Question]) -> list[int]:
 
 
 def _condition(text: _Text, asked: Question, *, is_yes: bool) -> str:
-    """The condition of the rows that go to yes, or to no; an unseen word counts as NULL, and stands in no list."""
+    """The condition of the rows that go to yes, or to no; an unseen word stands in no list."""
     dialect = text.dialect
     if text.planes is not None:
         return f"{_plane(dialect, text.planes, asked.column)} {'<=' if is_yes else '>'} 0"
@@ -275,13 +275,20 @@ def _condition(text: _Text, asked: Question, *, is_yes: bool) -> str:
         if is_yes:
             return "1 = 1" if takes_missing else dialect.is_known(column)
         return dialect.is_missing(column) if takes_missing else "1 = 0"
-    all_codes = range(len(column.categories))
+    named, all_codes = column.named_categories, range(len(column.categories))
     yes = set(all_codes if asked.limit == np.inf else asked.codes)
-    listed = [code for code in all_codes if (code in yes) == (is_yes != takes_missing)]
-    values = ", ".join(dialect.literal(column.categories[code]) for code in listed)
+    # A word that is not named counts as NULL unless it is among the rare ones.
+    takes_rest = takes_missing if column.rare_words is None else (len(named) in yes) == is_yes
+    listed = [code for code in range(len(named)) if (code in yes) == (is_yes != takes_rest)]
+    values = f"({', '.join(dialect.literal(named[code]) for code in listed)})"
+    words, missing = dialect.words_of(column), dialect.is_missing(column)
+    if takes_missing and takes_rest:
+        return f"{words} NOT IN {values} OR {missing}" if listed else "1 = 1"
+    if takes_rest:
+        return f"{words} NOT IN {values}" if listed else dialect.is_known(column)
     if takes_missing:
-        return f"{dialect.words_of(column)} NOT IN ({values}) OR {dialect.is_missing(column)}" if listed else "1 = 1"
-    return f"{dialect.words_of(column)} IN ({values})" if listed else "1 = 0"
+        return f"{words} IN {values} OR {missing}" if listed else missing
+    return f"{words} IN {values}" if listed else "1 = 0"
 
 
 def _check_planes(planes: Planes | None) -> None:
@@ -307,8 +314,12 @@ def _plane(dialect: Dialect, planes: Planes, plane: int) -> str:
             parts.append(f"CASE WHEN {dialect.is_missing(column)} THEN {missing} ELSE {literal(0.0)} END")
         elif terms:
             worth = _worth_of_words(planes, weight, terms, column)
-            cases = (f" WHEN {literal(word)} THEN {literal(value)}" for word, value in worth)
-            parts.append(f"CASE {dialect.words_of(column)}{''.join(cases)} ELSE {missing} END")
+            named = zip(column.named_categories, worth, strict=False)
+            cases = "".join(f" WHEN {literal(word)} THEN {literal(value)}" for word, value in named)
+            is_missing = f"CASE WHEN {dialect.is_missing(column)} THEN {missing} ELSE "
+            rest = missing if column.rare_words is None else literal(worth[-1])
+            by_word = f"CASE {dialect.words_of(column)}{cases} ELSE {rest} END"
+            parts.append(by_word if column.rare_words is None else f"{is_missing}{by_word} END")
     return sum_in_brackets(parts, " + ")
 
 
@@ -325,8 +336,8 @@ def sum_in_brackets(terms: list[str], plus: str = "\n+ ") -> str:
 
 def _worth_of_words(
     planes: Planes, weight: Float64[np.ndarray, " term"], terms: list[int], column: Column
-) -> list[tuple[Any, float]]:
-    """The words of a column, with the number that each adds to a plane."""
+) -> list[float]:
+    """The number that each category of a column adds to a plane."""
     worth = np.zeros(len(column.categories))
     codes = np.arange(len(worth))
     for term in terms:
@@ -334,4 +345,4 @@ def _worth_of_words(
             worth += weight[term] * ((codes - planes.middle[term]) / planes.unit[term])
         elif planes.kind[term] == PlaneTermKind.CATEGORY:
             worth += weight[term] * (codes == planes.middle[term])
-    return list(zip(column.categories, worth.tolist(), strict=True))
+    return worth.tolist()

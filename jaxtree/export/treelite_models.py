@@ -16,9 +16,10 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
     """Returns a fitted tree or forest as a `treelite.Model`, in float64.
 
     A row of the model is one number a column: a number as it is, a truth value as 0 or 1, a word as its place among
-    `estimator.schema_.columns[...].categories`, NaN where a value is missing or a word is not among these. Without
-    one-hot encoding that is what `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the
-    order of `classes_`, or a number. Of boosted trees of two classes it predicts the probability of the second.
+    `estimator.schema_.columns[...].categories`, NaN where a value is missing. A word that is not among these has the
+    place of rare words, the last, or NaN if there are none. Without one-hot encoding that is what
+    `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the order of `classes_`, or a
+    number. Of boosted trees of two classes it predicts the probability of the second.
 
     Args:
         estimator: A fitted tree or forest of one output, or boosted trees.

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int32, Int64, PRNGKeyArray, Real, Shaped, UInt32
 
 from jaxtree.files.records import check, is_pruning, require, require_finite
 from jaxtree.table.binning import Bins
-from jaxtree.table.cells import Cells
+from jaxtree.table.cells import Cells, RareWords
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import default_names
@@ -320,7 +320,8 @@ def _(column: Column) -> None:
     categories, is_numeric = column.categories, column.kind == "numeric"
     fits = column.kind in _KINDS and is_numeric == (column.bins is not None) and (is_numeric or column.time is None)
     fits = fits and not (is_numeric and categories) and len(categories) <= MAX_CODES
-    fits = fits and all(map(_is_category, categories)) and len(set(categories)) == len(categories)
+    words = categories if column.rare_words is None else categories[:-1]
+    fits = fits and all(map(_is_category, words)) and len(set(words)) == len(words)
     fits = fits and (column.kind != "boolean" or categories == (False, True))
     require(fits, f"column {column.name[:40]!r} has bins or categories that do not fit its kind")
 
@@ -329,6 +330,12 @@ def _(column: Column) -> None:
 def _(cells: Cells) -> None:
     is_known = all(isinstance(word, str) for word in cells.missing) and cells.decimal in (".", ",")
     require(is_known, "a column has cells that are read in no way")
+
+
+@check.register
+def _(rare: RareWords) -> None:
+    fits = rare.number > 0 and rare.most_rows >= 0 and _is_category(rare.example)
+    require(fits, "a column has rare words of an impossible number")
 
 
 def _is_category(value: Any) -> bool:

@@ -145,12 +145,21 @@ def _render(answers: Answers, tables: list[PageTable], title: str | None, tree: 
         has_sums=bool(explored) or bool(answers.classes),
         has_rows=bool(explored),
         groups=parts.groups,
-        note=NO_CURVE if _lacks_curve(answers) else "",
+        notes=_notes(answers),
         rows=parts.rows,
         trees=trees,
         widths_of_trees=widths_of_cards(len(trees)),
         hint_of_trees=hint,
     )
+
+
+def _notes(answers: Answers) -> list[str]:
+    """Sentences about the model below its facts."""
+    notes = []
+    for column in answers.schema.columns:
+        if column.rare_words is not None:
+            notes.append(f"Column {column.name} {column.rare_words.in_words(column.num_values - 1)}.")
+    return [*notes, NO_CURVE] if _lacks_curve(answers) else notes
 
 
 def _lacks_curve(answers: Answers) -> bool:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+ANY_OTHER = "any other"
+
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE_BELOW = 2**53  # float64 has every whole number up to here
 _TRUTH = {"true": "True", "false": "False"}
@@ -33,6 +35,39 @@ class Cells:
 
     missing: tuple[str, ...]
     decimal: str = "."
+
+
+@dataclass(frozen=True)
+class RareWords:
+    """The last category of a column of many words: that of every word that has no category of its own.
+
+    These are the rarest words of the fitted column, and all words that it does not have. It is written "any other".
+
+    Attributes:
+        number: How many words of the fitted column share it.
+        most_rows: The rows of the most frequent of these.
+        example: That word.
+    """
+
+    number: int
+    most_rows: int
+    example: str | int | float | bool
+
+    def __str__(self) -> str:
+        """Its name among the categories."""
+        return ANY_OTHER
+
+    def in_words(self, num_others: int) -> str:
+        """Says of a column with so many other categories how many words share this one.
+
+        >>> RareWords(7, 1, "x").in_words(1000)[:60]
+        'has 1,007 words: the 7 rarest, of one row each, share the ca'
+        """
+        rows = {0: "no row", 1: "one row"}.get(self.most_rows, f"at most {self.most_rows:,} rows")
+        return (
+            f"has {num_others + self.number:,} words: the {self.number:,} rarest, of {rows} each, share the category "
+            f"'{self}', which words that fit has not seen get, too"
+        )
 
 
 def word_of(value: Any) -> str:

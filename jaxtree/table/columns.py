@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int, Num, Shaped
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.cells import categories_of
+from jaxtree.table.cells import Cells, RareWords, categories_of
 from jaxtree.table.times import KINDS, as_times, in_ticks
 
 KINDS_IN_WORDS = {
@@ -325,14 +325,27 @@ def as_categorical(column: TableColumn) -> TableColumn:
     )
 
 
-def recoded(column: TableColumn, categories: tuple, *, by_words: bool = False) -> TableColumn:
-    """Returns a column of categories as one of other categories; a value that is none of them is missing.
+def recoded(column: TableColumn, categories: tuple, cells: Cells | None = None) -> TableColumn:
+    """Returns a column of categories as one of other categories.
 
-    By words, a value is the category that has its word (see `categories_of`).
+    A value that is none of them is one of their `RareWords`, and missing if they have none.
+
+    Args:
+        column: The column.
+        categories: The other categories.
+        cells: How their cells were read, if a value is the category that has its word (see `categories_of`).
     """
     missing = len(categories)
-    places = categories_of(column.categories, categories, by_words=by_words)
-    code_of = np.array([*(missing if place is None else place for place in places), missing], np.int32)
+    rest = missing - 1 if categories and isinstance(categories[-1], RareWords) else missing
+    places = categories_of(column.categories, categories, by_words=cells is not None)
+    codes = [rest if place is None else place for place in places]
+    if cells is not None:
+        are_none = zip(column.categories, places, strict=True)
+        codes = [
+            missing if place is None and word in cells.missing else code
+            for code, (word, place) in zip(codes, are_none, strict=True)
+        ]
+    code_of = np.array([*codes, missing], np.int32)
     codes = code_of[np.asarray(column.values)]
     return replace(column, values=codes, has_missing=bool((codes == missing).any()), categories=categories)
 

@@ -20,6 +20,9 @@ from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.sources import Source, is_source, naming, open_source
 from jaxtree.table.summary import Summary, fit_numbers, fit_schema, summarise, summarise_tables
 
+MOST_ONEHOT = 1024
+"""Features that a column of words becomes, where no other number is given."""
+
 _ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
 
 
@@ -45,12 +48,14 @@ class Encoder:
         encoding: "categorical", a feature a column; or "onehot", a feature for each category of a categorical column.
         max_bins: The most bins of a numeric column, from 2 to 65,535; None is 65,535, exact for as many distinct
             values. "auto" is None for tables of up to 100,000 rows, and 255 for longer ones.
-        max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535. A column with
-            more is refused: it names rows rather than kinds of them.
+        max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535, and one-hot
+            1,024. Of a column of more words the rarest share the last one, as words of fewer than 3 rows do in a
+            column of more than 255 (see `jaxtree.table.cells.RareWords`).
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
-        unseen: The fate of a category that was not seen in fit: "missing", or an "error". One-hot, a missing value is
+        unseen: The fate of a category that was not seen in fit, where the rarest do not share one: "missing", or an
+            "error". One-hot, a missing value is
             0 in all features of its column if fit saw none missing, and the code 2 if it did.
 
     Attributes:
@@ -71,7 +76,7 @@ class Encoder:
 
     encoding: str = "categorical"
     max_bins: int | str | None = "auto"
-    max_categories: int | None = 1024
+    max_categories: int | None = None
     categorical_features: Any = "from_dtype"
     unseen: str = "missing"
     schema_: Schema = field(init=False, repr=False)
@@ -81,7 +86,7 @@ class Encoder:
         """Learns the schema of a table, or of a source such as a Parquet file (see `open_source`).
 
         Raises:
-            InvalidInputError: If an option is not allowed, or a column has too many categories; and see `read_table`.
+            InvalidInputError: If an option is not allowed; and see `read_table`.
                 For a source also if its parts differ in their columns, or if it can be read only once.
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
@@ -138,7 +143,7 @@ class Encoder:
         if not is_source(X):
             return summarise(with_categorical(read_table(X), self.categorical_features), first_row=first_row)
         tables = _read(open_source(X), lambda table: with_categorical(table, self.categorical_features))
-        return summarise_tables(tables, first_row, self._most_categories)
+        return summarise_tables(tables, first_row)
 
     def fit_summary(self, summary: Summary) -> "Encoder":
         """Learns the schema of the table that was summarised.
@@ -214,8 +219,8 @@ class Encoder:
     def inverse_transform(self, codes: Codes) -> dict[str, list]:
         """Returns a column of values for every column of the table, None where one is missing.
 
-        These are categories, numbers, and for a bin of several numbers the middle of its range; so encoding them gives
-        the same codes again.
+        These are categories, of rare words the most frequent one, numbers, and for a bin of several numbers the middle
+        of its range; so encoding them gives the same codes again.
 
         >>> Encoder().fit([["sunny", 21.5], ["rain", 14.0]]).inverse_transform(np.array([[1, 2], [1, 0]], np.uint8))
         {'x0': ['sunny', None], 'x1': [21.5, 14.0]}
@@ -281,7 +286,7 @@ class Encoder:
 
     @property
     def _most_categories(self) -> int:
-        return int(self.max_categories or MAX_CODES)
+        return int(self.max_categories or (MOST_ONEHOT if self.encoding == "onehot" else MAX_CODES))
 
     def _encode_parts(self, source: Source, *, widen: bool = False) -> Codes:
         """Returns the codes of a source; if its number of rows is known, they are written straight into place."""
@@ -407,6 +412,8 @@ def _codes_of_onehot(codes: Codes) -> Int64[np.ndarray, " row"]:
 def _values_of_codes(column: Column) -> Shaped[np.ndarray, " code"]:
     """Returns a value of the column for each of its codes, and None for the missing code."""
     values = column.categories
+    if column.rare_words is not None:
+        values = (*values[:-1], column.rare_words.example)
     if column.bins is not None:
         values = midpoint(column.bins.low, column.bins.high).tolist()
         if column.time is not None:

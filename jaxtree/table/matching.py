@@ -7,10 +7,12 @@ categories of the schema.
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.cells import RareWords
 from jaxtree.table.columns import KINDS_IN_WORDS, TableColumn, as_categorical, recoded
 from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.reading import Table, default_names
@@ -91,7 +93,7 @@ def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
     known = column.known()
     if not len(known) or not fitted.num_values:
         return
-    had = KINDS_IN_WORDS[kind] + (f" such as {fitted.categories[0]!r}" if fitted.categories else "")
+    had = KINDS_IN_WORDS[kind] + (f" such as {_word(fitted.categories[0])!r}" if fitted.categories else "")
     has = KINDS_IN_WORDS[column.kind]
     if not column.is_time:
         has += f" such as {column.categories[known[0]] if column.categories else float(known[0])!r}"
@@ -99,13 +101,13 @@ def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
 
 
 def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
-    found, wanted, by_words = as_categorical(column), fitted.categories, fitted.cells is not None
+    found, wanted = as_categorical(column), fitted.categories
     own = found.categories
     if own == wanted:
         return found
-    if own and wanted and not by_words and _has_strings(own) != _has_strings(wanted):
+    if own and wanted and fitted.cells is None and _has_strings(own) != _has_strings(wanted):
         _refuse_values(column, fitted, fitted.kind)
-    matched = recoded(found, wanted, by_words=by_words)
+    matched = recoded(found, wanted, fitted.cells)
     if unseen == "error":
         is_refused = (np.asarray(matched.values) == len(wanted)) & (np.asarray(found.values) < len(own))
         refused = [value_in_words(own[code]) for code in np.unique(np.asarray(found.values)[is_refused])]
@@ -118,4 +120,8 @@ def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> Table
 
 
 def _has_strings(categories: tuple) -> bool:
-    return any(isinstance(category, str) for category in categories)
+    return any(isinstance(_word(category), str) for category in categories)
+
+
+def _word(category: Any) -> Any:
+    return category.example if isinstance(category, RareWords) else category

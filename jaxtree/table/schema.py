@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
 from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, midpoint
-from jaxtree.table.cells import Cells
+from jaxtree.table.cells import Cells, RareWords
 from jaxtree.table.times import Days, TimeScale
 from jaxtree.table.words import Limit, cell_in_words, range_in_words, value_in_words
 
@@ -34,7 +34,7 @@ class Column:
         name: Its name in the table, or x0, x1, ... if the table has none.
         kind: "numeric", "ordered", "categorical" or "boolean".
         categories: Its categories in the order of their codes; none if numeric. They are all those that the dtype of
-            the fitted column declares, else those seen in fit, in ascending order.
+            the fitted column declares, else those seen in fit, in ascending order. The last may be `RareWords`.
         bins: The bins of a numeric column.
         has_missing: Whether a value was missing in fit.
         time: How dates or durations become the numbers of a numeric column; None if it had numbers in fit.
@@ -44,7 +44,7 @@ class Column:
 
     name: str
     kind: str
-    categories: tuple
+    categories: tuple[str | int | float | bool | RareWords, ...]
     bins: Bins | None
     has_missing: bool
     time: TimeScale | None = None
@@ -54,6 +54,17 @@ class Column:
     def num_values(self) -> int:
         """The number of bins or categories."""
         return self.bins.num_bins if self.bins is not None else len(self.categories)
+
+    @property
+    def rare_words(self) -> RareWords | None:
+        """The category of all words that have none of their own; None if there is none."""
+        last = self.categories[-1] if self.categories else None
+        return last if isinstance(last, RareWords) else None
+
+    @property
+    def named_categories(self) -> tuple[str | int | float | bool, ...]:
+        """Its categories without that of rare words."""
+        return tuple(own for own in self.categories if not isinstance(own, RareWords))
 
     @property
     def unit(self) -> str | None:
@@ -94,7 +105,7 @@ class Feature:
     name: str
     column: int
     kind: str
-    category: str | int | float | bool | None
+    category: str | int | float | bool | RareWords | None
     num_values: int
     has_missing: bool
 

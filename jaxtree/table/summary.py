@@ -17,8 +17,9 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, RareWordsWarning, warn_user
 from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
+from jaxtree.table.cells import RareWords
 from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, SparseVector, TableColumn, as_categorical, recoded
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Schema, make_schema
@@ -26,6 +27,10 @@ from jaxtree.table.sources import Source, naming
 from jaxtree.table.times import KINDS, TimeScale, origin_of
 
 MAX_FITTED_ROWS = 200_000
+FEW_WORDS = 255
+"""Words of a column that all have categories of their own, however few rows they have."""
+FEW_ROWS = 3
+"""The least rows of a word that has a category of its own in a column of more words."""
 NO_ROWS = "X has no rows in any of its parts, while a minimum of 1 is required"
 
 _MOST_PENDING = 64
@@ -75,7 +80,8 @@ class ColumnSummary(NamedTuple):
         has_missing: Whether a value is missing.
         is_known: Whether any value is known, or its dtype declares its kind; else it may turn out to be any.
         values: The numbers or times of the sampled rows; none of categories.
-        categories: Each with the first row of the part that first has it and its position there.
+        categories: Each with the first row of the part that first has it, its position there, and the number of its
+            rows.
         is_declared: Whether the categories are those that a dtype declares, in its order.
         origin: The first date of all rows, see `TimeScale`; (0, 0) for all other columns.
     """
@@ -151,17 +157,14 @@ class Summary:
         return Summary(label, num_rows, rows, tuple(columns))
 
 
-def summarise_tables(
-    tables: Iterable[tuple[str, Table]], first_row: int = 0, max_categories: int | None = None
-) -> Summary:
+def summarise_tables(tables: Iterable[tuple[str, Table]], first_row: int = 0) -> Summary:
     """Returns the summary of tables that follow one another.
 
     Args:
         tables: The tables, each with its name in messages; no more than one is held at a time.
         first_row: The number of the first row in the whole table.
-        max_categories: The most categories of a categorical column.
 
-    Raises InvalidInputError if a column is of two kinds, or has too many categories.
+    Raises InvalidInputError if a column is of two kinds.
     """
     pending, limit, num_sampled = [], None, 0
     for label, table in tables:
@@ -170,10 +173,10 @@ def summarise_tables(
         num_sampled += len(part.rows)
         pending.append(part)
         if num_sampled > MAX_FITTED_ROWS or len(pending) > _MOST_PENDING:
-            pending = [merge_summaries(pending, max_categories)]
+            pending = [merge_summaries(pending)]
             num_sampled = len(pending[0].rows)
             limit = row_hash(pending[0].rows).max() if pending[0].is_sampled else None
-    return merge_summaries(pending, max_categories)
+    return merge_summaries(pending)
 
 
 def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint64 | None = None) -> Summary:
@@ -215,7 +218,9 @@ def _summarise_column(
 ) -> ColumnSummary:
     name, kind, has_missing = column.name, column.kind, column.has_missing
     if column.has_categories:
-        places = {category: (first_row, position) for position, category in enumerate(column.categories)}
+        counts = np.bincount(np.asarray(column.values), minlength=len(column.categories) + 1).tolist()
+        pairs = zip(column.categories, counts, strict=False)
+        places = {category: (first_row, position, count) for position, (category, count) in enumerate(pairs)}
         return ColumnSummary(name, kind, has_missing, True, np.zeros(0), places, column.is_declared)
     if has_missing and not len(column.known()):  # other parts may have anything
         return ColumnSummary(name, "numeric", True, False, np.full(len(sampled), np.nan))
@@ -223,12 +228,11 @@ def _summarise_column(
     return ColumnSummary(name, kind, has_missing, True, sampled, origin=origin)
 
 
-def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = None) -> Summary:
-    """Returns the summary of the rows of all summaries, whatever their order.
+def merge_summaries(summaries: Sequence[Summary]) -> Summary:
+    """Returns the summary of the rows of all summaries, whatever their order; they have no row in common.
 
-    The parts have no row in common, and a categorical column has at most `max_categories`, if given.
-    Raises InvalidInputError if parts differ in their columns or a column's kind, if a column has too many categories,
-    or if two parts have rows of the same number.
+    Raises InvalidInputError if parts differ in their columns or a column's kind, or if two parts have rows of the same
+    number.
     """
     summaries = [summary for summary in summaries if summary.num_rows]
     if len(summaries) <= 1:
@@ -249,26 +253,22 @@ def merge_summaries(summaries: Sequence[Summary], max_categories: int | None = N
         )
     order = order[lowest_hashes(rows[order])]
     columns = zip(*(summary.columns for summary in summaries), strict=True)
-    merged = tuple(_merge_columns(labels, column, order, max_categories) for column in columns)
+    merged = tuple(_merge_columns(labels, column, order) for column in columns)
     num_rows = sum(summary.num_rows for summary in summaries)
     return Summary(first.label, num_rows, rows[order], merged)
 
 
 def _merge_columns(
-    labels: Sequence[str],
-    columns: Sequence[ColumnSummary],
-    order: Int64[np.ndarray, " sampled"],
-    max_categories: int | None,
+    labels: Sequence[str], columns: Sequence[ColumnSummary], order: Int64[np.ndarray, " sampled"]
 ) -> ColumnSummary:
     known = [pair for pair in zip(labels, columns, strict=True) if pair[1].is_known] or [(labels[0], columns[0])]
     first_label, first = known[0]
     values, categories = first.values, {}
     for label, column in known:
         _check_kind(first_label, first, label, column)
-        for category, place in column.categories.items():
-            categories[category] = min(place, categories.get(category, place))
-    if first.kind == "categorical":
-        check_num_categories(first.name, len(categories), max_categories)
+        for category, (*place, count) in column.categories.items():
+            *earlier, before = categories.get(category, (*place, 0))
+            categories[category] = (*min(place, earlier), before + count)
     if first.is_numeric:
         parts = [np.asarray(column.values) for column in columns]
         if first.time is not None:
@@ -298,15 +298,33 @@ def _check_kind(first_label: str, first: ColumnSummary, label: str, column: Colu
         )
 
 
-def check_num_categories(name: str, num_categories: int, max_categories: int | None) -> None:
-    """Raises InvalidInputError if a column has more categories than allowed; None allows any number."""
-    if max_categories is None or num_categories <= max_categories:
-        return
-    larger = "" if max_categories >= MAX_CODES else f"pass a larger max_categories (up to {MAX_CODES}), "
-    raise InvalidInputError(
-        f"column {name!r} has {num_categories} categories, more than the {max_categories} allowed: {larger}drop or "
-        "hash the column, or encode it as numbers"
-    )
+def _kept_categories(column: ColumnSummary, most: int) -> tuple:
+    """The categories of a column in the order of their codes, of a column of many words perhaps with `RareWords`.
+
+    Raises InvalidInputError if it is an ordered column of more categories than codes.
+    """
+    categories = column.ordered_categories
+    if column.kind != "categorical":
+        if len(categories) > MAX_CODES:
+            raise InvalidInputError(
+                f"column {column.name!r} has {len(categories)} ordered categories, more than the {MAX_CODES} allowed: "
+                "drop the order, or pass their places as numbers"
+            )
+        return categories
+    if len(categories) <= min(most, FEW_WORDS):
+        return categories
+    count = np.array([column.categories[category][-1] for category in categories])
+    falling = np.argsort(-count, kind="stable")
+    kept = int(np.sum(count >= (FEW_ROWS if len(categories) > FEW_WORDS else 0)))
+    if kept < len(categories) or kept > most:
+        kept = min(kept, most - 1)
+    rare = falling[kept:]
+    if not rare.size:
+        return categories
+    own = [categories[place] for place in np.sort(falling[:kept]).tolist()]
+    shared = RareWords(len(rare), int(count[rare[0]]), categories[rare[0]])
+    warn_user(f"column {column.name!r} {shared.in_words(len(own))}", RareWordsWarning)
+    return (*own, shared)
 
 
 def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
@@ -316,10 +334,11 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
         summary: The summary of the table to fit.
         onehot: Whether a categorical column becomes a feature for each category.
         max_bins: The most bins of a numeric column.
-        max_categories: The most categories of a categorical column; an ordered one may have 65,535.
+        max_categories: The most categories of a categorical column, beyond which the rarest share one; an ordered
+            column may have 65,535.
 
     Raises:
-        InvalidInputError: If a column has more categories than that, or there are no rows.
+        InvalidInputError: If an ordered column has more categories than that, or there are no rows.
     """
     if not summary.num_rows:
         raise InvalidInputError(NO_ROWS)
@@ -331,9 +350,7 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
         if column.is_numeric:
             columns.append(Column(column.name, "numeric", (), next(bins), column.has_missing, column.time))
             continue
-        categories = column.ordered_categories
-        limit = max_categories if column.kind == "categorical" else MAX_CODES
-        check_num_categories(column.name, len(categories), limit)
+        categories = _kept_categories(column, max_categories)
         columns.append(Column(column.name, column.kind, categories, None, column.has_missing))
     return make_schema(tuple(columns), onehot=onehot)
 

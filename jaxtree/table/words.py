@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from jaxtree.table.binning import Bins
+from jaxtree.table.cells import RareWords
 from jaxtree.table.numerals import decimal_at_most, decimal_between, exact_decimal
 from jaxtree.table.times import Days, TimeScale
 
 
-def value_in_words(value: str | int | float | bool | None) -> str:
+def value_in_words(value: str | int | float | bool | RareWords | None) -> str:
     """Writes a value or a category as it is, a number with all its digits, and `Days` as a date or duration.
 
     >>> [value_in_words(value) for value in (0.38150001, 2.0, 1e6, 20180102.0, "sunny", True)]

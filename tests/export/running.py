@@ -76,8 +76,10 @@ def as_numbers(estimator, X):
         if column.kind in ("numeric", "boolean"):
             columns.append(values.to_numpy(np.float64))
         else:
-            place = {word: number for number, word in enumerate(column.categories)}
-            columns.append(np.array([place.get(word, np.nan) for word in values.astype(object)]))
+            place = {word: number for number, word in enumerate(column.categories)} | {None: np.nan}
+            rest = np.nan if column.rare_words is None else len(column.categories) - 1
+            known = values.astype(object).where(values.notna(), None)
+            columns.append(np.array([place.get(word, rest) for word in known]))
     return np.stack(columns, axis=1)
 
 

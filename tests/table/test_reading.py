@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse
 
 from jaxtree import DecisionTreeClassifier
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, RareWordsWarning
 from jaxtree.table import Encoder
 from jaxtree.table.columns import as_categorical
 from jaxtree.table.reading import read_table
@@ -255,12 +255,10 @@ MANY_CATEGORIES = {
 
 
 @pytest.mark.parametrize("X", MANY_CATEGORIES.values(), ids=MANY_CATEGORIES)
-def test_too_many_categories_are_refused(X):
-    assert len(Encoder(max_categories=4).fit(X).schema_.columns) == 1
-    with pytest.raises(
-        InvalidInputError, match=r"column 'x0' has 4 categories, more than the 3 allowed: pass a larger"
-    ):
-        Encoder(max_categories=3).fit(X)
+def test_too_many_categories_share_the_last(X):
+    assert Encoder(max_categories=4).fit(X).schema_.columns[0].categories == ("a", "b", "c", "d")
+    with pytest.warns(RareWordsWarning, match="column 'x0' has 4 words: the 2 rarest"):
+        assert Encoder(max_categories=3).fit(X).schema_.columns[0].named_categories == ("a", "b")
 
 
 def test_ordered_categories_may_be_many():

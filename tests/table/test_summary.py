@@ -199,19 +199,6 @@ def test_rows_of_the_same_number():
         merge_summaries([Encoder().summarise(NUMBER), Encoder().summarise(NUMBER)])
 
 
-def test_too_many_categories_are_refused_before_the_last_part():
-    read = []
-
-    def parts():
-        for number in range(1000):
-            read.append(number)
-            yield pd.DataFrame({"word": [f"{number}-{row}" for row in range(3)]})
-
-    with pytest.raises(InvalidInputError, match=r"'word' has .* categories, more than the 100 allowed"):
-        Encoder(max_categories=100).fit(parts)
-    assert len(read) < 200
-
-
 def test_ranges_of_other_bins():
     encoder = Encoder().fit([[1.0], [2.0]])
     with pytest.raises(InvalidInputError, match="2 bins"):

@@ -38,7 +38,7 @@ from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
-from jaxtree.estimators.common.growing import FeatureOptions
+from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
 from jaxtree.estimators.common.parts import part_by_part
 from jaxtree.estimators.common.placing import placed_fit
@@ -201,7 +201,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             held["validation_0"] = data.held
         for name, own in (beside or {}).items():
             held[name] = allowed_rows(loss, read_evaluation(outputs, own))
-        features, is_ordered = in_all(together, lambda: self._features(data, together))
+        features, is_ordered = in_all(together, lambda: self._features(data))
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
         metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
         predict = functools.partial(self._fixed_predictions, loss, outputs)
@@ -230,19 +230,13 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         if is_source(sample.X):
             raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
 
-    def _features(self, data: Dataset, together: bool) -> tuple[FeatureOptions, Bool[np.ndarray, " feature"]]:
+    def _features(self, data: Dataset) -> tuple[FeatureOptions, Bool[np.ndarray, " feature"]]:
         """Returns how trees may split the features, and which of these give way to statistics.
 
         Raises:
             InvalidInputError: A parameter does not fit the columns.
         """
-        features, is_ordered = self.features_of_growth(data.schema, data.outputs), self.has_statistics(data.schema)
-        if together and is_ordered.any():
-            raise InvalidInputError(
-                "over several processes no statistics of categories are taken: categorical_splits must be "
-                f'"subset" or another that takes none, got {self.categorical_splits!r}'
-            )
-        return features, is_ordered
+        return self.features_of_growth(data.schema, data.outputs), self.has_statistics(data.schema)
 
     def _loss_and_evaluations(
         self, sample: Sample, eval_set: Sequence[Any] | Mapping[str, Any] | None

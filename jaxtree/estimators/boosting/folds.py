@@ -20,6 +20,7 @@ from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
+from jaxtree.estimators.boosting.categories import forest_in_table_units
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
 from jaxtree.estimators.boosting.metrics import measures_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
@@ -130,7 +131,7 @@ def _made_together(
         forest, own = member.forest, members[number].own
         assert own is not None
         if forest is not None:
-            forest = rows.categories.forest_in_table_units(forest.first(member.best_round * trees_per_round))
+            forest = forest_in_table_units(rows.categories, forest.first(member.best_round * trees_per_round))
         scores = member.scores[0][:, task.folds[number].held].T.astype(np.float64)
         yield number, FoldModel(forest, own.start, member.losses, scores, member.stop)
 

@@ -21,8 +21,9 @@ from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.estimators.boosting.usual import Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
-from jaxtree.estimators.common.growing import FeatureOptions
-from jaxtree.estimators.common.parameters import AUTO, INTERACTIONS, EncodingParameters
+from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.ordered_categories import OF_OTHERS, are_ordered
+from jaxtree.estimators.common.parameters import AUTO, CATEGORICAL_SPLITS, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Sizes
 from jaxtree.sklearn_compat import Interval
@@ -107,7 +108,7 @@ class BoostingParameters(EncodingParameters):
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT})] = MULTI_OUTPUT
-    categorical_splits: Annotated[str, Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})] = "auto"
+    categorical_splits: Annotated[str, CATEGORICAL_SPLITS] = "auto"
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
     validation_fraction: Annotated[float, PART] = 0.1
@@ -173,9 +174,8 @@ class BoostingParameters(EncodingParameters):
         return ColumnFractions(self.colsample_bytree, self.colsample_bylevel, self.colsample_bynode)
 
     def has_statistics(self, schema: Schema) -> Bool[np.ndarray, " feature"]:
-        """Returns which features give way to statistics, see `jaxtree.estimators.boosting.categories`."""
-        least = {"ordered": 0, "auto": MANY_CATEGORIES}.get(self.categorical_splits, np.inf)
-        return schema.is_categorical & (schema.num_values > least)
+        """Returns which features give way to statistics, see `jaxtree.estimators.common.ordered_categories`."""
+        return are_ordered(schema, self.categorical_splits, MANY_CATEGORIES)
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
@@ -196,7 +196,7 @@ class BoostingParameters(EncodingParameters):
     @property
     def native_splits(self) -> str:
         """How trees split the other columns of categories."""
-        return "subset" if self.categorical_splits in ("auto", "ordered") else self.categorical_splits
+        return OF_OTHERS.get(self.categorical_splits, self.categorical_splits)
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes the rounds that are expected."""

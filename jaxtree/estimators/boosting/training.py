@@ -16,14 +16,16 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
-from jaxtree.estimators.boosting.categories import OrderedCategories, order_categories
+from jaxtree.estimators.boosting.categories import forest_in_table_units, order_by_loss
 from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
-from jaxtree.estimators.boosting.together import any_in_all, join_parts
+from jaxtree.estimators.boosting.together import any_in_all, common_start, join_parts
 from jaxtree.estimators.common.conventions import progress_of
-from jaxtree.estimators.common.growing import FeatureOptions, features_of, joined_codes, padded_rows, widths_of
+from jaxtree.estimators.common.features import FeatureOptions, features_of, widths_of
+from jaxtree.estimators.common.growing import joined_codes, padded_rows
+from jaxtree.estimators.common.ordered_categories import OrderedCategories
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -90,7 +92,7 @@ class BoostingTask(NamedTuple):
         metrics: What is measured of them beside the loss; the first decides when to stop.
         predict: What the loss predicts from scores and an offset.
         features: How trees may split the features of the table.
-        is_ordered: The features that give way to statistics, see `jaxtree.estimators.boosting.categories`.
+        is_ordered: The features that give way to statistics, see `jaxtree.estimators.common.ordered_categories`.
         seed: The seed of what is drawn.
         earlier: Rounds that a warm start goes on from.
         folds: The rows of each of several models, which are then averaged; none for one model.
@@ -151,11 +153,13 @@ def encode(task: BoostingTask) -> BoostingRows:
     data, loss, encoder = task.data, task.loss, task.data.encoder
     rows = scored_rows(data.sample, np.zeros((0, buckets.row_bucket(data.sample.num_rows)), np.uint8))
     precision = score_type(rows, len(rows.weight))
-    if task.earlier is None:
-        start = loss.start(rows.target, rows.weight, rows.extras).astype(precision).astype(np.float64)
-    else:
+    if task.earlier is not None:
         start = task.earlier.start
-    categories = order_categories(data, task.features, task.is_ordered, loss, start, rows, task.seed)
+    elif data.across is not None:
+        start, precision = common_start(rows, data.sample.num_rows, loss)
+    else:
+        start = loss.start(rows.target, rows.weight, rows.extras).astype(precision).astype(np.float64)
+    categories = order_by_loss(data, task.features, task.is_ordered, loss, start, rows, task.seed)
     grown_on = categories.data
     codes = joined_codes([grown_on])
     widths, padding = widths_of([grown_on]), len(codes) - grown_on.schema.num_features
@@ -206,7 +210,7 @@ def train(
         raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
     if task.data.across is not None:
         assert mesh is not None
-        data, is_any = join_parts(data, task.data.sample.num_rows, task.loss, task.seed, mesh), any_in_all
+        data, is_any = join_parts(data, task.data, task.seed, mesh), any_in_all
     assert data.start is not None
     before = [_scores_before(task.earlier, own.values, data.start) for own in rows.evaluations]
     earlier = None if task.earlier is None else task.earlier.measured.first(task.num_earlier)
@@ -219,7 +223,7 @@ def train(
 
         def on_rounds(new: NewRounds) -> bool:
             # Metrics walk the trees; the loss of evaluations is known without them.
-            recorder.add(rows.categories.forest_in_table_units(new.trees) if metrics else None, new.losses)
+            recorder.add(forest_in_table_units(rows.categories, new.trees) if metrics else None, new.losses)
             if on_grown is not None:
                 for words in recorder.words_of_newest():
                     on_grown(1, words)
@@ -257,7 +261,7 @@ def _kept_rounds(
         forest = join_forests(recorder.trees).first(number * trees_per_round)
     else:
         kept = boosted.best if config.early_stopping else boosted.forest.first(number * trees_per_round)
-        forest = rows.categories.forest_in_table_units(kept)
+        forest = forest_in_table_units(rows.categories, kept)
     if task.num_earlier + len(forest) == 0:
         raise TrainingError(f"{task.loss}: what decides when to stop is no number after any round")
     if task.earlier is not None:

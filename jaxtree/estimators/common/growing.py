@@ -8,16 +8,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float64, Int, Int32, PRNGKeyArray, Real, Shaped, UInt, UInt32
+from jaxtyping import Float64, PRNGKeyArray, Real, Shaped, UInt
 
 from jaxtree import buckets
 from jaxtree.dataset.collectives import place_part, rows_of_process
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes, with_exact_sums
+from jaxtree.estimators.common.features import FeatureOptions, Widths, features_of, widths_of
+from jaxtree.estimators.common.ordered_categories import OrderedCategories
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
+from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.growth.loop.on_host import grow_completely, stays_on_host
 from jaxtree.table.schema import Schema
@@ -31,26 +33,6 @@ LEAF_MARK = -2
 """scikit-learn's mark of a leaf in `feature` and `threshold`; no code of ours reads it."""
 
 
-class FeatureOptions(NamedTuple):
-    """How growth may split the features of a table.
-
-    Attributes:
-        category_kind: How categorical features are split.
-        monotone: The constraint of every feature, or None.
-        sets: The sets that every feature belongs to, a bit each, if only those of one may occur on a path.
-        closest: How far apart values must lie to be cut apart.
-        most_average_categories: Categorical features of at least so many are left out of C4.5's average gain.
-        draws_thresholds: Whether thresholds are drawn between values, not codes.
-    """
-
-    category_kind: SplitKind = SplitKind.SUBSET
-    monotone: Int[np.ndarray, " feature"] | None = None
-    sets: UInt32[np.ndarray, "feature word"] | None = None
-    closest: float = 0.0
-    most_average_categories: float = np.inf
-    draws_thresholds: bool = False
-
-
 class Recipe(NamedTuple):
     """How an estimator wants its tree grown.
 
@@ -61,6 +43,7 @@ class Recipe(NamedTuple):
         key: The key of what is drawn.
         on_values: Whether thresholds are values of the table.
         search: Finds trees in another way than by growth; None grows them.
+        ordered: The rows as growth sees them where categories have given way to statistics; None if none have.
     """
 
     rules: Rules
@@ -69,6 +52,7 @@ class Recipe(NamedTuple):
     key: PRNGKeyArray | None = None
     on_values: bool = False
     search: "TreeFinder | None" = None
+    ordered: OrderedCategories | None = None
 
 
 class TreeFinder(Protocol):
@@ -95,27 +79,18 @@ class GrowthTask(NamedTuple):
     recipe: Recipe
 
 
-class Widths(NamedTuple):
-    """The number of values of every feature, which is its code for a missing one, and of its codes."""
-
-    num_values: Int32[np.ndarray, " feature"]
-    num_codes: Int32[np.ndarray, " feature"]
-
-    @property
-    def num_bins(self) -> int:
-        """The number of bins of all features, padded to a bucket."""
-        return buckets.bin_bucket(max(int(self.num_codes.max()), 2))
-
-
 def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[Tree]:
     """Grows one tree on each dataset; the thresholds are codes.
 
     Tasks that ask for the same kind of growth are roots of one, such as the folds of a cross-validation. Each tree is
     the one that its task would give alone. With a mesh, rows are divided among its devices.
     """
+    tasks = list(tasks)
     groups: dict[Hashable, list[int]] = {}
     trees: dict[int, Tree] = {}
     for number, task in enumerate(tasks):
+        if task.recipe.ordered is not None:
+            tasks[number] = task = task._replace(data=task.recipe.ordered.data)
         search = task.recipe.search
         kind = (search.kind(task) if search else _kind_of_growth(task)) if len(tasks) > 1 else None
         groups.setdefault((search is None, kind), []).append(number)
@@ -226,7 +201,9 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:
     """Grows some trees of a key's forest on a dataset, with all sizes padded to buckets; thresholds are codes."""
-    (data, recipe), rows = task, rows_of(task.data)
+    data, recipe = task
+    data = data if recipe.ordered is None else recipe.ordered.data
+    rows = rows_of(data)
     magnitude = Magnitude.of(data.target, recipe.rules.objective)
     padding = buckets.feature_bucket(len(rows.codes)) - len(rows.codes)
     forest = grow_forest(
@@ -257,40 +234,6 @@ def rows_of(data: Dataset) -> Rows:
     """Returns a dataset as growth of forests takes it."""
     num_classes = buckets.class_bucket(max(data.num_classes)) if data.num_classes else 0
     return Rows(data.codes, data.target, num_classes, widths_of([data]).num_bins, data.weight)
-
-
-def features_of(schema: Schema, options: FeatureOptions, widths: Widths, padding: int) -> Features:
-    """Returns the features of growth: how each may be split, padded with empty ones.
-
-    Args:
-        schema: The features of the table.
-        options: How they may be split.
-        widths: Their numbers of codes.
-        padding: The number of empty features behind them.
-    """
-    kind = np.where(schema.is_categorical, options.category_kind, SplitKind.THRESHOLD)
-    in_average = ~schema.is_categorical | (schema.num_values < options.most_average_categories)
-    in_average = in_average if in_average.any() else np.ones_like(in_average)
-    apart = schema.first_apart(options.closest) if options.closest else None
-    if apart is not None:
-        apart = np.pad(apart, ((0, padding), (0, max(widths.num_bins - apart.shape[1], 0))))
-    monotone = None if options.monotone is None else options.monotone.astype(np.int32)
-    padded = (kind.astype(np.int32), widths.num_codes, widths.num_values, monotone, in_average)
-    if padding:
-        padded = (None if values is None else np.pad(values, (0, padding)) for values in padded)
-    position = _positions(schema, widths.num_bins, padding) if options.draws_thresholds else None
-    sets = None if options.sets is None else np.pad(options.sets, ((0, padding), (0, 0)))
-    return Features(*padded, first_apart=apart, position=position, sets=sets)
-
-
-def _positions(schema: Schema, num_bins: int, padding: int) -> Float64[np.ndarray, "feature code"]:
-    """Returns the middle of every bin, and the codes themselves where a feature has none."""
-    position = np.tile(np.arange(num_bins, dtype=np.float64), (schema.num_features + padding, 1))
-    for row, feature in zip(position, schema.features, strict=False):
-        bins = schema.columns[feature.column].bins
-        if bins is not None:
-            row[: bins.num_bins] = bins.low / 2 + bins.high / 2
-    return position
 
 
 def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) -> Tree:
@@ -332,14 +275,6 @@ def as_summed(weights: Sequence[Float64[np.ndarray, " row"] | None], num_rows: i
 def _most_nodes(num_rows: int, recipe: Recipe) -> int:
     """Returns the most nodes of a binary tree; multiway ones have no bound, for empty branches take nodes, too."""
     return min(2 * num_rows, 2 ** (min(int(recipe.limits.max_depth), 30) + 1))
-
-
-def widths_of(datasets: Sequence[Dataset]) -> Widths:
-    """Returns the widths that suit all datasets."""
-    schemas = [data.schema for data in datasets]
-    num_values = np.max([schema.num_values for schema in schemas], axis=0)
-    has_missing = np.any([schema.num_codes > schema.num_values for schema in schemas], axis=0)
-    return Widths(num_values, (num_values + has_missing).astype(np.int32))
 
 
 def joined_codes(datasets: Sequence[Dataset], *, pads: bool = True) -> UInt[np.ndarray, "feature row"]:

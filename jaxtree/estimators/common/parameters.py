@@ -16,6 +16,7 @@ BALANCED = Words({"balanced"})
 CLASS_CRITERIA = Words(CRITERIA)
 MISSING = Words({"learn", "fraction", "branch"})
 TIES = Words({"first", "hash"})
+CATEGORICAL_SPLITS = Words({"auto", "ordered", "subset", "one_vs_rest", "multiway"})
 INTERACTIONS = Words({"pairwise", "no_interactions"})
 SHARE = Interval(RealNotInt, 0, 1, closed="right")
 
@@ -46,7 +47,7 @@ class EncodingParameters(AnnotatedParameters):
 
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
-    max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    max_categories: Annotated[int | None, whole(1, 65_535), None] = None
     random_state: Annotated[Any, *SEED] = None
 
 
@@ -77,7 +78,7 @@ class CartParameters(TableParameters):
     ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
-    categorical_splits: Annotated[str, Words({"subset", "one_vs_rest", "multiway"})] = "subset"
+    categorical_splits: Annotated[str, CATEGORICAL_SPLITS] = "auto"
     ties: Annotated[str, TIES] = "hash"
 
 

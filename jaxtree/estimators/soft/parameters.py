@@ -62,7 +62,7 @@ class SoftParameters(AnnotatedParameters):
     n_iter_no_change: Annotated[int | None, whole(1), None] = None
     scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
-    max_categories: Annotated[int | None, whole(1, 65_535), None] = 1024
+    max_categories: Annotated[int | None, whole(1, 65_535), None] = None
     one_hot_max_size: Annotated[int | None, whole(0), None] = 10
     warm_start: Annotated[bool, "boolean"] = False
     random_state: Annotated[Any, *SEED] = None

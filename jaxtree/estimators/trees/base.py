@@ -223,9 +223,11 @@ class BaseTree(TableParameters, FittedTree):
 
     def in_table_units(self, tree: Tree, task: GrowthTask) -> Tree:
         """Returns the tree with thresholds in units of the table."""
-        monotone = task.recipe.features.monotone
-        tree = decode_thresholds(tree, task.data.schema, on_values=task.recipe.on_values)
-        return tree if monotone is None else clip_to_bounds(tree, monotone)
+        ordered, monotone = task.recipe.ordered, task.recipe.features.monotone
+        schema = task.data.schema if ordered is None else ordered.data.schema
+        tree = decode_thresholds(tree, schema, on_values=task.recipe.on_values)
+        tree = tree if ordered is None else ordered.with_subsets(tree)
+        return tree if monotone is None else clip_to_bounds(tree, monotone[: task.data.schema.num_features])
 
     def list_prunings(self) -> list[Pruning]:
         """Returns the prunings that follow from the parameters, in their order."""

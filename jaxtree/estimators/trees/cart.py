@@ -13,7 +13,9 @@ from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, key_of
-from jaxtree.estimators.common.growing import FeatureOptions, Recipe
+from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.growing import Recipe
+from jaxtree.estimators.common.ordered_categories import OF_OTHERS, order_for_trees
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules
@@ -93,11 +95,13 @@ class _CART(CartParameters, BaseTree):
         """Returns how to grow on some rows."""
         draws_thresholds = self.splitter == "random"
         features = FeatureOptions(
-            SplitKind[self.categorical_splits.upper()],
+            SplitKind[OF_OTHERS.get(self.categorical_splits, self.categorical_splits).upper()],
             read_monotone(self.monotonic_cst, data.schema, data.outputs),
             read_interactions(self.interaction_cst, data.schema),
             draws_thresholds=draws_thresholds,
         )
+        features, ordered = order_for_trees(data, features, self.categorical_splits)
+        data = data if ordered is None else ordered.data
         limits = self.growth_limits(data)
         rules = Rules(
             self.make_objective(data.outputs),
@@ -109,7 +113,7 @@ class _CART(CartParameters, BaseTree):
         )
         # Without a key ties are drawn, too: the same in every fit.
         key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
-        return Recipe(rules, limits, features, key)
+        return Recipe(rules, limits, features, key, ordered=ordered)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

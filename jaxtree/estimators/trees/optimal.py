@@ -16,7 +16,9 @@ from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Words, progress_of, whole
-from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe
+from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.growing import GrowthTask, Recipe
+from jaxtree.estimators.common.ordered_categories import order_for_trees
 from jaxtree.estimators.common.parameters import AUTO, BALANCED, CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
@@ -119,7 +121,8 @@ class _Optimal(BaseTree):
             )
         rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()])
         search = _TreeSearch(self, limits, self._least_rows(data.num_rows))
-        return Recipe(rules, self.growth_limits(data), FeatureOptions(SplitKind.ONE_VS_REST), search=search)
+        features, ordered = order_for_trees(data, FeatureOptions(SplitKind.ONE_VS_REST))
+        return Recipe(rules, self.growth_limits(data), features, search=search, ordered=ordered)
 
     def finish_fit(self, grown: Tree, task: GrowthTask) -> Any:
         """Prunes the tree that was found, and makes it ready for prediction."""

@@ -15,7 +15,9 @@ from jaxtree.criteria import Criterion, entropy
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import Words, whole
-from jaxtree.estimators.common.growing import FeatureOptions, GrowthTask, Recipe, mark_leaves
+from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, mark_leaves
+from jaxtree.estimators.common.ordered_categories import order_for_trees
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, deepest
 from jaxtree.estimators.common.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
 from jaxtree.estimators.trees.base import BaseTreeClassifier
@@ -24,7 +26,7 @@ from jaxtree.prune.raising import Impurity, entropy_in_bits, prune_with_raising
 from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import SplitKind, Tree, take_tree
 from jaxtree.tree.nodes import output_counts
 
 CLOSEST_VALUES = 1e-5
@@ -109,7 +111,8 @@ class ID3Classifier(BaseTreeClassifier):
     def make_recipe(self, data: Dataset) -> Recipe:
         """Returns how to grow on some rows."""
         rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()])
-        return Recipe(rules, self.growth_limits(data), FeatureOptions(SplitKind.MULTIWAY))
+        features, ordered = order_for_trees(data, FeatureOptions(SplitKind.MULTIWAY))
+        return Recipe(rules, self.growth_limits(data), features, ordered=ordered)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -228,7 +231,8 @@ class C45Classifier(BaseTreeClassifier):
             most_average_categories=SHARE_OF_MANY * data.num_rows,
         )
         rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()], selection)
-        return Recipe(rules, self.growth_limits(data), features, on_values=True)
+        features, ordered = order_for_trees(data, features)
+        return Recipe(rules, self.growth_limits(data), features, on_values=True, ordered=ordered)
 
     def list_prunings(self) -> list[Pruning]:
         """Returns the prunings that follow from the parameters, in their order."""
@@ -254,10 +258,13 @@ class C45Classifier(BaseTreeClassifier):
 
     def prune_grown(self, grown: Tree, task: GrowthTask) -> Tree:
         """Returns the grown tree after all prunings, subtree raising included, in units of the table."""
-        tree, data = super().prune_grown(grown, task), task.data
         if not self._raises_subtrees():
-            return tree
+            return super().prune_grown(grown, task)
         assert self.confidence is not None
+        ordered = task.recipe.ordered
+        data = task.data if ordered is None else ordered.data
+        collapsed = self.find_collapsed(self.list_prunings(), grown, task)
+        tree = decode_thresholds(take_tree(grown, collapsed=collapsed), data.schema, on_values=task.recipe.on_values)
         # Rows that come with raising are sent by thresholds in units: their codes may be none that the node has seen.
         raised = prune_with_raising(
             tree,
@@ -268,7 +275,8 @@ class C45Classifier(BaseTreeClassifier):
             z=self.z,
             impurity=_impurity(self.make_objective(data.outputs).criterion),
         )
-        return mark_leaves(raised)
+        raised = mark_leaves(raised)
+        return raised if ordered is None else ordered.with_subsets(raised)
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         """Returns the shares of classes at every node, the outputs side by side; with Laplace's correction if asked."""

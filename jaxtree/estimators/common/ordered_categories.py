@@ -1,0 +1,272 @@
+r"""Columns of many categories: ordered statistics of the target in place of categories.
+
+The *statistic* of a category is the step that its rows would make from a constant, shrunk towards none (Micci-Barreca,
+*A preprocessing scheme for high-cardinality categorical attributes*, SIGKDD Explorations 3, 2001):
+$-\sum g / (\sum h + a \bar h)$ with the derivatives of the loss there. While trees grow, a row has the statistic of the
+rows of its category before it, in a random order, so that its own target is not in it (Prokhorenkova et al.,
+*CatBoost*, NeurIPS 2018). A threshold on it becomes a subset of categories when growth is over: those whose statistic,
+of all rows, is above.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, UInt, UInt32
+
+from jaxtree.dataset import collectives
+from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.table.binning import Bins, fit_bins
+from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.nodes import CODES_PER_WORD
+
+Derivatives = tuple[Float64[np.ndarray, " row"], Float64[np.ndarray, " row"]]
+"""The first derivative of every row's loss by a score, and the second."""
+
+PRIOR_ROWS = 10.0
+"""Rows without a step that every category is taken to have besides its own."""
+
+MOST_BINS = 255
+"""Bins of a statistic."""
+
+
+MANY_WORDS = 64
+"""Categories of a column past which trees and forests split it by statistics where `categorical_splits` is "auto"."""
+
+MOST_SCORES = 16
+"""Classes that have statistics in trees: those of the greatest weight."""
+
+OF_OTHERS = {"auto": "subset", "ordered": "subset"}
+"""How categories are split that do not give way, by `categorical_splits`, where that says something else."""
+
+SEED_OF_TREES = 0
+"""The seed of the order of rows in which trees take statistics: it is the same in all trees."""
+
+
+class Statistic(NamedTuple):
+    """One score's statistics of the categories of a feature.
+
+    Attributes:
+        feature: The feature of the table.
+        bins: The bins of the statistics of rows.
+        code_of_category: The bin of every category, and behind these the code of a missing value.
+    """
+
+    feature: int
+    bins: Bins
+    code_of_category: UInt[np.ndarray, " code"]
+
+
+class OrderedCategories:
+    """What trees are grown on, where some categories have given way to their statistics, and the way back.
+
+    Args:
+        data: The rows of the fit.
+        features: How their features may be split.
+        statistics: The statistics by feature of growth. Those of further scores are features behind all others.
+        codes: The codes that growth sees.
+
+    Attributes:
+        data: The rows as growth sees them.
+        features: How growth may split its features.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        features: FeatureOptions,
+        statistics: dict[int, Statistic],
+        codes: UInt[np.ndarray, "feature row"],
+    ):
+        self._table, self._statistics = data.schema, statistics
+        num_features = max([data.schema.num_features - 1, *statistics]) + 1
+        self._place = np.arange(num_features)
+        self._place[list(statistics)] = [own.feature for own in statistics.values()]
+        of_growth = {"monotone": features.monotone, "sets": features.sets}
+        moved = {name: None if values is None else values[self._place] for name, values in of_growth.items()}
+        self.features = features._replace(**moved)
+        self.data = data._replace(codes=codes, schema=_with_statistics(data.schema, statistics))
+
+    def codes(self, codes: UInt[np.ndarray, "feature row"]) -> UInt[np.ndarray, "feature row"]:
+        """Returns the codes of other rows, which have the statistics of all rows of their categories."""
+        if not self._statistics:
+            return codes
+        result = codes[self._place].astype(self.data.schema.code_dtype)
+        for feature, own in self._statistics.items():
+            result[feature] = own.code_of_category[codes[own.feature]]
+        return result
+
+    def with_subsets(self, tree: Tree) -> Tree:
+        """Returns grown trees, whose thresholds are decoded, with subsets of categories in place of statistics."""
+        if not self._statistics:
+            return tree
+        num_words = max(-(-len(own.code_of_category) // CODES_PER_WORD) for own in self._statistics.values())
+        num_words = max(num_words, tree.subset.shape[1])
+        subset = np.pad(tree.subset, ((0, 0), (0, num_words - tree.subset.shape[1])))
+        is_moved = np.zeros(len(tree.feature), bool)
+        for feature, own in self._statistics.items():
+            at = np.flatnonzero(~tree.is_leaf & (tree.feature == feature))
+            subset[at] = _categories_above(own, num_words)[tree.code[at]]
+            is_moved[at] = True
+        feature = tree.feature.astype(np.int32)
+        # Leaves have no feature of the table.
+        feature[~tree.is_leaf] = self._place[feature[~tree.is_leaf]]
+        missing_code = tree.missing_code.astype(np.int32)
+        missing_code[is_moved] = self._table.num_values[feature[is_moved]]
+        return dataclasses.replace(
+            tree,
+            feature=feature,
+            subset=subset,
+            split_kind=np.where(is_moved, SplitKind.SUBSET, tree.split_kind).astype(np.int32),
+            code=np.where(is_moved, 0, tree.code).astype(np.int32),
+            next_code=np.where(is_moved, 0, tree.next_code).astype(np.int32),
+            threshold=np.where(is_moved, 0.0, tree.threshold),
+            missing_code=missing_code,
+            num_features=self._table.num_features,
+        )
+
+
+def order_categories(
+    data: Dataset,
+    features: FeatureOptions,
+    is_ordered: Bool[np.ndarray, " feature"],
+    derivatives: Iterable[Derivatives],
+    seed: int,
+) -> OrderedCategories:
+    """Puts statistics in place of the categories of some features.
+
+    Args:
+        data: The rows of the fit.
+        features: How their features may be split.
+        is_ordered: The features that give way.
+        derivatives: Those of every score, of the rows of all processes.
+        seed: The seed of the order of the rows.
+    """
+    if not is_ordered.any():
+        return OrderedCategories(data, features, {}, data.codes)
+    schema, places = data.schema, np.flatnonzero(is_ordered).tolist()
+    whole, own_rows = {place: data.codes[place] for place in places}, slice(None)
+    if data.across is not None:
+        whole = {place: collectives.join_rows(own) for place, own in whole.items()}
+        own_rows = collectives.rows_among_all(data.sample.num_rows)
+    order = np.random.default_rng(seed).permutation(data.num_rows)
+    statistics: dict[int, Statistic] = {}
+    of_growth = list(data.codes)
+    for score, (gradient, curvature) in enumerate(derivatives):
+        for place in places:
+            own, of_category = _statistics(whole[place], schema.num_values[place], gradient, curvature, order)
+            bins = fit_bins(own, MOST_BINS)
+            codes_of = np.append(np.searchsorted(bins.edges, of_category), bins.num_bins)
+            feature = place if score == 0 else len(of_growth)
+            statistics[feature] = Statistic(place, bins, codes_of.astype(np.uint16))
+            own = own[own_rows]
+            own_codes = np.where(np.isnan(own), bins.num_bins, np.searchsorted(bins.edges, own))
+            of_growth[feature : feature + 1] = [own_codes]
+    dtype = _with_statistics(schema, statistics).code_dtype
+    codes = np.stack([own.astype(dtype, copy=False) for own in of_growth])
+    return OrderedCategories(data, features, statistics, codes)
+
+
+def are_ordered(schema: Schema, categorical_splits: str, many: int) -> Bool[np.ndarray, " feature"]:
+    """Returns which features give way to statistics.
+
+    Args:
+        schema: The features of the table.
+        categorical_splits: The parameter of an estimator: "auto" orders those of many categories, "ordered" all.
+        many: The number of categories past which they are many.
+    """
+    least = {"ordered": 0, "auto": many}.get(categorical_splits, np.inf)
+    return schema.is_categorical & (schema.num_values > least)
+
+
+def order_for_trees(
+    data: Dataset, features: FeatureOptions, categorical_splits: str = "auto"
+) -> tuple[FeatureOptions, OrderedCategories | None]:
+    """Puts the shares of classes, or the means, in place of the categories that give way.
+
+    Args:
+        data: The rows of the fit.
+        features: How their features may be split.
+        categorical_splits: Which categories give way, see `are_ordered`.
+
+    Returns:
+        How the features of growth may be split, and the rows as growth sees them; None if no categories give way.
+    """
+    is_ordered = are_ordered(data.schema, categorical_splits, MANY_WORDS)
+    if not is_ordered.any():
+        return features, None
+    ordered = order_categories(data, features, is_ordered, _distances(data), SEED_OF_TREES)
+    return ordered.features, ordered
+
+
+def _distances(data: Dataset) -> Iterator[Derivatives]:
+    """The derivatives of the squared distance of every number, or class's indicator, to its mean over the rows."""
+    weight = np.ones(data.num_rows) if data.all_weights is None else data.all_weights
+    for own in _numbers(data, weight):
+        mean = np.average(own, weights=weight)
+        yield (mean - own) * weight, weight
+
+
+def _numbers(data: Dataset, weight: Float64[np.ndarray, " row"]) -> Iterator[Float64[np.ndarray, " row"]]:
+    """The numbers of the rows of all processes, or the indicators or shares of their classes; of two classes one."""
+    target = data.target if data.across is None else collectives.join_rows(data.target)
+    if not data.num_classes or data.outputs.has_shares:
+        yield from target.astype(np.float64)
+        return
+    for codes, num_classes in zip(target, data.num_classes, strict=True):
+        heaviest = np.argsort(-np.bincount(codes, weight, num_classes), kind="stable")
+        for label in np.sort(heaviest[:MOST_SCORES])[int(num_classes == 2) :]:
+            yield (codes == label).astype(np.float64)
+
+
+def _statistics(
+    code: UInt[np.ndarray, " row"],
+    num_values: int,
+    gradient: Float64[np.ndarray, " row"],
+    curvature: Float64[np.ndarray, " row"],
+    order: Int[np.ndarray, " row"],
+) -> tuple[Float64[np.ndarray, " row"], Float64[np.ndarray, " category"]]:
+    """The statistic of every row, NaN where the category is missing, and that of every category."""
+    prior = PRIOR_ROWS * curvature.mean()
+    by_category = order[np.argsort(code[order], kind="stable")]
+    count = np.bincount(code, minlength=num_values + 1)
+    first = np.repeat(np.cumsum(count) - count, count)
+    before, whole = [], []
+    for values in (gradient, curvature):
+        sums = np.cumsum(values[by_category]) - values[by_category]
+        of_rows = np.empty_like(sums)
+        of_rows[by_category] = sums - sums[first]
+        before.append(of_rows)
+        whole.append(np.bincount(code, values, minlength=num_values + 1)[:num_values])
+    own, of_category = (_step(sums[0], sums[1], prior) for sums in (before, whole))
+    return np.where(code < num_values, own, np.nan), of_category
+
+
+def _step(
+    gradient: Float64[np.ndarray, " sum"], curvature: Float64[np.ndarray, " sum"], prior: float
+) -> Float64[np.ndarray, " sum"]:
+    total = curvature + prior
+    return np.where(total > 0, -gradient / np.where(total > 0, total, 1), 0.0)
+
+
+def _with_statistics(schema: Schema, statistics: dict[int, Statistic]) -> Schema:
+    """The schema of growth: numbers in place of the categories, and behind all the numbers of further scores."""
+    columns, features = list(schema.columns), list(schema.features)
+    for feature, own in sorted(statistics.items()):
+        replaced = schema.features[own.feature]
+        at = replaced.column if feature < schema.num_features else len(columns)
+        bins, has_missing = own.bins, replaced.has_missing
+        columns[at : at + 1] = [Column(replaced.name, "numeric", (), bins, has_missing)]
+        features[feature : feature + 1] = [Feature(replaced.name, at, "numeric", None, bins.num_bins, has_missing)]
+    return Schema(tuple(columns), tuple(features))
+
+
+def _categories_above(statistic: Statistic, num_words: int) -> UInt32[np.ndarray, "bin word"]:
+    """For every bin the categories whose statistic is above it, as bits of words."""
+    codes = statistic.code_of_category[:-1]
+    is_above = np.zeros((statistic.bins.num_bins, num_words * CODES_PER_WORD), bool)
+    is_above[:, : len(codes)] = codes > np.arange(statistic.bins.num_bins)[:, None]
+    return np.packbits(is_above, axis=1, bitorder="little").view("<u4").astype(np.uint32)
