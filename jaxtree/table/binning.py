@@ -363,3 +363,31 @@ def _count_edges_below(table: _CellTable, values: Values) -> Codes:
 def _look_up(table: Real[np.ndarray, " entry"], index: Integer[np.ndarray, " row"]) -> Real[np.ndarray, " row"]:
     """Returns entries of a table; no index is out of range, and "clip" is the fastest mode."""
     return np.take(table, index, mode="clip")
+
+
+def first_not_below(
+    ascending: Float64[np.ndarray, " code"],
+    target: Float64[np.ndarray, " node"],
+    first: Int[np.ndarray, " node"],
+    last: Int[np.ndarray, " node"],
+) -> Int[np.ndarray, " node"]:
+    """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
+    while (first < last).any():
+        middle = (first + last) // 2
+        is_below = (ascending[middle] < target) & (first < last)
+        first, last = np.where(is_below, middle + 1, first), np.where(is_below, last, middle)
+    return first
+
+
+def nearest(
+    ascending: Float64[np.ndarray, " code"],
+    target: Float64[np.ndarray, " node"],
+    first: Int[np.ndarray, " node"],
+    last: Int[np.ndarray, " node"],
+) -> Int[np.ndarray, " node"]:
+    """Returns the place from `first` to `last` whose value is nearest to the target; the lower of two equally near."""
+    above = first_not_below(ascending, target, first, last)
+    below = np.maximum(above - 1, first)
+    with np.errstate(over="ignore"):
+        is_below_nearer = target - ascending[below] <= ascending[above] - target
+    return np.where(is_below_nearer, below, above)

@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from jaxtree.errors import RareWordsWarning, warn_user
+
 ANY_OTHER = "any other"
+FEW_WORDS = 255
+"""Words of a column that all have categories of their own, however few rows they have."""
+FEW_ROWS = 3
+"""The least rows of a word that has a category of its own in a column of more words."""
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
 _WHOLE_BELOW = 2**53  # float64 has every whole number up to here
@@ -68,6 +74,34 @@ class RareWords:
             f"has {num_others + self.number:,} words: the {self.number:,} rarest, of {rows} each, share the category "
             f"'{self}', which words that fit has not seen get, too"
         )
+
+
+def with_rare_words(name: str, categories: tuple, num_rows: Sequence[int], most: int) -> tuple:
+    """Returns the categories of a column; of many words the rarest give way to `RareWords`, with a warning.
+
+    Args:
+        name: The name of the column.
+        categories: Its words, in the order of their codes.
+        num_rows: The number of rows of each.
+        most: The most categories.
+
+    >>> with_rare_words("zip", ("a", "b", "c"), [2, 1, 2], most=3)
+    ('a', 'b', 'c')
+    """
+    is_long = len(categories) > FEW_WORDS
+    if len(categories) <= most and not is_long:
+        return categories
+    count = np.array(num_rows)
+    falling = np.argsort(-count, kind="stable")
+    kept = int(np.sum(count >= FEW_ROWS)) if is_long else len(categories)
+    kept = min(kept, most - 1) if kept < len(categories) or kept > most else kept
+    rare = falling[kept:]
+    if not rare.size:
+        return categories
+    own = [categories[place] for place in np.sort(falling[:kept]).tolist()]
+    shared = RareWords(len(rare), int(count[rare[0]]), categories[rare[0]])
+    warn_user(f"column {name!r} {shared.in_words(len(own))}", RareWordsWarning)
+    return (*own, shared)
 
 
 def word_of(value: Any) -> str:

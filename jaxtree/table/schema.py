@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
 
 from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.binning import Bins, midpoint
+from jaxtree.table.binning import Bins, first_not_below, midpoint, nearest
 from jaxtree.table.cells import Cells, RareWords
 from jaxtree.table.times import Days, TimeScale
 from jaxtree.table.words import Limit, cell_in_words, range_in_words, value_in_words
@@ -271,10 +271,10 @@ class Schema:
         split, threshold = np.empty_like(lower), middle.copy()
         # Exact: the last code at or below the middle. Binned: the edge nearest to it.
         own = np.flatnonzero(is_exact)
-        split[own] = _first_not_below(at.low, np.nextafter(middle[own], np.inf), lower[own], upper[own]) - 1
+        split[own] = first_not_below(at.low, np.nextafter(middle[own], np.inf), lower[own], upper[own]) - 1
         if len(own) < len(split):
             own = np.flatnonzero(~is_exact)
-            split[own] = _nearest(at.edge, middle[own], lower[own], upper[own] - 1)
+            split[own] = nearest(at.edge, middle[own], lower[own], upper[own] - 1)
             threshold[own] = at.edge[split[own]]
         split -= start
         last = at.num_values[feature] - 1
@@ -389,21 +389,3 @@ def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:
     if code == bins.num_bins - 1:
         return f"{symbol} > {edges[0]}"
     return f"{edges[0]} < {symbol} <= {edges[1]}"
-
-
-def _first_not_below(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:
-    """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
-    while (first < last).any():
-        middle = (first + last) // 2
-        is_below = (ascending[middle] < target) & (first < last)
-        first, last = np.where(is_below, middle + 1, first), np.where(is_below, last, middle)
-    return first
-
-
-def _nearest(ascending: _OfCodes, target: _OfNodes, first: _Indices, last: _Indices) -> _Indices:
-    """Returns the place from `first` to `last` whose value is nearest to the target; the lower of two equally near."""
-    above = _first_not_below(ascending, target, first, last)
-    below = np.maximum(above - 1, first)
-    with np.errstate(over="ignore"):
-        is_below_nearer = target - ascending[below] <= ascending[above] - target
-    return np.where(is_below_nearer, below, above)

@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
-from jaxtree.errors import InvalidInputError, InvalidTypeError, RareWordsWarning, warn_user
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
-from jaxtree.table.cells import RareWords
+from jaxtree.table.cells import RareWords, with_rare_words
 from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, SparseVector, TableColumn, as_categorical, recoded
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Schema, make_schema
@@ -27,10 +27,6 @@ from jaxtree.table.sources import Source, naming
 from jaxtree.table.times import KINDS, TimeScale, origin_of
 
 MAX_FITTED_ROWS = 200_000
-FEW_WORDS = 255
-"""Words of a column that all have categories of their own, however few rows they have."""
-FEW_ROWS = 3
-"""The least rows of a word that has a category of its own in a column of more words."""
 NO_ROWS = "X has no rows in any of its parts, while a minimum of 1 is required"
 
 _MOST_PENDING = 64
@@ -298,33 +294,17 @@ def _check_kind(first_label: str, first: ColumnSummary, label: str, column: Colu
         )
 
 
-def _kept_categories(column: ColumnSummary, most: int) -> tuple:
-    """The categories of a column in the order of their codes, of a column of many words perhaps with `RareWords`.
-
-    Raises InvalidInputError if it is an ordered column of more categories than codes.
-    """
+def _codes_of(column: ColumnSummary, most: int) -> tuple[str | int | float | bool | RareWords, ...]:
+    """The categories of a column in the order of their codes."""
     categories = column.ordered_categories
-    if column.kind != "categorical":
-        if len(categories) > MAX_CODES:
-            raise InvalidInputError(
-                f"column {column.name!r} has {len(categories)} ordered categories, more than the {MAX_CODES} allowed: "
-                "drop the order, or pass their places as numbers"
-            )
-        return categories
-    if len(categories) <= min(most, FEW_WORDS):
-        return categories
-    count = np.array([column.categories[category][-1] for category in categories])
-    falling = np.argsort(-count, kind="stable")
-    kept = int(np.sum(count >= (FEW_ROWS if len(categories) > FEW_WORDS else 0)))
-    if kept < len(categories) or kept > most:
-        kept = min(kept, most - 1)
-    rare = falling[kept:]
-    if not rare.size:
-        return categories
-    own = [categories[place] for place in np.sort(falling[:kept]).tolist()]
-    shared = RareWords(len(rare), int(count[rare[0]]), categories[rare[0]])
-    warn_user(f"column {column.name!r} {shared.in_words(len(own))}", RareWordsWarning)
-    return (*own, shared)
+    if column.kind == "categorical":
+        return with_rare_words(column.name, categories, [column.categories[own][-1] for own in categories], most)
+    if len(categories) > MAX_CODES:
+        raise InvalidInputError(
+            f"column {column.name!r} has {len(categories)} ordered categories, more than the {MAX_CODES} allowed: drop "
+            "the order, or pass their places as numbers"
+        )
+    return categories
 
 
 def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
@@ -350,7 +330,7 @@ def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories:
         if column.is_numeric:
             columns.append(Column(column.name, "numeric", (), next(bins), column.has_missing, column.time))
             continue
-        categories = _kept_categories(column, max_categories)
+        categories = _codes_of(column, max_categories)
         columns.append(Column(column.name, column.kind, categories, None, column.has_missing))
     return make_schema(tuple(columns), onehot=onehot)
 

@@ -7,6 +7,7 @@ import time
 
 import jax
 import numpy as np
+import pandas as pd
 from jax.sharding import Mesh
 from sklearn.base import clone
 
@@ -81,6 +82,27 @@ def fit_boosting(part, mesh):
     print("same rounds")
 
 
+def fit_words(part, mesh):
+    """Boosting and trees of a column of many words, some of which one process alone has."""
+    X, label, target, weight = tables()
+    word = np.random.default_rng(0).permutation(ROWS) % 500 * (np.arange(ROWS) % 3)
+    frame = pd.DataFrame({"word": [f"w{number}" for number in word], "x": X[:, 0].astype(float)})
+    boosted = jaxtree.GradientBoostingClassifier(5, max_depth=3)
+    boosted.fit(frame[part], label[part], mesh=mesh)
+    trees = [
+        (jaxtree.DecisionTreeClassifier(max_depth=5), label, None),
+        (jaxtree.DecisionTreeRegressor(max_depth=5), target, weight),
+    ]
+    for tree, y, own in trees:
+        tree.fit(frame[part], y[part], None if own is None else own[part], mesh=mesh)
+    if jax.process_index() == 0:
+        assert boosted.schema_.columns[0].rare_words is not None
+        assert_same_rounds(boosted, clone(boosted).fit(frame, label))
+        for tree, y, own in trees:
+            assert_same(tree, clone(tree).fit(frame, y, own))
+    print("same statistics")
+
+
 def fit_boosting_wrongly(part, mesh):
     """What needs all rows in one process, and what must be the same in all."""
     X, label, _, _ = tables()
@@ -88,7 +110,6 @@ def fit_boosting_wrongly(part, mesh):
     tries = [
         ({"early_stopping": True}, {}),
         ({"warm_start": True}, {}),
-        ({"categorical_splits": "ordered"}, {}),
         ({"subsample": 0.5, "random_state": jax.process_index()}, {}),
         ({}, {"eval_set": [(X[own], label[own])]}),
     ]
@@ -230,6 +251,7 @@ def main(rank, port, what):
         "same": fit_both,
         "classical": fit_classical,
         "boosting": fit_boosting,
+        "words": fit_words,
         "additive": fit_additive,
         "wrong additive": fit_additive_wrongly,
         "dies in additive": fit_additive_while_the_other_dies,

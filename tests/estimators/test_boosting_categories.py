@@ -6,7 +6,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.boosting.categories import PRIOR_ROWS, _statistics
+from jaxtree.estimators.common.ordered_categories import PRIOR_ROWS, _statistics
 from jaxtree.tree import SplitKind
 from tests.marks import rest_is_slow
 

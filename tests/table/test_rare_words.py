@@ -12,9 +12,9 @@ import pytest
 from jaxtree import DecisionTreeClassifier, load
 from jaxtree.errors import InvalidInputError, RareWordsWarning
 from jaxtree.table import Encoder
-from jaxtree.table.cells import RareWords
+from jaxtree.table.cells import FEW_ROWS, FEW_WORDS, RareWords
 from jaxtree.table.columns import MAX_CODES
-from jaxtree.table.summary import FEW_ROWS, FEW_WORDS, merge_summaries
+from jaxtree.table.summary import merge_summaries
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxtree.errors.RareWordsWarning")
 

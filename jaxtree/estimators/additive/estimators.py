@@ -71,7 +71,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is from 1,024 of tables of few columns to 32
             of many; None is exact up to 65,535 values.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         random_state: Seed of the rows that bags hold out, or a NumPy generator.
         verbose: 1 for a bar of progress over bags; n for a line every n bags.
 

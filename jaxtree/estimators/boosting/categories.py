@@ -5,51 +5,37 @@ from collections.abc import Iterator
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.round_tree import ScoredRows, diagonal_of, row_derivatives
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset import collectives
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import decode_thresholds
-from jaxtree.estimators.common.ordered_categories import Derivatives, OrderedCategories, order_categories
+from jaxtree.estimators.common.ordered_categories import Derivatives, OrderedCategories
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 
 
-def order_by_loss(
-    data: Dataset,
-    features: FeatureOptions,
-    is_ordered: Bool[np.ndarray, " feature"],
-    loss: BaseLoss,
-    start: Float[np.ndarray, " score"],
-    rows: ScoredRows,
-    seed: int,
-) -> OrderedCategories:
-    """Puts statistics of the loss in place of the categories of some features.
+def derivatives_at_start(
+    data: Dataset, loss: BaseLoss, start: Float[np.ndarray, " score"], rows: ScoredRows
+) -> Iterator[Derivatives]:
+    """Yields the derivatives of every score at the start, of the rows of all processes.
 
     Args:
         data: The rows of the fit.
-        features: How their features may be split.
-        is_ordered: The features that give way.
         loss: The loss.
         start: The scores before the first tree.
         rows: The target and weights of the rows, with padding behind them.
-        seed: The seed of the order of the rows.
     """
-
-    def derivatives() -> Iterator[Derivatives]:
-        no_codes = rows._replace(codes=np.zeros((0, len(rows.weight)), np.uint8))
-        with jax.enable_x64(True):
-            parts = [np.asarray(part, np.float64) for part in _at_start(start, no_codes, loss=loss)]
-        parts = [part[:, : data.sample.num_rows] for part in parts]
-        if data.across is not None:
-            parts = list(map(collectives.join_rows, parts))
-        yield from zip(*parts, strict=True)
-
-    return order_categories(data, features, is_ordered, derivatives(), seed)
+    no_codes = rows._replace(codes=np.zeros((0, len(rows.weight)), np.uint8))
+    with jax.enable_x64(True):
+        parts = [np.asarray(part, np.float64) for part in _at_start(start, no_codes, loss=loss)]
+    parts = [part[:, : data.sample.num_rows] for part in parts]
+    if data.across is not None:
+        parts = list(map(collectives.join_rows, parts))
+    yield from zip(*parts, strict=True)
 
 
 def forest_in_table_units(ordered: OrderedCategories, trees: Forest) -> Forest:

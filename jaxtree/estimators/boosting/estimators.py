@@ -100,7 +100,7 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         tol: How much less a loss must be to be better.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         random_state: Seed of what is drawn, or a NumPy generator.
         warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model; of folds, which must be
             the same, from those of every model. With "ordered" categories further rounds go on from predictions, in

@@ -22,7 +22,7 @@ from jaxtree.estimators.boosting.usual import Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Words, generator_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
-from jaxtree.estimators.common.ordered_categories import OF_OTHERS, are_ordered
+from jaxtree.estimators.common.ordered_categories import OF_OTHERS
 from jaxtree.estimators.common.parameters import AUTO, CATEGORICAL_SPLITS, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Sizes
@@ -175,7 +175,8 @@ class BoostingParameters(EncodingParameters):
 
     def has_statistics(self, schema: Schema) -> Bool[np.ndarray, " feature"]:
         """Returns which features give way to statistics, see `jaxtree.estimators.common.ordered_categories`."""
-        return are_ordered(schema, self.categorical_splits, MANY_CATEGORIES)
+        least = {"ordered": 0, "auto": MANY_CATEGORIES}.get(self.categorical_splits, np.inf)
+        return schema.is_categorical & (schema.num_values > least)
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""

@@ -16,7 +16,7 @@ from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
-from jaxtree.estimators.boosting.categories import forest_in_table_units, order_by_loss
+from jaxtree.estimators.boosting.categories import derivatives_at_start, forest_in_table_units
 from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
@@ -25,7 +25,7 @@ from jaxtree.estimators.boosting.together import any_in_all, common_start, join_
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.features import FeatureOptions, features_of, widths_of
 from jaxtree.estimators.common.growing import joined_codes, padded_rows
-from jaxtree.estimators.common.ordered_categories import OrderedCategories
+from jaxtree.estimators.common.ordered_categories import OrderedCategories, order_categories
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
@@ -159,7 +159,8 @@ def encode(task: BoostingTask) -> BoostingRows:
         start, precision = common_start(rows, data.sample.num_rows, loss)
     else:
         start = loss.start(rows.target, rows.weight, rows.extras).astype(precision).astype(np.float64)
-    categories = order_by_loss(data, task.features, task.is_ordered, loss, start, rows, task.seed)
+    derivatives = derivatives_at_start(data, loss, start, rows)
+    categories = order_categories(data, task.features, task.is_ordered, derivatives, task.seed)
     grown_on = categories.data
     codes = joined_codes([grown_on])
     widths, padding = widths_of([grown_on]), len(codes) - grown_on.schema.num_features

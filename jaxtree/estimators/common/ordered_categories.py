@@ -170,18 +170,6 @@ def order_categories(
     return OrderedCategories(data, features, statistics, codes)
 
 
-def are_ordered(schema: Schema, categorical_splits: str, many: int) -> Bool[np.ndarray, " feature"]:
-    """Returns which features give way to statistics.
-
-    Args:
-        schema: The features of the table.
-        categorical_splits: The parameter of an estimator: "auto" orders those of many categories, "ordered" all.
-        many: The number of categories past which they are many.
-    """
-    least = {"ordered": 0, "auto": many}.get(categorical_splits, np.inf)
-    return schema.is_categorical & (schema.num_values > least)
-
-
 def order_for_trees(
     data: Dataset, features: FeatureOptions, categorical_splits: str = "auto"
 ) -> tuple[FeatureOptions, OrderedCategories | None]:
@@ -190,12 +178,13 @@ def order_for_trees(
     Args:
         data: The rows of the fit.
         features: How their features may be split.
-        categorical_splits: Which categories give way, see `are_ordered`.
+        categorical_splits: Which categories give way: "auto" those of many, "ordered" all, any other word none.
 
     Returns:
         How the features of growth may be split, and the rows as growth sees them; None if no categories give way.
     """
-    is_ordered = are_ordered(data.schema, categorical_splits, MANY_WORDS)
+    least = {"ordered": 0, "auto": MANY_WORDS}.get(categorical_splits, np.inf)
+    is_ordered = data.schema.is_categorical & (data.schema.num_values > least)
     if not is_ordered.any():
         return features, None
     ordered = order_categories(data, features, is_ordered, _distances(data), SEED_OF_TREES)

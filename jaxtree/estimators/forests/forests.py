@@ -141,10 +141,13 @@ class RandomForestClassifier(BaseForestClassifier):
             rises.
         interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
-        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
+            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
+            categories, else "subset".
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
             rows is given those that the tree has not drawn.
 
@@ -242,10 +245,13 @@ class RandomForestRegressor(BaseForestRegressor):
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
         interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeRegressor`.
-        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
+            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
+            categories, else "subset".
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
             rows is given those that the tree has not drawn.
 

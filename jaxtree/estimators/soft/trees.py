@@ -190,7 +190,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
             "quantile" of hard gates.
         categorical_features: "from_dtype", None, or which columns are categorical.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         one_hot_max_size: The most categories of a column that are one-hot: a column of zeros and ones for each. A
             column of more becomes the mean of the target that its categories have, smoothed by the mean of all rows; of
             several classes or outputs a mean for each. A row that the model learns from has the mean of the rows of its

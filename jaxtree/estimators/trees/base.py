@@ -204,8 +204,7 @@ class BaseTree(TableParameters, FittedTree):
     def prune_grown(self, grown: Tree, task: GrowthTask) -> Tree:
         """Returns the grown tree after all prunings, in units of the table."""
         collapsed = self.find_collapsed(self.list_prunings(), grown, task)
-        pruned = take_tree(grown, collapsed=collapsed) if collapsed.any() else grown
-        return self.in_table_units(pruned, task)
+        return self.in_table_units(take_tree(grown, collapsed=collapsed) if collapsed.any() else grown, task)
 
     def settle(self, tree: Tree, votes: Float[np.ndarray, "node column"] | None = None) -> Self:
         """Takes a tree in units of the table as the fitted one, and the votes at its nodes if these are known."""
@@ -224,8 +223,7 @@ class BaseTree(TableParameters, FittedTree):
     def in_table_units(self, tree: Tree, task: GrowthTask) -> Tree:
         """Returns the tree with thresholds in units of the table."""
         ordered, monotone = task.recipe.ordered, task.recipe.features.monotone
-        schema = task.data.schema if ordered is None else ordered.data.schema
-        tree = decode_thresholds(tree, schema, on_values=task.recipe.on_values)
+        tree = decode_thresholds(tree, (ordered or task).data.schema, on_values=task.recipe.on_values)
         tree = tree if ordered is None else ordered.with_subsets(tree)
         return tree if monotone is None else clip_to_bounds(tree, monotone[: task.data.schema.num_features])
 

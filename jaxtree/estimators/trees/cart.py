@@ -100,7 +100,9 @@ class _CART(CartParameters, BaseTree):
             read_interactions(self.interaction_cst, data.schema),
             draws_thresholds=draws_thresholds,
         )
-        features, ordered = order_for_trees(data, features, self.categorical_splits)
+        ordered = None
+        if data.schema.is_categorical.any():
+            features, ordered = order_for_trees(data, features, self.categorical_splits)
         data = data if ordered is None else ordered.data
         limits = self.growth_limits(data)
         rules = Rules(
@@ -157,11 +159,14 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
             most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
             "branch" makes missing a value of its own, larger than every number.
-        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
+            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
+            categories, else "subset".
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 
     Attributes:
@@ -216,11 +221,14 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
         interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
-        categorical_splits: "subset", "one_vs_rest" (a category and the rest) or "multiway" (a branch a category).
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
+            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
+            categories, else "subset".
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 
     Attributes:

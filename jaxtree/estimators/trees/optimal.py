@@ -197,7 +197,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.
 
@@ -289,7 +289,7 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.
 

@@ -40,7 +40,8 @@ SHARE_OF_MANY = 0.3
 class ID3Classifier(BaseTreeClassifier):
     r"""ID3 (Quinlan, *Induction of Decision Trees*, 1986): splits by information gain.
 
-    A categorical column is split into one branch a category and is then used up on that path; a branch
+    A categorical column of up to 64 categories is split into one branch a category and is then used up on that path (of
+    more categories in two groups, as "ordered" of `DecisionTreeClassifier` does); a branch
     that no training row takes is a leaf with its parent's majority. Numeric, ordered and boolean columns
     are split by thresholds, as often as it helps. With `encoding="onehot"` every category is a binary
     column of its own.
@@ -64,7 +65,7 @@ class ID3Classifier(BaseTreeClassifier):
         min_gain: The least gain of a split, in bits.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         categorical_features: "from_dtype", None, or which columns are categorical.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
         random_state: Seed of the pruning's key, or a NumPy generator.
@@ -119,8 +120,9 @@ class ID3Classifier(BaseTreeClassifier):
 class C45Classifier(BaseTreeClassifier):
     r"""C4.5 (Quinlan, *C4.5: Programs for Machine Learning*, 1993), as its Release 8 and Weka's J48 have it.
 
-    A categorical column is split into one branch for every declared category, or with `binary_splits` into one
-    category and the rest; a numeric column by a threshold that is a value of the table. With $W$ the weight at
+    A categorical column of up to 64 categories is split into one branch for every declared category, or with
+    `binary_splits` into one category and the rest (of more categories in two groups, as "ordered" of
+    `DecisionTreeClassifier` does); a numeric column by a threshold that is a value of the table. With $W$ the weight at
     a node, $W_k$ the part whose value is known, and weights of branches $w_b$:
 
     - gain: $\frac{W_k}{W} \bigl(H(\text{known}) - \sum_b \frac{w_b}{W_k} H(b)\bigr)$ in bits, for a threshold
@@ -162,7 +164,7 @@ class C45Classifier(BaseTreeClassifier):
         max_depth: The largest depth of a leaf; None for no limit.
         max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
             None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         categorical_features: "from_dtype", None, or which columns are categorical.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)` in the place of C4.5's, or None.
