@@ -1,6 +1,7 @@
 """The training of a boosted model: from the rows of a fit to the trees of its rounds, as functions of data."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -159,7 +160,7 @@ def encode(task: BoostingTask) -> BoostingRows:
         start, precision = common_start(rows, data.sample.num_rows, loss)
     else:
         start = loss.start(rows.target, rows.weight, rows.extras).astype(precision).astype(np.float64)
-    derivatives = derivatives_at_start(data, loss, start, rows)
+    derivatives = partial(derivatives_at_start, data, loss, start, rows)
     categories = order_categories(data, task.features, task.is_ordered, derivatives, task.seed)
     grown_on = categories.data
     codes = joined_codes([grown_on])

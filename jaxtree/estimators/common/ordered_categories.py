@@ -9,7 +9,8 @@ of all rows, is above.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ def order_categories(
     data: Dataset,
     features: FeatureOptions,
     is_ordered: Bool[np.ndarray, " feature"],
-    derivatives: Iterable[Derivatives],
+    derivatives: Callable[[], Iterable[Derivatives]],
     seed: int,
 ) -> OrderedCategories:
     """Puts statistics in place of the categories of some features.
@@ -142,7 +143,7 @@ def order_categories(
         data: The rows of the fit.
         features: How their features may be split.
         is_ordered: The features that give way.
-        derivatives: Those of every score, of the rows of all processes.
+        derivatives: Returns those of every score, of the rows of all processes.
         seed: The seed of the order of the rows.
     """
     if not is_ordered.any():
@@ -155,7 +156,7 @@ def order_categories(
     order = np.random.default_rng(seed).permutation(data.num_rows)
     statistics: dict[int, Statistic] = {}
     of_growth = list(data.codes)
-    for score, (gradient, curvature) in enumerate(derivatives):
+    for score, (gradient, curvature) in enumerate(derivatives()):
         for place in places:
             own, of_category = _statistics(whole[place], schema.num_values[place], gradient, curvature, order)
             bins = fit_bins(own, MOST_BINS)
@@ -187,7 +188,7 @@ def order_for_trees(
     is_ordered = data.schema.is_categorical & (data.schema.num_values > least)
     if not is_ordered.any():
         return features, None
-    ordered = order_categories(data, features, is_ordered, _distances(data), SEED_OF_TREES)
+    ordered = order_categories(data, features, is_ordered, partial(_distances, data), SEED_OF_TREES)
     return ordered.features, ordered
 
 
