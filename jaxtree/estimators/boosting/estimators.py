@@ -46,7 +46,7 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
             any number, which needs a `max_depth`, or trees grow until nothing is saved any more. "auto" is 31, with
             folds 16 of classes and 32 of numbers, and half of that below 1,000 rows. Without folds distributions,
-            quantiles and survival times have one for 500 rows each, from 4 to 31.
+            quantiles and survival times have one for 500 rows each, from 3 to 31.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of numbers;
             without them 50 of distributions, quantiles and survival times; and 1 of tables from 50,000 rows on, whose
             sums are then quicker.

@@ -49,8 +49,8 @@ FOLDS_OF_NUMBERS = Usual(32, 1, 1e-3, 0.6, 0.0, 30)
 OF_SPREAD = ("cox", "accelerated_failure_time", "quantile", "quantiles", "expectile")
 """The losses of numbers that tell more of a target than its mean, by name."""
 
-LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 4, 500, 50
-"""Trees of one model of such losses, or of a distribution: a leaf for every 500 rows, at least 4 and at most as many as
+LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 3, 500, 50
+"""Trees of one model of such losses, or of a distribution: a leaf for every 500 rows, at least 3 and at most as many as
 other trees have, and at least 50 rows in a branch."""
 
 FEW_ROWS = 1_000
