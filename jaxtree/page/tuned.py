@@ -144,7 +144,8 @@ def reason_in_words(tuned: Any) -> str:
             "that the other folds have chosen."
         )
     if tuned.finalists is not None and len(tuned.finalists.numbers) == 1:
-        return "There is one finalist, the mean of models of folds of the defaults: it was taken alone."
+        of = "the defaults" if tuned.finalists.numbers[0] == 0 else "the best setting whose fits did not fail"
+        return f"There is one finalist, the mean of models of folds of {of}: it was taken alone."
     if len(members) == 1:
         return "One setting has all the weight: no other one made the predictions of the folds better beside it."
     gain = tuned.scores - best

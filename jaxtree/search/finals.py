@@ -125,6 +125,8 @@ class FinalRound:
                     continue
                 if not self._has_time_for(tried, number):
                     self._lacks_time = True
+                    if number == 0 and not self.models:
+                        break  # a quicker setting does not stand in for the defaults
                     continue
                 self._begun.add(number)
                 # What fails for one setting, others may do.
@@ -149,7 +151,8 @@ class FinalRound:
         if self._seconds_a_round:
             own = float(np.mean(self._seconds_a_round[FITS_THAT_COMPILE:] or self._seconds_a_round))
         else:
-            own = float(tried.seconds.max()) / sum(len(curve) for curves in tried.curves for curve in curves)
+            num_rounds = sum(len(curve) for curves in tried.curves for curve in curves)
+            own = float(tried.seconds.max()) / max(num_rounds, 1)
         return own * self._num_rounds(tried, number)
 
     def _num_rounds(self, tried: Tried, number: int) -> float:

@@ -165,6 +165,11 @@ class TunedSearchCV(BaseSettingsSearch):
         with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
             find = find_additive if isinstance(self.estimator, BaseAdditive) else find_ensemble
             self._take(find(task, self._space(task), budget, seed, report))
+        if self.tuned_.is_ensemble and self.tuned_.finalists is None and isinstance(self.cv, int):
+            warn_user(
+                f"{self.minutes:g} minutes did not suffice for the defaults as a mean of models of folds: the ensemble "
+                "is of single models, some of fewer rounds, and may be worse than the defaults; give more minutes"
+            )
         if self.was_interrupted_:
             kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
             text = f"the tuning was interrupted: its {kind} is of {number} settings"
@@ -309,8 +314,8 @@ def tune(
 
     Args:
         X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
-        y: Its target. Words, truth values, categories, whole numbers of at most ten values, and any two values are
-            classes; an estimator says otherwise.
+        y: Its target. Words, truth values, categories, whole numbers of at most ten values, and any two whole numbers
+            are classes; an estimator says otherwise.
         sample_weight: The weight of every row in the fits.
         minutes: The time of all of it.
         algorithm: "boosting", or "additive" for a model whose curves can be read; both are never tried side by side,

@@ -53,6 +53,11 @@ def checked_target(y: Any, *, of_classes: bool) -> Any:
     classes = encode_classes(y).classes
     if len(classes) == 1 and len(classes[0]) < 2:
         raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
+    if len(classes) == 1 and len(classes[0]) == len(y):
+        raise InvalidInputError(
+            f"y has {len(y)} different values in {len(y)} rows, of which no class can be learned: give numbers, of "
+            "dates such as days since one of them, or classes that several rows have"
+        )
     return y
 
 

@@ -114,9 +114,10 @@ def encode_classes(y: Any) -> ClassTarget:
 def has_classes(y: Any) -> bool:
     """Returns whether a target is taken for classes where nobody says what it is.
 
-    Classes are words, truth values, categories, whole numbers of at most `MOST_CLASSES` values, and any two values.
+    Classes are words, truth values, categories, whole numbers of at most `MOST_CLASSES` values, and any two whole
+    numbers, also where their type has others.
 
-    >>> [has_classes(y) for y in (["a", "b"], [True, False], [1, 2, 3], [0.0, 1.0, 1.0], [0.5, 1.0, 1.5], range(99))]
+    >>> [has_classes(y) for y in (["a", "b"], [True, False], [1, 2, 3], [0.0, 1.0, 1.0], [0.5, 1.5, 1.5], range(99))]
     [True, True, True, True, False, False]
     """
     (values, categories), *_ = _read_outputs(y)[0]
@@ -125,8 +126,10 @@ def has_classes(y: Any) -> bool:
     known = typed(values)
     if known.dtype.kind not in "iuf":
         return True
-    number = len(np.unique(known))
-    return number <= 2 or (known.dtype.kind != "f" and number <= MOST_CLASSES)
+    distinct = np.unique(known)
+    if known.dtype.kind == "f":
+        return len(distinct) <= 2 and bool((distinct == np.floor(distinct)).all())
+    return len(distinct) <= MOST_CLASSES
 
 
 def encode_numbers(y: Any) -> NumberTarget:

@@ -235,3 +235,34 @@ def test_a_parameter_that_is_kept_reaches_the_folds():
     (setting,) = search.tuned_.tried.predicted
     for test in search.tuned_.tests:
         assert (np.diff(setting[np.sort(test), 0]) >= 0).all()
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.5], [3.5]])
+def test_few_numbers_that_are_not_whole_are_numbers(values):
+    search = tune(FRAME, np.resize(values, len(FRAME)), **QUICK | {"n_iter": 1})
+    assert is_regressor(search) and np.isfinite(search.predict(FRAME)).all()
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([f"word {number}" for number in range(len(FRAME))]),
+        np.datetime64("2020-01-01") + np.arange(len(FRAME)),
+        np.arange(len(FRAME)).astype("timedelta64[h]"),
+    ],
+    ids=["words", "dates", "durations"],
+)
+def test_targets_of_which_every_row_has_another_are_refused(y):
+    with pytest.raises(InvalidInputError, match="60 different values in 60 rows, of which no class can be learned"):
+        tune(FRAME, y, **QUICK)
+
+
+def test_words_of_which_few_are_alike_are_tuned():
+    y = np.array([f"word {max(number, 2)}" for number in range(len(FRAME))])
+    assert tune(FRAME, y, **QUICK | {"n_iter": 1}).predict_proba(FRAME).shape == (60, 58)
+
+
+def test_a_time_that_does_not_suffice_for_the_defaults_is_said():
+    with pytest.warns(UserWarning, match=r"0.001 minutes did not suffice for the defaults.* may be worse than"):
+        search = tune(FRAME, NUMBERS, **QUICK | {"minutes": 0.001})
+    assert search.tuned_.finalists is None
