@@ -162,8 +162,8 @@ class Encoder:
             max_bins=_num_bins(self.max_bins, summary.num_rows),
             max_categories=self._most_categories,
         )
-        words = [own for own in summary.columns if own.kind == "categorical" and not own.is_declared]
-        note_identifiers((own.name, len(own.categories), summary.num_rows) for own in words)
+        for column in summary.columns:
+            note_identifiers(column.name, [num_rows for *_, num_rows in column.categories.values()])
         return self
 
     def encode_part(self, X: Any) -> Codes:

@@ -3,7 +3,7 @@
 Nothing can be learned of a word that one row has; but a tree may tell rows of the fit apart by it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from jaxtree.errors import IdentifierWarning, warn_user
 
@@ -41,16 +41,17 @@ def in_words(num_words: int, num_rows: int) -> str:
     return f"has {num_words:,} words in {num_rows:,} rows"
 
 
-def note_identifiers(columns: Iterable[tuple[str, int, int]]) -> None:
-    """Warns of every column that looks like identifiers of rows.
+def note_identifiers(name: str, rows_of_words: Sequence[int]) -> None:
+    """Warns of a column that looks like identifiers of rows.
 
     Args:
-        columns: The name of each column of words, the number of its different words, and of the rows that have one.
+        name: The name of the column.
+        rows_of_words: The number of the rows of each of its words; a word without rows does not count.
     """
-    for name, num_words, num_rows in columns:
-        if are_identifiers(num_words, num_rows):
-            warn_user(
-                f"column {name!r} {in_words(num_words, num_rows)}: it looks like a name or number of rows, of which "
-                "nothing can be learned; leave it out",
-                IdentifierWarning,
-            )
+    num_words, num_rows = sum(own > 0 for own in rows_of_words), sum(rows_of_words)
+    if are_identifiers(num_words, num_rows):
+        warn_user(
+            f"column {name!r} {in_words(num_words, num_rows)}: it looks like a name or number of rows, of which "
+            "nothing can be learned; leave it out",
+            IdentifierWarning,
+        )

@@ -81,6 +81,7 @@ def test_a_word_a_row_is_noted_whatever_is_fitted(name):
     "table",
     {
         "pandas": FRAME,
+        "categories": FRAME.astype({"name": "category"}),
         "polars": pl.from_pandas(FRAME),
         "arrow": pa.Table.from_pandas(FRAME),
         "parts": [FRAME[:25], FRAME[25:]],
@@ -108,9 +109,12 @@ def test_files_parts_of_processes_and_numbers_as_categories_are_noted(tmp_path):
     ("num_words", "num_rows", "is_noted"),
     [(12, 12, False), (13, 13, True), (13, 14, False), (21, 41, True), (21, 42, False), (600, 1000, True)],
 )
-def test_words_of_two_rows_are_none(num_words, num_rows, is_noted):
+def test_words_of_two_rows_are_none_and_missing_ones_do_not_count(num_words, num_rows, is_noted):
     words = np.array([f"w{number % num_words}" for number in range(num_rows)], object)
-    assert len(warned_of(lambda: Encoder().fit(pd.DataFrame({"word": words})))) == is_noted
+    for missing in (0, num_rows):
+        known = np.concatenate([words, np.full(missing, None)])
+        for column in (pd.Series(known), pd.Series(known).astype("category")):
+            assert len(warned_of(lambda: Encoder().fit(pd.DataFrame({"word": column})))) == is_noted  # noqa: B023
 
 
 def test_categories_that_no_row_has_do_not_count():
