@@ -272,7 +272,7 @@ def _bagged(estimator: Any, y: Any) -> Model:
 @functools.cache
 def _tuned_search(of_classes: bool) -> Any:
     y, kind = (CLASSES, BOOSTED) if of_classes else (NUMBERS, BOOSTED_NUMBERS)
-    return jaxtree.tune(ROWS, y, n_iter=1, cv=2, verbose=0, estimator=kind())
+    return jaxtree.tune(ROWS, y, minutes=0.05, n_iter=1, cv=2, verbose=0, estimator=kind())
 
 
 def _tuned(y: Any, **options: Any) -> Model:
