@@ -14,7 +14,7 @@ from typing import Any
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 16
+INTERFACE = 17
 """The version of the arguments of the kernel's functions that this package knows."""
 
 
@@ -78,14 +78,14 @@ def find_walk() -> Any:
     """Returns the function that walks rows, with the types of its arguments; None if the kernel has none.
 
     These are the trees; values with their size, number of rows and strides; the nodes to be written, or the means, with
-    the values of nodes and how many each has; and the number of threads.
+    the values of nodes and how many each has; and the number of threads. It returns whether there was enough memory.
     """
     walk = getattr(load(), "jaxtree_walk", None)
     if walk is not None:
         whole, pointer = ctypes.c_int64, ctypes.c_void_p
         values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
         walk.argtypes = [pointer, *values, *results, whole]
-        walk.restype = None
+        walk.restype = ctypes.c_bool
     return walk
 
 
@@ -95,7 +95,7 @@ def find_best_thresholds() -> Any:
 
     These are the sizes; the codes of groups, their first indicators and whether they are nested; what rows cost with
     every prediction, and at most; the penalty of a leaf and the cost to be beaten; the budget, and the splits to be
-    written.
+    written. It returns the cost, or -1 where there was not enough memory.
     """
     search = getattr(load(), "jaxtree_best_thresholds", None)
     if search is not None:

@@ -121,6 +121,8 @@ def _best_tree_by_kernel(
     given = [np.ascontiguousarray(own) for own in (sizes, *arrays)]
     addresses = [own.ctypes.data for own in given]
     found = kernel.find_best_thresholds()(*addresses, of_leaf, below, left.ctypes.data, splits.ctypes.data)
+    if found < 0:
+        raise MemoryError("there is not enough memory to search all thresholds")
     return found, int(left[0]), splits
 
 

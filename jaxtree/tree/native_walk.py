@@ -120,13 +120,15 @@ class NativeTrees:
         values = np.asarray(values, self._dtype)
         size = values.dtype.itemsize
         if not values.flags.aligned or any(stride % size for stride in values.strides):
-            values = np.ascontiguousarray(values)
+            values = values.copy()  # `ascontiguousarray` leaves rows as they are that lie side by side at an odd address
         strides = (stride // size for stride in values.strides)
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
             num_threads = min(num_cores(), num_threads)
         walk = kernel.find_walk()
-        walk(ctypes.byref(self._pointers), values.ctypes.data, size, len(values), *strides, *results, num_threads)
+        trees = ctypes.byref(self._pointers)
+        if not walk(trees, values.ctypes.data, size, len(values), *strides, *results, num_threads):
+            raise MemoryError(f"there is not enough memory to walk {len(values)} rows through {self._num_trees} trees")
 
 
 def _greatest(dtype: np.dtype) -> np.unsignedinteger:

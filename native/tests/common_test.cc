@@ -1,9 +1,18 @@
 // Threads, scratch memory, and the models of a call.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <new>
 #include <numeric>
+#include <thread>
 #include <vector>
+
+#ifdef __linux__
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #include "check.h"
 #include "common/batch.h"
@@ -47,6 +56,67 @@ TEST(Parallel_own_threads_take_every_piece) {
   });
   CHECK_EQ(sum.load(), int64_t{4950});
 }
+
+TEST(Parallel_the_first_exception_is_thrown_when_all_pieces_have_ended) {
+  for (const int64_t num_threads : {1, 4}) {
+    test::Pool pool(num_threads);
+    Threads threads = pool.threads();
+    std::atomic<int> running{0}, begun{0};
+    bool is_thrown = false;
+    try {
+      ForEach(threads, 1000, [&](int64_t piece) {
+        ++begun, ++running;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        --running;
+        if (piece >= 7) throw std::bad_alloc();
+      });
+    } catch (const std::bad_alloc&) {
+      is_thrown = true;
+      CHECK_EQ(running.load(), 0);
+    }
+    CHECK(is_thrown);
+    CHECK(begun < 1000);
+  }
+}
+
+TEST(Parallel_own_threads_throw_the_first_exception_when_all_have_ended) {
+  std::atomic<int> running{0}, begun{0};
+  bool is_thrown = false;
+  try {
+    InThreads(4, 1000, [&](const auto& next) {
+      for (int64_t piece; (piece = next()) < 1000;) {
+        ++begun, ++running;
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        --running;
+        if (piece >= 7) throw std::bad_alloc();
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    is_thrown = true;
+    CHECK_EQ(running.load(), 0);
+  }
+  CHECK(is_thrown);
+  CHECK(begun < 1000);
+}
+
+#ifdef __linux__
+TEST(Parallel_own_threads_that_cannot_be_started_are_done_without) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // No room for another stack.
+    const rlimit few{1 << 20, 1 << 20};
+    setrlimit(RLIMIT_AS, &few);
+    int64_t num_taken = 0;  // By this thread alone.
+    InThreads(8, 100, [&](const auto& next) {
+      for (; next() < 100;) ++num_taken;
+    });
+    _exit(num_taken == 100 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+#endif
 
 TEST(Memory_is_aligned_and_grows_past_what_is_lent) {
   alignas(kAlignment) uint8_t lent[4 * kAlignment];

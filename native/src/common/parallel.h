@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -45,16 +46,46 @@ class PieceWork {
   void (*call_)(const void* work, int64_t piece);
 };
 
+// The first exception of several threads. Once there is one, nobody begins further work.
+class FirstFailure {
+ public:
+  bool is_there() const { return is_there_.load(std::memory_order_relaxed); }
+
+  template <typename Work>
+  void Guard(const Work& work) noexcept {
+    try {
+      work();
+    } catch (...) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      if (!is_there()) failure_ = std::current_exception();
+      is_there_ = true;
+    }
+  }
+
+  // Throws it, once all threads have ended.
+  void Rethrow() {
+    if (is_there()) std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+
+ private:
+  std::atomic<bool> is_there_{false};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
 // Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
 //
 // The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
-// pool may never come to help. A helper that comes late finds nothing left and touches nothing.
+// pool may never come to help. A helper that comes late finds nothing left and touches nothing. Where there is no memory
+// to call a helper, those that are called do the work. The first exception of a piece is thrown here, when no helper
+// uses the caller's memory any longer.
 inline void ForEach(Threads& pool, int64_t count, PieceWork work) {
   struct Progress {
     std::atomic<int64_t> next{0};
     std::mutex mutex;
     std::condition_variable all_done;
     int64_t done = 0;
+    FirstFailure failure;
   };
   const int64_t helpers = std::min(pool.num_threads(), count) - 1;
   if (helpers < 1) {
@@ -64,16 +95,22 @@ inline void ForEach(Threads& pool, int64_t count, PieceWork work) {
   auto progress = std::make_shared<Progress>();
   auto take_pieces = [progress, count, work]() {
     int64_t own = 0;
-    for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) work(piece);
+    for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) {
+      if (!progress->failure.is_there()) progress->failure.Guard([&] { work(piece); });
+    }
     if (own == 0) return;
     std::lock_guard<std::mutex> lock(progress->mutex);
     progress->done += own;
     if (progress->done == count) progress->all_done.notify_all();
   };
-  for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(take_pieces);
+  FirstFailure of_calling;
+  of_calling.Guard([&] {
+    for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(take_pieces);
+  });
   take_pieces();
   std::unique_lock<std::mutex> lock(progress->mutex);
   progress->all_done.wait(lock, [&] { return progress->done == count; });
+  progress->failure.Rethrow();
 }
 
 // The same, on one thread where it does not pay.
@@ -107,14 +144,20 @@ void ForEachPart(Threads& pool, int64_t num_parts, int64_t size, const Work& wor
 }
 
 // Calls run(next) on some threads, where next() is the number of a piece that nobody else takes; `count` when all are taken.
+// Where a thread cannot be started, those that run do the work; the first exception is thrown when all have ended.
 template <typename Run>
 void InThreads(int64_t num_threads, int64_t count, const Run& run) {
   std::atomic<int64_t> taken{0};
-  const auto next = [&] { return std::min(taken.fetch_add(1), count); };
+  FirstFailure failure, of_starting;
+  const auto next = [&] { return failure.is_there() ? count : std::min(taken.fetch_add(1), count); };
+  const auto take_pieces = [&] { failure.Guard([&] { run(next); }); };
   std::vector<std::thread> helpers;
-  for (int64_t helper = 1; helper < std::min(num_threads, count); ++helper) helpers.emplace_back([&] { run(next); });
-  run(next);
+  of_starting.Guard([&] {
+    for (int64_t helper = 1; helper < std::min(num_threads, count); ++helper) helpers.emplace_back(take_pieces);
+  });
+  take_pieces();
   for (std::thread& helper : helpers) helper.join();
+  failure.Rethrow();
 }
 
 }  // namespace jaxtree

@@ -11,6 +11,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -62,10 +63,16 @@ class HostThreads {
     return *own;
   }
 
-  // Starts threads until there are so many; the caller of a handler is one more.
-  void Start(int64_t number) {
+  // Starts threads until there are so many, or as many as the system lets start; the caller of a handler is one more.
+  // Returns whether there is any.
+  bool Start(int64_t number) {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (; num_threads_ < number; ++num_threads_) std::thread([this] { Run(); }).detach();
+    try {
+      for (; num_threads_ < number; ++num_threads_) std::thread([this] { Run(); }).detach();
+    } catch (const std::exception&) {
+      return num_threads_ > 0;
+    }
+    return true;
   }
 
   void Schedule(XLA_FFI_Task* task, void* data) {
@@ -107,10 +114,18 @@ class HostThreads {
 struct CallThreads {
   int64_t number;
 
+  // Without a thread, or memory to keep the task, the caller does it.
   void Schedule(XLA_FFI_Task* task, void* data) const {
-    HostThreads& threads = HostThreads::OfProcess();
-    threads.Start(number - 1);
-    threads.Schedule(task, data);
+    bool is_kept = false;
+    try {
+      HostThreads& threads = HostThreads::OfProcess();
+      if (threads.Start(number - 1)) {
+        threads.Schedule(task, data);
+        is_kept = true;
+      }
+    } catch (const std::bad_alloc&) {
+    }
+    if (!is_kept) task(data);
   }
 };
 

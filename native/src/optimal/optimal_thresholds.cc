@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <new>
 #include <vector>
 
 namespace jaxtree {
@@ -288,10 +289,24 @@ void WriteTree(Thresholds& search, const Rows& rows, int64_t depth, int64_t node
   }
 }
 
+// Returns the cost of the best tree that costs less than `upper`, or `upper`.
+int64_t BestThresholds(const Table& table, int64_t num_levels, int64_t upper, int64_t* budget, int32_t* splits) {
+  Thresholds search(table, *budget);
+  const Rows rows = search.All();
+  const Found found = search.Best(rows, num_levels, upper);
+  *budget = search.budget();
+  if (found.value >= upper) return upper;
+  // The tree below is found again, with all the time that it takes.
+  Thresholds again(table, std::numeric_limits<int64_t>::max());
+  WriteTree(again, rows, num_levels, 0, found, splits);
+  return found.value;
+}
+
 }  // namespace
 }  // namespace jaxtree
 
-// Finds the best tree that costs less than `upper`, and returns its cost, or `upper` if there is none.
+// Finds the best tree that costs less than `upper`, and returns its cost, `upper` if there is none, or -1 where there is not
+// enough memory.
 //
 // `sizes` are the numbers of groups, of rows, of predictions and of levels; `budget` is how many cells of rows and groups
 // may be looked at, and then what is left of it, below 0 if the search ended early. `splits` are the indicators of a heap's
@@ -300,14 +315,10 @@ extern "C" int64_t jaxtree_best_thresholds(const int64_t* sizes, const uint16_t*
                                            const bool* is_nested, const int64_t* cost, const int64_t* most,
                                            int64_t penalty, int64_t upper, int64_t* budget, int32_t* splits) {
   using namespace jaxtree;
-  const Table table{sizes[0], sizes[1], sizes[2], codes, first, is_nested, cost, most, penalty};
-  Thresholds search(table, *budget);
-  const Rows rows = search.All();
-  const Found found = search.Best(rows, sizes[3], upper);
-  *budget = search.budget();
-  if (found.value >= upper) return upper;
-  // The tree below is found again, with all the time that it takes.
-  Thresholds again(table, std::numeric_limits<int64_t>::max());
-  WriteTree(again, rows, sizes[3], 0, found, splits);
-  return found.value;
+  try {
+    return BestThresholds({sizes[0], sizes[1], sizes[2], codes, first, is_nested, cost, most, penalty}, sizes[3], upper, budget,
+                          splits);
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
 }

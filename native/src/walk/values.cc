@@ -3,6 +3,7 @@
 #include "walk/values.h"
 
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "common/parallel.h"
@@ -82,8 +83,9 @@ void WalkRows(const Trees& trees, const Matrix<Real>& values, const Results& res
 
 extern "C" {
 
-// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8.
-void jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows, int64_t row_stride,
+// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8. Returns whether
+// there was enough memory.
+bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows, int64_t row_stride,
                   int64_t column_stride, int64_t* ends, double* means, const double* values, int64_t num_columns,
                   int64_t num_threads) {
   const jaxtree::Results results{ends, means, values, num_columns};
@@ -92,6 +94,11 @@ void jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_o
     const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
     jaxtree::WalkRows(*trees, rows, results, num_threads);
   };
-  bytes_of_value == 4 ? walk(float{}) : walk(double{});
+  try {
+    bytes_of_value == 4 ? walk(float{}) : walk(double{});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 }
