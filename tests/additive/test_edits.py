@@ -105,7 +105,7 @@ def test_edits_say_what_they_cost():
     np.testing.assert_allclose(costs.losses, wanted, rtol=1e-5)
     assert costs.cost == costs.losses[-1] - costs.losses[0] > 0
     lines = str(costs).splitlines()
-    assert lines[0].startswith("mean squared of 500 rows") and lines[1].endswith("age: level everywhere")
+    assert lines[0].startswith("mean squared_error of 500 rows") and lines[1].endswith("age: level everywhere")
     two, labels = fitted("two").scale("age", 0.0), np.where(np.digitize(y, [0.8]) == 1, "mid", "low")
     losses = two.cost_of_edits(X, labels).losses
     assert losses[1] == pytest.approx(log_loss(labels, two.predict_proba(X)), rel=1e-5)
