@@ -299,11 +299,26 @@ def column_of_categories(
 
     Raises the errors of `column_of_values` if declared categories are no strings or numbers.
     """
-    if is_declared and column_of_values(name, list(categories)).is_time:
+    are_words = set(map(type, categories)) == {str}
+    if is_declared and not are_words and column_of_values(name, list(categories)).is_time:
         raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
-    position = {category: code for code, category in enumerate(categories)}
-    codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
+    if values == [*categories, None]:  # the dictionary of the library that holds the rows
+        codes = np.arange(len(values), dtype=np.int32)
+    else:
+        position = {category: code for code, category in enumerate(categories)}
+        codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
     return TableColumn(name, kind, codes, bool((codes == len(categories)).any()), categories, is_declared)
+
+
+def spread(column: TableColumn, place: Int[np.ndarray, " row"]) -> TableColumn:
+    """Makes a column whose rows are rows of another: of its distinct values, say, and a missing one behind these.
+
+    >>> words = column_of_values("x", ["rain", "sunny", None])
+    >>> spread(words, np.array([1, 1, 0, -1])).items().tolist()
+    ['sunny', 'sunny', 'rain', None]
+    """
+    rows = replace(column, values=np.asarray(column.values)[place])
+    return replace(rows, has_missing=len(rows.known()) < len(rows))
 
 
 def as_categorical(column: TableColumn) -> TableColumn:

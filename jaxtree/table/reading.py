@@ -23,6 +23,7 @@ from jaxtree.table.columns import (
     column_of_categories,
     column_of_values,
     sparse_vectors,
+    spread,
 )
 from jaxtree.table.names import are_places, kept_names, name_in_words
 from jaxtree.table.sources import as_frame, is_source
@@ -272,11 +273,34 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
     if dtype.is_integer():  # checked as integers: a data frame's own conversion of nulls to NaN would round them
         known = column_of_array(name, series.fill_null(0).to_numpy()).values
         return TableColumn(name, "numeric", np.where(series.is_null().to_numpy(), np.nan, known), True)
+    if not isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
+        return column_of_values(name, series.to_list())
+    words, place = _factorized(series)
     declared = declared_categories(series)
     if declared is not None:
-        return column_of_categories(name, *declared, series.to_list(), is_declared=True)
-    column = column_of_values(name, series.to_list())
+        return spread(column_of_categories(name, *declared, [*words, None], is_declared=True), place)
+    column = spread(column_of_values(name, [*words, None]), place)
     return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
+
+
+def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:
+    """Returns the dictionary of a series, of words or other categories, and every row's place in it, -1 if missing.
+
+    The library that holds the series finds them: there are far fewer words than rows, which Python need not read.
+    """
+    native: Any = series.to_native()
+    if series.implementation.is_polars():
+        text = series.cast(nw.String)
+        words = text.unique().drop_nulls().to_list()
+        coded: Any = text.cast(nw.Enum(words)).to_native()
+        return words, coded.to_physical().cast(int).fill_null(-1).to_numpy()
+    if series.implementation.is_pandas() or series.implementation.is_modin():
+        if hasattr(native.dtype, "categories"):
+            return native.dtype.categories.tolist(), native.cat.codes.to_numpy()
+        place, distinct = native.factorize()
+        return distinct.tolist(), place
+    encoded: Any = native.dictionary_encode().unify_dictionaries().combine_chunks()
+    return encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy()
 
 
 def _read_times(name: str, series: nw.Series) -> TableColumn:

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from jaxtree import DecisionTreeClassifier
 from jaxtree.errors import InvalidInputError, InvalidTypeError, RareWordsWarning
-from jaxtree.table import Encoder
+from jaxtree.table import Encoder, reading
 from jaxtree.table.columns import as_categorical
 from jaxtree.table.reading import read_table
 
@@ -123,6 +123,54 @@ WORD_TABLES = {
 def test_words_with_one_missing(X):
     assert words_of(X) == ("categorical", ["b", None, "a"])
     assert column_of(X).categories == ("a", "b")  # in order, and only those that a row has
+
+
+LONG = [None if row % 7 == 0 else f"{row * row % 11}ä" for row in range(1000)]
+LONG_TABLES = {
+    "pandas": pandas_column(LONG, dtype="str"),
+    "pandas objects": pandas_column(LONG, dtype=object),
+    "pandas python strings": pandas_column(LONG, dtype=pd.StringDtype("python")),
+    "pandas arrow strings": pandas_column(LONG, dtype=pd.ArrowDtype(pa.string())),
+    "pandas categories": pandas_column(LONG, dtype="category"),
+    "pandas arrow dictionary": pandas_column(LONG, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))),
+    "polars": polars_column(LONG, pl.String),
+    "polars categories": polars_column(LONG, pl.Categorical),
+    "polars enum": polars_column(LONG, pl.Enum(sorted({*LONG} - {None}))),
+    "pyarrow": pa.table({"x": pa.array(LONG)}),
+    "pyarrow large strings": pa.table({"x": pa.array(LONG, pa.large_string())}),
+    "pyarrow chunks": pa.table({"x": pa.chunked_array([LONG[:3], [], LONG[3:]], pa.string())}),
+    "pyarrow dictionaries": pa.table(
+        {"x": pa.chunked_array([pa.array(part).dictionary_encode() for part in (LONG[:5], LONG[5:])])}
+    ),
+}
+
+
+@pytest.mark.parametrize("X", LONG_TABLES.values(), ids=LONG_TABLES)
+def test_python_reads_a_word_once_whatever_the_number_of_rows(X, monkeypatch):
+    num_read = []
+    for reader in (reading.column_of_values, reading.column_of_categories):
+
+        def read(*args, own=reader, **options):
+            num_read.append(len(args[-1]))
+            return own(*args, **options)
+
+        monkeypatch.setattr(reading, reader.__name__, read)
+    column = column_of(X)
+    assert column.items().tolist() == LONG and column.has_missing
+    assert max(num_read) == len({*LONG})
+
+
+@pytest.mark.parametrize("X", LONG_TABLES.values(), ids=LONG_TABLES)
+def test_rows_without_missing_words_say_so(X):
+    rows = [row for row, word in enumerate(LONG) if word is not None]
+    column = column_of(X.take(rows) if hasattr(X, "take") else X[rows])
+    assert not column.has_missing and column.items().tolist() == [LONG[row] for row in rows]
+
+
+@pytest.mark.parametrize("X", [polars_column([None], pl.String), pandas_column([None], dtype="str")])
+def test_words_that_are_all_missing_are_numbers(X):
+    column = column_of(X)
+    assert column.kind == "numeric" and np.isnan(column.values).all() and column.has_missing
 
 
 def dictionary(words, categories, ordered=False):
