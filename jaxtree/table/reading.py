@@ -299,8 +299,9 @@ def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:
             return native.dtype.categories.tolist(), native.cat.codes.to_numpy()
         place, distinct = native.factorize()
         return distinct.tolist(), place
-    encoded: Any = native.dictionary_encode().unify_dictionaries().combine_chunks()
-    return encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy()
+    column: Any = series.to_frame().to_arrow().column(0)
+    encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
+    return encoded.dictionary.to_pylist(), encoded.indices.cast("int64").fill_null(-1).to_numpy()
 
 
 def _read_times(name: str, series: nw.Series) -> TableColumn:

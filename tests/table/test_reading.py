@@ -142,6 +142,7 @@ LONG_TABLES = {
     "pyarrow dictionaries": pa.table(
         {"x": pa.chunked_array([pa.array(part).dictionary_encode() for part in (LONG[:5], LONG[5:])])}
     ),
+    "pyarrow positions without sign": pa.table({"x": pa.array(LONG, pa.dictionary(pa.uint8(), pa.string()))}),
 }
 
 
