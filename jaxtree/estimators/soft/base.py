@@ -21,7 +21,7 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
-    HELD_OF_RARE_CLASSES,
+    HELD_OF_UNEVEN_CLASSES,
     SoftParameters,
     auto_depth,
     config_of,
@@ -151,7 +151,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         fraction = self.validation_fraction
         if isinstance(fraction, str):
-            fraction = HELD_OF_RARE_CLASSES if self._has_rare_classes(sample) else None
+            fraction = HELD_OF_UNEVEN_CLASSES if self._has_uneven_classes(sample) else None
         if held is None and fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) else ()
             sample, held = split_sample(sample, classes, fraction, self.random_state)

@@ -45,8 +45,8 @@ class DiffersByKind(abc.ABC):
         """Rows with targets as the training loss takes them."""
         return sample
 
-    def _has_rare_classes(self, sample: SoftSample) -> bool:
-        """Whether some classes are so rare that rows are held out by default."""
+    def _has_uneven_classes(self, sample: SoftSample) -> bool:
+        """Whether shares of classes are so uneven that rows are held out by default."""
         return False
 
     @property

@@ -89,7 +89,7 @@ class Settings(NamedTuple):
     least_depth: int
 
 
-HELD_OF_RARE_CLASSES, BITS_OF_RARE_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.5, 100
+HELD_OF_UNEVEN_CLASSES, BITS_OF_UNEVEN_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.9, 100
 """Where it is "auto", this share of the rows is held out if the class of a row is less than so many bits, of at least
 so many rows."""
 

@@ -21,7 +21,7 @@ from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import (
     AUTO,
-    BITS_OF_RARE_CLASSES,
+    BITS_OF_UNEVEN_CLASSES,
     FROM_0_BELOW_1,
     LEAST_ROWS_TO_HOLD_OUT,
     rows_of_step,
@@ -200,7 +200,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         return losses.cross_entropy_of_shares if settings_of(self).label_smoothing else losses.cross_entropy
 
     def _as_trained(self, sample: SoftSample) -> SoftSample:
-        """Rows whose labels are spread over all classes: equally, or by the shares of these where some are rare.
+        """Rows whose labels are spread over all classes: equally, or by the shares of these where they are uneven.
 
         A rare class would get more from the labels of others than its own rows are.
         """
@@ -212,7 +212,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         smoothed = (1 - smoothing) * self._labels_of(sample.target) + smoothing * spread
         return sample._replace(target=smoothed.astype(np.float32))
 
-    def _has_rare_classes(self, sample: SoftSample) -> bool:
+    def _has_uneven_classes(self, sample: SoftSample) -> bool:
         return len(sample.weight) >= LEAST_ROWS_TO_HOLD_OUT and _are_uneven(self._shares_of(sample))
 
     def _shares_of(self, sample: SoftSample) -> Float64[np.ndarray, " class"]:
@@ -234,5 +234,5 @@ def _codes_of(target: Any) -> Real[np.ndarray, "row *class"]:
 
 
 def _are_uneven(shares: Float64[np.ndarray, " class"]) -> bool:
-    """Whether the class of a row is less than half a bit, so that some classes are rare."""
-    return bool(entr(shares).sum() < BITS_OF_RARE_CLASSES * np.log(2))
+    """Whether the class of a row is less than 0.9 bits, as of two classes where one has less than 31 % of the rows."""
+    return bool(entr(shares).sum() < BITS_OF_UNEVEN_CLASSES * np.log(2))

@@ -167,7 +167,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
             are the logarithms of probabilities, and targets the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes; by the shares of their rows where the
-            class of a row is less than half a bit. "auto" is 0.1, and 0 of hard gates.
+            class of a row is less than 0.9 bits. "auto" is 0.1, and 0 of hard gates.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step.
         gate_rate: The learning rate of gates. "auto" is 0.03 of soft ones and 0.1 of hard ones.
@@ -182,7 +182,7 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None for
             no rows. With any, the parameters after the best epoch are kept. "auto" is a tenth of rows whose class is
-            less than half a bit, as of two classes where one has a tenth of the rows; and None of all others.
+            less than 0.9 bits, as of two classes where one has less than 31 % of the rows; and None of all others.
         monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened", the
             share of wrong classes, or the loss of numbers, of the model whose gates decide.
         n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and so is
