@@ -120,7 +120,7 @@ class NativeTrees:
         values = np.asarray(values, self._dtype)
         size = values.dtype.itemsize
         if not values.flags.aligned or any(stride % size for stride in values.strides):
-            values = values.copy()  # `ascontiguousarray` leaves rows as they are that lie side by side at an odd address
+            values = values.copy()  # `ascontiguousarray` copies no rows side by side at an odd address
         strides = (stride // size for stride in values.strides)
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
