@@ -53,7 +53,7 @@ def together(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
 
 
-class Compared(NamedTuple):
+class BackgroundContributions(NamedTuple):
     """Contributions of columns, or of pairs of columns, in comparison with a background.
 
     Attributes:
@@ -75,7 +75,9 @@ def has_no_sum(estimator: Any) -> bool:
     return link is not None and link.is_ratio
 
 
-def compare(estimator: Any, values: Values, others: Others | None = None, *, of_pairs: bool = False) -> Compared:
+def compare(
+    estimator: Any, values: Values, others: Others | None = None, *, of_pairs: bool = False
+) -> BackgroundContributions:
     """Returns the contributions of columns to the predictions, or the scores, of an estimator that has no sum.
 
     Args:
@@ -106,7 +108,7 @@ def compare(estimator: Any, values: Values, others: Others | None = None, *, of_
     over = f"all coalitions of {number} columns" if is_exact(number) else f"{2 * NUM_PAIRS} orders of columns"
     known = "exact over" if is_exact(number) else "estimated over"
     base = predicted[0, 0] if len(values) else np.zeros(predicted.shape[-1])
-    return Compared(found, base, f"{known} {over}, in comparison with {len(background)} rows")
+    return BackgroundContributions(found, base, f"{known} {over}, in comparison with {len(background)} rows")
 
 
 def _explained(estimator: Any) -> Callable[[Values], Float64[np.ndarray, "row output"]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxtree.export.formulas import IN_ORDER, Step, formula_of
+from jaxtree.export.formulas import IN_ORDER, Operation, formula_of
 from jaxtree.tree.link import Link, ScoreLink
 
 _FROM_SCORES = """
@@ -68,7 +68,7 @@ def text_of_link(link: ScoreLink, num_scores: int) -> str:
         return ""
     lines: list[str] = []
 
-    def write(step: Step, arguments: list[str]) -> str:
+    def write(step: Operation, arguments: list[str]) -> str:
         if step.name == IN_ORDER:
             values = arguments[:-1]
             made = f"@in_order({int(step.arguments[-1])}, {len(values)}, (const double[]){{{', '.join(values)}}})"

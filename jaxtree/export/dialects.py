@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.formulas import IN_ORDER, Step
+from jaxtree.export.formulas import IN_ORDER, Operation
 from jaxtree.table.schema import Column
 
 STEPS = {
@@ -83,12 +83,12 @@ class Dialect:
         """The names of the operations that it has."""
         return {*STEPS, *self.own_steps, IN_ORDER}
 
-    def step(self, step: Step, arguments: list[str]) -> str:
+    def step(self, step: Operation, arguments: list[str]) -> str:
         """An operation on numbers.
 
-        >>> DIALECTS["sqlite"].step(Step("max", (0, 1)), ["a", "b"])
+        >>> DIALECTS["sqlite"].step(Operation("max", (0, 1)), ["a", "b"])
         'MAX(a, b)'
-        >>> DIALECTS["duckdb"].step(Step(IN_ORDER, (0, 1, 1.0)), ["a", "b", "1.0"])
+        >>> DIALECTS["duckdb"].step(Operation(IN_ORDER, (0, 1, 1.0)), ["a", "b", "1.0"])
         'list_sort([a, b])[2]'
         """
         if step.name != IN_ORDER:

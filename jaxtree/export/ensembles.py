@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int
 
 from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.export.conditions import Question, questions_of_forest
-from jaxtree.export.formulas import IN_ORDER, Step, formula_of
+from jaxtree.export.formulas import IN_ORDER, Operation, formula_of
 from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Column, Schema
@@ -315,7 +315,7 @@ def _predict_by_formula(graph: _Graph, link: ScoreLink, num_scores: int) -> None
     def number(value: float) -> str:
         return graph.table(next(names), np.full((1, 1), value))
 
-    def write(step: Step, arguments: list[str]) -> str:
+    def write(step: Operation, arguments: list[str]) -> str:
         if step.name == IN_ORDER:
             return _value_in_order(graph, names, arguments[:-1], int(step.arguments[-1]))
         if step.name == "ne":

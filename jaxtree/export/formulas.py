@@ -23,7 +23,7 @@ IN_ORDER = "in_order"
 """The step whose last argument is a place, from 0: the value there when the others stand in ascending order."""
 
 
-class Step(NamedTuple):
+class Operation(NamedTuple):
     """One operation.
 
     Attributes:
@@ -45,11 +45,11 @@ class Formula(NamedTuple):
     """
 
     num_scores: int
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
     predictions: tuple[Operand, ...]
 
     def written(
-        self, scores: list[str], number: Callable[[float], str], write: Callable[[Step, list[str]], str]
+        self, scores: list[str], number: Callable[[float], str], write: Callable[[Operation, list[str]], str]
     ) -> Any:
         """Returns the predictions in a language.
 
@@ -81,7 +81,7 @@ def formula_of(link: ScoreLink, num_scores: int, known: set[str]) -> Formula | N
         >>> from jaxtree.losses.links import link_of
         >>> formula = formula_of(link_of(distributions.gamma(), None), 2, {"exp"})
         >>> formula.steps, formula.predictions
-        ((Step(name='exp', arguments=(0,)),), (2,))
+        ((Operation(name='exp', arguments=(0,)),), (2,))
     """
     try:
         with jax.enable_x64(True):
@@ -116,13 +116,13 @@ class _Made:
 
     def __init__(self, num_scores: int, known: set[str]):
         self.num_scores, self.known = num_scores, known
-        self.steps: list[Step] = []
+        self.steps: list[Operation] = []
 
     def add(self, name: str, *arguments: Operand) -> int:
         """Adds a step, and returns the place of its value."""
         if name not in self.known:
             raise _NotKnown(name)
-        self.steps.append(Step(name, arguments))
+        self.steps.append(Operation(name, arguments))
         return self.num_scores + len(self.steps) - 1
 
     def results(self, closed: ClosedJaxpr, arguments: list[Operands]) -> list[Operands]:

@@ -18,7 +18,7 @@ from jaxtree.tree.model import PROBABILITY_TOLERANCE, FittedModel
 from jaxtree.tree.nodes import ALL_BRANCHES, branch_of
 
 
-class SharedRows(NamedTuple):
+class MeanOfParts(NamedTuple):
     """What becomes of rows.
 
     Attributes:
@@ -32,7 +32,7 @@ class SharedRows(NamedTuple):
 
 def mean_of_shared_rows(
     forest: Forest, node_value: Float32[np.ndarray, "node column"]
-) -> Callable[[Float32[Array, "row feature"]], SharedRows]:
+) -> Callable[[Float32[Array, "row feature"]], MeanOfParts]:
     """Returns the mean of the values of the nodes where rows, or their parts, end, as a function of rows.
 
     Args:
@@ -41,7 +41,7 @@ def mean_of_shared_rows(
     """
     levels = _levels(forest)
 
-    def mean(values: Float32[Array, "row feature"]) -> SharedRows:
+    def mean(values: Float32[Array, "row feature"]) -> MeanOfParts:
         features, reach = values.T, jnp.ones((len(forest), values.shape[0]), jnp.float32)
         is_shared = jnp.zeros(values.shape[0], bool)
         total = jnp.zeros((values.shape[0], node_value.shape[1]), jnp.float32)
@@ -60,7 +60,7 @@ def mean_of_shared_rows(
             gone = jax.ops.segment_sum(below, level.above, num_segments=len(level.node), indices_are_sorted=True)
             total += _times(jnp.maximum(reach - gone, 0), node_value[level.node])
             reach = below
-        return SharedRows(total / len(forest), is_shared)
+        return MeanOfParts(total / len(forest), is_shared)
 
     return mean
 

@@ -20,7 +20,7 @@ from jaxtree.estimators.boosting.ranker import GradientBoostingRanker
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.search.base import BaseSettingsSearch, cloned
-from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, ScoreScale, fit_on_folds, select_with_replacement
+from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, AveragingScale, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
 from jaxtree.search.out_of_fold import out_of_fold
@@ -260,7 +260,7 @@ class BoostSearchCV(BaseSettingsSearch):
         """Chooses settings by their out-of-fold predictions, and fits them on all rows."""
         able = self._able_numbers()
         tested = np.flatnonzero(~np.isnan(self.oof_predictions_[able]).any(axis=(0, 2)))
-        predictions, scale = self.oof_predictions_[np.ix_(able, tested)], ScoreScale.of(self.estimator)
+        predictions, scale = self.oof_predictions_[np.ix_(able, tested)], AveragingScale.of(self.estimator)
         y = np.asarray(search.y)[tested]
         classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
         score = ScoresOfPredictions(self.scorer_, y, classes)

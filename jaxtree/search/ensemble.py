@@ -22,14 +22,14 @@ MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
 
 
-class ScoreScale(NamedTuple):
+class AveragingScale(NamedTuple):
     """The scale on which an ensemble averages what its members predict: that of their scores.
 
     Attributes:
         link: How predictions follow from scores. Of a link of the user's own, predictions are averaged themselves.
 
     Example:
-        >>> scale = ScoreScale(Link.SOFTMAX)
+        >>> scale = AveragingScale(Link.SOFTMAX)
         >>> scale.predictions(np.mean([scale.scores(np.array([[0.5, 0.5], [0.8, 0.2]]))] * 2, axis=0)).round(6).tolist()
         [[0.5, 0.5], [0.8, 0.2]]
     """
@@ -37,7 +37,7 @@ class ScoreScale(NamedTuple):
     link: Link
 
     @classmethod
-    def of(cls, estimator: Any) -> "ScoreScale":
+    def of(cls, estimator: Any) -> "AveragingScale":
         """Returns the scale of boosted models of classes or of numbers."""
         if is_classifier(estimator):
             return cls(Link.SOFTMAX)

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from jaxtree.boosting.ending import Deadline
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
-from jaxtree.search.ensemble import ScoreScale, select_with_replacement
+from jaxtree.search.ensemble import AveragingScale, select_with_replacement
 from jaxtree.search.evaluation import Search
 from jaxtree.search.scoring import log_of_chance
 from jaxtree.tree.link import Link
@@ -31,7 +31,7 @@ class Yardstick(NamedTuple):
     classes: Any
     target: Float[np.ndarray, " row"] | Int[np.ndarray, " row"]
     most: int
-    scale: ScoreScale
+    scale: AveragingScale
 
     @property
     def in_words(self) -> str:
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
     predicted: Float[np.ndarray, "row column"]
 
 
-def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: ScoreScale | None = None) -> Yardstick:
+def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: AveragingScale | None = None) -> Yardstick:
     """Returns how predictions of a target are scored.
 
     Args:
@@ -81,9 +81,9 @@ def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: ScoreSc
     name = name or ("neg_log_loss" if of_classes else "neg_root_mean_squared_error")
     most = 25 if name in _QUICK else 12
     if not of_classes:
-        return Yardstick(name, None, np.asarray(y, np.float64), most, scale or ScoreScale(Link.IDENTITY))
+        return Yardstick(name, None, np.asarray(y, np.float64), most, scale or AveragingScale(Link.IDENTITY))
     classes, target = np.unique(np.asarray(y), return_inverse=True)
-    return Yardstick(name, classes, target, most, scale or ScoreScale(Link.SOFTMAX))
+    return Yardstick(name, classes, target, most, scale or AveragingScale(Link.SOFTMAX))
 
 
 def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:

@@ -23,7 +23,7 @@ from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.budget import MOST_SETTINGS, Budget
-from jaxtree.search.ensemble import ScoreScale
+from jaxtree.search.ensemble import AveragingScale
 from jaxtree.search.evaluation import Results
 from jaxtree.search.folds import check_rows_to_fit_on, folds_for
 from jaxtree.search.leaderboard import Leaderboard, make_leaderboard
@@ -238,7 +238,7 @@ class TunedSearchCV(BaseSettingsSearch):
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
         scoring = self.scoring or (None if of_classes else scoring_of(self.estimator.loss))
         check_scorer(scoring, y, of_classes=of_classes)
-        yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=ScoreScale.of(self.estimator))
+        yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=AveragingScale.of(self.estimator))
         return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
 
     def _space(self, task: Task) -> Space:

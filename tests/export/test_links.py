@@ -75,7 +75,7 @@ def fitted(name):
     y = np.exp(0.5 * X[:, 0] + 0.5 * draw.normal(size=300))
     y = {"beta": y / (1 + y), "negative_binomial": np.floor(y), "targets": np.stack([y, -y], axis=1)}.get(name, y)
     extras = {"cox": {"event": y > 1}, "accelerated_failure_time": {"upper": y}}.get(name, {})
-    few = {"n_estimators": 20, "max_depth": 3, "learning_rate": 0.3, "min_samples_leaf": 5}
+    few = {"n_estimators": 20, "max_depth": 3, "max_leaf_nodes": 8, "learning_rate": 0.3, "min_samples_leaf": 5}
     return jaxtree.GradientBoostingRegressor(**few, loss=LOSSES[name]).fit(X, y, **extras), X
 
 
