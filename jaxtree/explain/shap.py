@@ -62,7 +62,7 @@ class ShapValues(_ShapValues):
         return head + notebook.table(["", *parts], rows, len(order) - MOST_SHOWN)
 
 
-def _found(values: Float64[np.ndarray, "..."], base: Float64[np.ndarray, "..."] | float, how: str) -> ShapValues:
+def _found(values: Float64[np.ndarray, "..."], base: Any, how: str) -> ShapValues:
     """Shapley values with the words for how they were found."""
     made = ShapValues(values, base)
     made.how = how

@@ -155,7 +155,10 @@ def _levels(forest: Forest) -> list[_Level]:
                 child,
                 branch,
                 share.astype(np.float32),
-                *(np.asarray(of)[asks] for of in (nodes.feature, nodes.split_kind, threshold, nodes.missing_branch)),
+                np.asarray(nodes.feature)[asks],
+                np.asarray(nodes.split_kind)[asks],
+                np.asarray(threshold)[asks],
+                np.asarray(nodes.missing_branch)[asks],
                 np.asarray(nodes.missing_branch)[asks] == ALL_BRANCHES,
                 np.asarray(nodes.subset)[asks],
             )

@@ -65,12 +65,12 @@ class SearchCV(SettingsSearchCV):
         >>> import numpy as np
         >>> from jaxtree import GradientBoostingRegressor
         >>> rng = np.random.default_rng(0)
-        >>> X, event = rng.normal(size=(120, 2)), rng.random(120) < 0.7
+        >>> X, event = rng.normal(size=(400, 2)), rng.random(400) < 0.7
         >>> time = rng.exponential(np.exp(X[:, 0]))
         >>> search = SearchCV(GradientBoostingRegressor(10, loss="cox"), {"max_depth": [1, 3]}, cv=3)
         >>> search = search.fit(X, time, event=event)
         >>> bool(search.best_score_ > 0.6), search.best_estimator_.predict_median(X).shape
-        (True, (120,))
+        (True, (400,))
     """
 
     _estimators = (KeptInFiles,)

@@ -84,7 +84,8 @@ QUICK = [
 
 
 def follows_the_law(loss, sampling):
-    given = {"n_estimators": 12, "loss": loss, "monotonic_cst": SIGNS, "min_samples_leaf": 5} | SAMPLINGS[sampling]
+    given = {"n_estimators": 12, "loss": loss, "monotonic_cst": SIGNS, "min_samples_leaf": 5, "max_leaf_nodes": 31}
+    given |= SAMPLINGS[sampling]
     target = LOSSES[loss]
     model = GradientBoostingRegressor(**given).fit(TABLE, target)
     assert worst(model.predict) == 0 and len(model.forest_.nodes.feature) > 50
@@ -110,7 +111,13 @@ def test_boosted_numbers_keep_their_order_with_every_loss_however_rows_are_drawn
 def test_inner_nodes_take_quantiles_where_there_are_constraints():
     """Bounds lie between them. Here none is set, as the column that is constrained has one value."""
     X = np.stack([np.sin(np.arange(240.0)), np.zeros(240)], axis=1)
-    given: dict = {"loss": quantile(0.3), "learning_rate": 0.5, "max_depth": 4, "min_samples_leaf": 5}
+    given: dict = {
+        "loss": quantile(0.3),
+        "learning_rate": 0.5,
+        "max_depth": 4,
+        "max_leaf_nodes": 16,
+        "min_samples_leaf": 5,
+    }
     model = GradientBoostingRegressor(2, monotonic_cst=[0, 1], **given).fit(X, NUMBER)
     scores = np.full(ROWS, model.start_[0])
     for tree, ends in zip(model.forest_, model.apply(X).T, strict=True):
@@ -143,7 +150,9 @@ def test_of_a_distribution_the_location_is_bound_and_the_rest_is_free(name):
     y = rng.normal(3 * X[:, 0], np.where(is_wide, 1.5, 0.1))
     y = y if name == "normal" else np.exp(X[:, 0]) * rng.gamma(shape, 1 / shape)
     free, bound = (
-        GradientBoostingDistribution(40, distribution=name, monotonic_cst=cst, max_depth=3).fit(X, y)
+        GradientBoostingDistribution(
+            40, distribution=name, monotonic_cst=cst, max_leaf_nodes=8, min_samples_leaf=20
+        ).fit(X, y)
         for cst in (None, [1, 0])
     )
     grid = np.stack([np.tile(np.linspace(-2, 2, 50), 2), np.repeat([-1.0, 1.0], 50)], axis=1)
