@@ -66,6 +66,8 @@ def assert_close(estimator: Any, said: Any, expected: Any) -> None:
     """Compares what a program says: bit for bit of means over trees, nearly of links and of sums over columns."""
     model = getattr(hard(estimator), "model_", None)
     is_exact = model is not None and model.link is None and not hasattr(type(hard(estimator)), "planes")
+    # SQL adds more trees in brackets, of which each is rounded.
+    is_exact = is_exact and model.forest.first_node.size <= 200
     tolerance = {"rtol": 0.0, "atol": 0.0} if is_exact else DOUBLE
     np.testing.assert_allclose(np.reshape(said, expected.shape), expected, **tolerance)
 
@@ -248,7 +250,8 @@ def importances(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """Gains and their shares are those of columns, and a column with neither gain nor splits changes no prediction."""
     gain, size = jaxtree.importances(model.estimator), running.as_frame(model.X).shape[1]
     share = hard(model.estimator).feature_importances_
-    assert gain.shape == share.shape == (size,) and (gain >= 0).all() and share.sum() == pytest.approx(1)
+    assert gain.shape == share.shape == (size,) and (gain >= 0).all()
+    assert share.sum() == pytest.approx(1.0 if gain.any() else 0.0)
     used = gain
     if not hasattr(type(hard(model.estimator)), "term_importances_"):
         used = gain + jaxtree.importances(model.estimator, "splits")
