@@ -69,7 +69,7 @@ class DivergedFitWarning(UserWarning):
 
 
 class IdentifierWarning(UserWarning):
-    """A target of classes, or a column of words, has so many of them that it looks like an identifier of rows."""
+    """Words of a column, or classes of a target, look like identifiers: there are nearly as many as rows."""
 
 
 class RareWordsWarning(UserWarning):

@@ -44,7 +44,7 @@ class Folds(NamedTuple):
         predictions: Of every row of the table the mean prediction by the models that have not seen it; NaN where all
             have, or the row has no weight.
         score: What `score` says of these.
-        measured: What was measured of each fold after every round; NaN after the last of its rounds. Rows are named
+        measured: The metrics of each fold after every round; NaN after the last of its rounds. Rows are named
             "fold_0", and other rows that were measured beside "fold_0 validation_0".
         num_measured: The number of these rounds of each fold, those after the best included.
     """
@@ -125,7 +125,7 @@ def weighted_sum(forests: Sequence[Forest], shares: Float64[np.ndarray, " model"
 
 
 def _with_words(forest: Forest, number: int) -> Forest:
-    """The same trees with so many words of subsets; no codes are in the words that were not there."""
+    """Returns the trees with wider sets of categories; the words of bits that are added are empty."""
     subset = np.pad(forest.nodes.subset, ((0, 0), (0, number - forest.nodes.subset.shape[1])))
     return dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, subset=subset))
 

@@ -57,46 +57,48 @@ TEST(Parallel_own_threads_take_every_piece) {
   CHECK_EQ(sum.load(), int64_t{4950});
 }
 
+// Pieces of which all from the seventh on throw, and how many have begun and still run.
+struct FailingPieces {
+  std::atomic<int> running{0}, begun{0};
+
+  void operator()(int64_t piece) {
+    ++begun, ++running;
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    --running;
+    if (piece >= 7) throw std::bad_alloc();
+  }
+};
+
+template <typename Run>
+void CheckThrowsWhenAllHaveEnded(const Run& run) {
+  FailingPieces pieces;
+  bool is_thrown = false;
+  try {
+    run(pieces);
+  } catch (const std::bad_alloc&) {
+    is_thrown = true;
+    CHECK_EQ(pieces.running.load(), 0);
+  }
+  CHECK(is_thrown);
+  CHECK(pieces.begun < 1000);
+}
+
 TEST(Parallel_the_first_exception_is_thrown_when_all_pieces_have_ended) {
   for (const int64_t num_threads : {1, 4}) {
     test::Pool pool(num_threads);
     Threads threads = pool.threads();
-    std::atomic<int> running{0}, begun{0};
-    bool is_thrown = false;
-    try {
-      ForEach(threads, 1000, [&](int64_t piece) {
-        ++begun, ++running;
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-        --running;
-        if (piece >= 7) throw std::bad_alloc();
-      });
-    } catch (const std::bad_alloc&) {
-      is_thrown = true;
-      CHECK_EQ(running.load(), 0);
-    }
-    CHECK(is_thrown);
-    CHECK(begun < 1000);
+    CheckThrowsWhenAllHaveEnded([&](FailingPieces& pieces) {
+      ForEach(threads, 1000, [&](int64_t piece) { pieces(piece); });
+    });
   }
 }
 
 TEST(Parallel_own_threads_throw_the_first_exception_when_all_have_ended) {
-  std::atomic<int> running{0}, begun{0};
-  bool is_thrown = false;
-  try {
+  CheckThrowsWhenAllHaveEnded([](FailingPieces& pieces) {
     InThreads(4, 1000, [&](const auto& next) {
-      for (int64_t piece; (piece = next()) < 1000;) {
-        ++begun, ++running;
-        std::this_thread::sleep_for(std::chrono::microseconds(100));
-        --running;
-        if (piece >= 7) throw std::bad_alloc();
-      }
+      for (int64_t piece; (piece = next()) < 1000;) pieces(piece);
     });
-  } catch (const std::bad_alloc&) {
-    is_thrown = true;
-    CHECK_EQ(running.load(), 0);
-  }
-  CHECK(is_thrown);
-  CHECK(begun < 1000);
+  });
 }
 
 #ifdef __linux__

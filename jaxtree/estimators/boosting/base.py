@@ -400,7 +400,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     def best_iteration_(self) -> int:
         """The number of rounds, from 1, at which what decides when to stop was best; see `best_score_`.
 
-        Of a model of folds, the mean of those of the folds, to the nearest whole number.
+        A model of folds has the mean over its folds, to the nearest whole number.
         """
         return self._best_of_rounds("best_iteration_")[0]
 
@@ -408,7 +408,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     def best_score_(self) -> float:
         """The first metric of the first rows that were measured, or without any the loss, at `best_iteration_`.
 
-        Of a model of folds, the mean of what the rows of each fold had at the best round of its model.
+        A model of folds has the mean over its folds, each at the best round of its own model.
         """
         return self._best_of_rounds("best_score_")[1]
 
