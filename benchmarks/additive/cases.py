@@ -16,7 +16,7 @@ BOOSTING = (
     *("credit-g", "abalone", "concrete", "spambase", "magic04", "covtype-20k", "letter", "adult", "diamonds"),
     *("nursery", "winequality", "ccpp", "airfoil"),
 )
-"""Those of `benchmarks/boosting.py`."""
+"""The tables of the chart of losses beside other libraries."""
 GRADTREE = (
     *("absenteeism", "anneal", "bank", "cervical", "cmc", "credit-card", "flare", "landsat", "segmentation", "splice"),
     *("thyroid", "transfusion", "wdbc"),

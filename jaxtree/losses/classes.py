@@ -59,7 +59,7 @@ def softmax(num_classes: int, hessian: str = "diagonal") -> Loss:
     Args:
         num_classes: How many there are, 2 or more.
         hessian: `"diagonal"` for $p_c (1 - p_c)$, or `"full"`, whose steps are shorter, and cost more where classes are
-            many (`benchmarks/boosting_hessians.py`).
+            many (`benchmarks/results/boosting-hessians-2026-11-23.json`).
 
     Raises:
         InvalidInputError: A parameter is wrong.
