@@ -107,15 +107,12 @@ def num_lines(file):
     return len(file.read_text().splitlines())
 
 
-ONE_SCENE = {"estimators/forests/base.py", "estimators/boosting/base.py", "table/encoder.py"}
-"""Files of one scene, which may have 500 lines."""
-
-
 def is_too_long(file):
-    return num_lines(file) > (500 if any(str(file).endswith(scene) for scene in ONE_SCENE) else 400)
+    return num_lines(file) > 800
 
 
-def test_no_file_is_past_400_lines():
+def test_no_file_is_past_800_lines():
+    """A class is not cut in two for a count; a file past this length has two subjects."""
     assert not faults(is_too_long, [*FILES, *STUDIES.rglob("*.py")])
 
 
