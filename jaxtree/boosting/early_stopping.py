@@ -53,6 +53,18 @@ class EarlyStopping(NamedTuple):
         return best_round, len(values)
 
 
+class HeldOutChoice(NamedTuple):
+    """Which rows of a table a fit has held out, by which a warm start holds out the same.
+
+    Attributes:
+        seed: The seed of the choice.
+        learned: A digest of the rows that it has learned from, see `jaxtree.dataset.dataset.Dataset.digest`.
+    """
+
+    seed: int
+    learned: str
+
+
 class Measure(NamedTuple):
     """What a column of measured numbers is.
 

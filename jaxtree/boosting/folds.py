@@ -47,6 +47,7 @@ class Folds(NamedTuple):
         measured: The metrics of each fold after every round; NaN after the last of its rounds. Rows are named
             "fold_0", and other rows that were measured beside "fold_0 validation_0".
         num_measured: The number of these rounds of each fold, those after the best included.
+        rows: A digest of the rows of the table, see `jaxtree.dataset.dataset.Dataset.digest`.
     """
 
     fold_of_tree: Int64[np.ndarray, " tree"]
@@ -58,6 +59,7 @@ class Folds(NamedTuple):
     score: float
     measured: Measured
     num_measured: Int64[np.ndarray, " fold"]
+    rows: str
 
     def __len__(self) -> int:
         """The number of folds."""

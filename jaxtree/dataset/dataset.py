@@ -5,11 +5,12 @@ reads the arguments, `encode_sample` holds rows out and encodes the others. With
 a part of those of several, which learn the same classes and columns; an error of one is raised in all.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Real, UInt
+from jaxtyping import Bool, Float64, Int, Real, Shaped, UInt
 
 from jaxtree.dataset import collectives
 from jaxtree.dataset.arguments import FitArguments, read_arguments
@@ -129,6 +130,24 @@ class Dataset(NamedTuple):
     def with_weight(self, weight: Weights) -> "Dataset":
         """Returns the rows with other weights."""
         return self._replace(sample=self.sample._replace(weight=weight))
+
+    def digest(self, *more: Shaped[np.ndarray, " _more"] | None) -> str:
+        """Returns a digest of the rows that trees are grown on, by which a later fit knows whether its rows are these.
+
+        It is of the codes in their order, of the numbers in their bins, and of the targets.
+
+        Args:
+            more: What else is to be the same, such as the weights.
+        """
+        found = hashlib.blake2b(digest_size=16)
+        parts = [self.codes, self.target, *more]
+        for column in self.schema.columns:
+            if column.bins is not None:
+                parts += [column.bins.low, column.bins.high]
+        for part in parts:
+            found.update(b"" if part is None else repr(part.shape).encode())
+            found.update(b"" if part is None else np.ascontiguousarray(part).data)
+        return found.hexdigest()
 
 
 def read_dataset(

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds
 from jaxtree.boosting.score_trees import with_all_scores, with_own_scores
 from jaxtree.errors import InvalidInputError
@@ -36,6 +36,7 @@ class BoostedState:
         loss: The loss, a `BaseLoss`.
         survival: What a fit of survival times has learned of time.
         folds: What is known of the folds of a model that is the mean of several; None of any other.
+        held_out: The rows that the last fit has held out of its own; None if none.
     """
 
     table: FittedTable
@@ -47,6 +48,7 @@ class BoostedState:
     loss: Any
     survival: EventTimes | None
     folds: Folds | None
+    held_out: HeldOutChoice | None
 
     @classmethod
     def of(
@@ -57,13 +59,14 @@ class BoostedState:
         *,
         survival: EventTimes | None,
         folds: Folds | None,
+        held_out: HeldOutChoice | None = None,
     ) -> "BoostedState":
         """Takes the kept part of a fit, whose rounds are trees, the start, what was measured, and trees a round."""
         forest, start, measured, trees_per_round = rounds
         forest = forest if trees_per_round == 1 else with_own_scores(forest)
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
         nodes = TreeArrays.of(forest.nodes)
-        return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds)
+        return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds, held_out)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""

@@ -199,11 +199,13 @@ class ForestState(TreeState):
 
     Attributes:
         key: The key of the forest, from which follows what prunings draw.
+        rows: A digest of the rows and draws of the trees, which a warm start compares; None where they differ.
         oob_score: The score of its out-of-bag rows, if it was asked for.
         oob_outputs: The predictions of these rows: an array of all outputs, or one each.
     """
 
     key: RandomKey
+    rows: str | None
     oob_score: float | None
     oob_outputs: tuple[Float64[np.ndarray, "..."], ...]
 

@@ -77,3 +77,31 @@ def test_fewer_rows_are_other_folds():
     few = np.arange(ROWS - 8)
     with pytest.raises(InvalidInputError, match="warm_start needs the folds of the fit before"):
         model.set_params(n_estimators=20).fit(X[few], SIGNAL[few])
+
+
+OTHERS = {
+    "another order": (X[::-1], SIGNAL[::-1]),
+    "other targets": (X, np.roll(SIGNAL, 1)),
+    "other values": (X[:, ::-1], SIGNAL),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_rows_of_the_same_number_are_noticed(name, tmp_path):
+    """The folds would have the same numbers, and judge models that have learned from their rows."""
+    GradientBoostingRegressor(**FEW, warm_start=True).fit(X, SIGNAL).save(tmp_path / "model")
+    model = jaxtree.load(tmp_path / "model").set_params(n_estimators=20)
+    with pytest.raises(InvalidInputError, match="models of folds needs the rows of the fit before in the same order"):
+        model.fit(*OTHERS[name])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_rows_that_are_held_out_of_others_are_noticed(name, recwarn):
+    held_out = FEW | {"early_stopping": True, "folds": "auto", "learning_rate": 0.02}
+    model = GradientBoostingRegressor(**held_out, warm_start=True).fit(X, SIGNAL)
+    again = clone_fitted(model).fit(X, SIGNAL)
+    assert not [own for own in recwarn if "may have learned from some that are held out" in str(own.message)]
+    with pytest.warns(UserWarning, match="may have learned from some that are held out now"):
+        clone_fitted(model).fit(*OTHERS[name])
+    clone_fitted(again, n_estimators=22).fit(*OTHERS[name], eval_set=[(X, SIGNAL)])
+    assert not [own for own in recwarn if "may have learned from some that are held out" in str(own.message)]

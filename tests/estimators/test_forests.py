@@ -24,6 +24,7 @@ from jaxtree import (
     RandomForestClassifier,
     RandomForestRegressor,
     ReducedError,
+    load,
 )
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
@@ -172,6 +173,44 @@ def test_a_warm_start_needs_the_same_classes(classifier):
     forest = clone(classifier).set_params(warm_start=True, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
     with pytest.raises(InvalidInputError, match="warm_start needs the columns, categories, classes"):
         forest.set_params(n_estimators=14).fit(X[TRAIN], np.char.upper(WORD[TRAIN]))
+
+
+OTHER_ROWS = {
+    "other rows": lambda X, y: ({"X": X[300:], "y": y[300:]}, {}),
+    "as many others": lambda X, y: ({"X": X[200:500], "y": y[200:500]}, {}),
+    "another order": lambda X, y: ({"X": X[299::-1], "y": y[299::-1]}, {}),
+    "other targets": lambda X, y: ({"X": X[:300], "y": y[np.r_[1:300, 0]]}, {}),
+    "weights": lambda X, y: ({"X": X[:300], "y": y[:300], "sample_weight": np.arange(300) % 3}, {}),
+    "draws": lambda X, y: ({"X": X[:300], "y": y[:300]}, {"max_samples": 100}),
+}
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier])
+@pytest.mark.parametrize("name", OTHER_ROWS)
+def test_a_warm_start_on_other_rows_has_no_score_out_of_bag(kind, name, tmp_path):
+    target = NUMBER if kind is RandomForestRegressor else WORD
+    given, params = OTHER_ROWS[name](X[TRAIN], target[TRAIN])
+    start = kind(**FEW | {"n_estimators": 5}, bootstrap=True, warm_start=True).fit(X[:300], target[:300])
+    start.save(tmp_path / "forest")
+    for forest in (start, load(tmp_path / "forest")):
+        forest.set_params(n_estimators=7, oob_score=True, **params)
+        with pytest.raises(InvalidInputError, match="oob_score needs to know which rows every tree has drawn"):
+            forest.fit(**given)
+        forest.set_params(oob_score=False).fit(**given)
+        # Nor do the rows of the last fit say what the first trees have drawn.
+        with pytest.raises(InvalidInputError, match="oob_score needs to know which rows"):
+            forest.set_params(n_estimators=8, oob_score=True).fit(**given)
+        with pytest.raises(AttributeError, match="a warm start has grown trees on other rows"):
+            _ = forest.estimators_samples_
+
+
+def test_a_loaded_forest_goes_on_on_its_rows(tmp_path):
+    RandomForestRegressor(**FEW | {"n_estimators": 5}).fit(X[TRAIN], NUMBER[TRAIN]).save(tmp_path / "forest")
+    forest = load(tmp_path / "forest").set_params(n_estimators=40, warm_start=True, oob_score=True)
+    whole = RandomForestRegressor(**FEW | {"n_estimators": 40}, oob_score=True).fit(X[TRAIN], NUMBER[TRAIN])
+    assert forest.fit(X[TRAIN], NUMBER[TRAIN]).oob_score_ == whole.oob_score_
+    for ours, theirs in zip(forest.estimators_samples_, whole.estimators_samples_, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_a_fitted_forest_can_be_stored(fitted):

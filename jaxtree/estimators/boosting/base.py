@@ -12,12 +12,13 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
-from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds
 from jaxtree.boosting.refit import Remaking, refit
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
 from jaxtree.dataset.sample import Outputs, Sample, read_known
+from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError, warn_user
 from jaxtree.estimators.boosting.fold_results import FoldResults
 from jaxtree.estimators.boosting.fold_rows import divide
@@ -56,6 +57,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     measured_: Measured
     trees_per_round_: int
     _trees: list[DecisionTreeRegressor] | None = None
+    _held_out: HeldOutChoice | None = None
+    """The rows that the last fit has held out of its own; None if none."""
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -147,6 +150,16 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             self.set_model(task, trained.rounds)
         return self
 
+    def _seed_held_out(self, *, is_first: bool) -> int:
+        """Returns the seed of the choice of rows to hold out, which a warm start keeps from the fit before.
+
+        Otherwise rounds would be judged by rows that those before have learned from.
+        """
+        if self._held_out is not None and not is_first:
+            return self._held_out.seed
+        given = self.random_state
+        return int(given if isinstance(given, int | np.integer) else generator_of(given).randint(2**31 - 1))
+
     def read_task(
         self,
         X: Any,
@@ -194,7 +207,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             )
         if self.early_stopping is True and not held:
             self._check_can_hold_out(sample, together)
-            options = options._replace(held_out=self.validation_fraction, seed=self.random_state, group=group)
+            seed = self._seed_held_out(is_first=earlier is None)
+            options = options._replace(held_out=self.validation_fraction, seed=seed, group=group)
         data = encode_sample(sample, options, encoder=self.encoder_ if earlier else encoder, together=together)
         data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)
         if data.held is not None:
@@ -207,6 +221,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         predict = functools.partial(self._fixed_predictions, loss, outputs)
         folds = divide(given, self.folds, self.random_state or 0) if self.early_stopping == FOLDS else ()
         task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
+        task = task._replace(seed_held_out=options.seed or 0)
         if earlier is None or self.folds_ is None:
             return task
         return task._replace(
@@ -256,6 +271,15 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         self.learn(task.data)
         self._loss = task.loss
         self.set_rounds(rounds)
+        before, self._held_out = self._held_out, None
+        if task.data.held is not None:
+            self._held_out = HeldOutChoice(task.seed_held_out, task.data.digest())
+            if task.earlier is not None and before is not None and before != self._held_out:
+                warn_user(
+                    "warm_start goes on with rows other than those of the fit before, which may have learned from some "
+                    "that are held out now, so that early_stopping may end too late: give eval_set with rows that no "
+                    "fit has seen"
+                )
         self.folds_ = folds
 
     def first(self, number: int) -> Self:
@@ -429,14 +453,14 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
-        table, learned = self.fitted_table(), {"survival": self.survival_, "folds": self.folds_}
-        return BoostedState.of(table, self._rounds(), self.loss_, **learned)
+        learned = {"survival": self.survival_, "folds": self.folds_, "held_out": self._held_out}
+        return BoostedState.of(self.fitted_table(), self._rounds(), self.loss_, **learned)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
         self.restore_loss(state)
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured, state.trees_per_round))
-        self.folds_ = state.folds
+        self.folds_, self._held_out = state.folds, state.held_out
 
     def set_rounds(self, rounds: Rounds) -> None:
         """Takes rounds as the fitted ones."""

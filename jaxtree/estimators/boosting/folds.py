@@ -212,7 +212,7 @@ def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: Boos
         task: What this fit has read.
 
     Raises:
-        InvalidInputError: Its folds are others, so that models would be judged by rows that they have seen.
+        InvalidInputError: Its folds or rows are others, so that models would be judged by rows that they have seen.
     """
     held = [_rows_of_table(task, fold.held) for fold in task.folds]
     same = len(held) == len(kept) and np.array_equal(np.concatenate(held), kept.row)
@@ -220,6 +220,11 @@ def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: Boos
         raise InvalidInputError(
             f"warm_start needs the folds of the fit before, which held out {len(kept)} parts of its rows, got "
             f"{len(held)} that are others"
+        )
+    if task.data.digest() != kept.rows:
+        raise InvalidInputError(
+            "warm_start of models of folds needs the rows of the fit before in the same order, of which each of its "
+            "models has seen all but a fold, got others: fit on those, or with warm_start=False"
         )
     return [
         Rounds(kept.model_of(fold, forest), start, kept.measured_of(fold), trees_per_round)
@@ -255,6 +260,7 @@ def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: i
         score,
         _measured(task, made),
         np.array([len(model.losses) for model in made]),
+        task.data.digest(),
     )
     return Rounds.unmeasured(forest, start.mean(axis=0), trees_per_round), folds
 

@@ -98,6 +98,7 @@ class BoostingTask(NamedTuple):
         earlier: Rounds that a warm start goes on from.
         folds: The rows of each of several models, which are then averaged; none for one model.
         earlier_of_folds: The rounds that a warm start of each goes on from.
+        seed_held_out: The seed of the choice of the rows that are held out of the table, if any are.
     """
 
     data: Dataset
@@ -111,6 +112,7 @@ class BoostingTask(NamedTuple):
     earlier: Rounds | None = None
     folds: Sequence[Fold] = ()
     earlier_of_folds: Sequence[Rounds] = ()
+    seed_held_out: int = 0
 
     @property
     def num_earlier(self) -> int:

@@ -52,6 +52,8 @@ class BaseForest(ForestParameters, FittedTrees):
     _tree_class: ClassVar[type[BaseTree]]
     _splitter: ClassVar[str | None] = None
     """How thresholds are found, where that is no parameter."""
+    _rows_of_trees: str | None = None
+    """A digest of the rows that all trees have drawn from; None where these are not known, or not the same."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None) -> Self:
         """Grows the trees, and prunes each if the estimator has a pruning.
@@ -77,7 +79,9 @@ class BaseForest(ForestParameters, FittedTrees):
         with placed_fit(self, X, mesh):
             devices = devices_of_trees(mesh)
             data = self.read(X, y, sample_weight)
-            old = self._kept_trees(data)
+            drawn = np.array([self._sampling(data).num_draws or 0])
+            rows = data.digest(drawn, data.weight if self.bootstrap else None)
+            old = self._kept_trees(data, rows) if self.warm_start and hasattr(self, "forest_") else None
             if old is None:
                 self.draw_key()
                 forest = self._pruned(self.grow_trees(data, devices=devices), data)
@@ -87,7 +91,9 @@ class BaseForest(ForestParameters, FittedTrees):
             else:
                 grown = self.grow_trees(data, len(old), devices)
                 forest = join_forests([old, self._pruned(grown, data, len(old))])
+            before = rows if old is None else self._rows_of_trees
             self._take(forest, data)
+            self._rows_of_trees = rows if rows == before else None
             if self.oob_score:
                 self._score_out_of_bag(data)
             return self
@@ -159,7 +165,7 @@ class BaseForest(ForestParameters, FittedTrees):
         A row stands as often as the tree drew it; rows of weight 0 are never drawn. Model files do not keep them.
 
         Raises:
-            AttributeError: The forest was loaded from a file.
+            AttributeError: The forest was loaded from a file, or a warm start has grown further trees on other rows.
 
         Example:
             >>> from jaxtree import RandomForestClassifier
@@ -170,6 +176,8 @@ class BaseForest(ForestParameters, FittedTrees):
         check_is_fitted(self)
         if not hasattr(self, "_num_rows"):
             raise AttributeError("estimators_samples_ is known after fit alone: a model file does not hold the rows")
+        if self._rows_of_trees is None:
+            raise AttributeError("estimators_samples_ needs one table: a warm start has grown trees on other rows")
         row = np.arange(self._num_rows) if self._has_weight is None else np.flatnonzero(self._has_weight)
         row, drawing = row.astype(np.int32), self._drawing
         if drawing is None:
@@ -201,7 +209,8 @@ class BaseForest(ForestParameters, FittedTrees):
         outputs = outputs[0] if outputs and isinstance(outputs[0], list) else outputs
         score = float(self.oob_score_) if hasattr(self, "oob_score_") else None
         trees = TreeState.of(self.fitted_table(), self.model_, None)
-        return ForestState(**vars(trees), key=self._key, oob_score=score, oob_outputs=tuple(outputs))
+        known = {"key": self._key, "rows": self._rows_of_trees}
+        return ForestState(**vars(trees), **known, oob_score=score, oob_outputs=tuple(outputs))
 
     def restore(self, state: ForestState) -> None:
         """Takes what `fitted_state` of another forest of these parameters returned; see `KeptInFiles.restore`."""
@@ -209,7 +218,7 @@ class BaseForest(ForestParameters, FittedTrees):
         self.restore_table(state.table)
         tree = self._tree_of_forest()
         tree.restore_table(state.table)
-        self._key = state.key
+        self._key, self._rows_of_trees = state.key, state.rows
         votes = self.pruning is not None and self.pruning.votes
         self._settle(state.forest(self.schema_, votes=votes), tree, state.votes)
         if state.oob_score is not None:
@@ -267,14 +276,12 @@ class BaseForest(ForestParameters, FittedTrees):
             tree.learn(data)
         return tree
 
-    def _kept_trees(self, data: Dataset) -> Forest | None:
-        """Returns the trees that a warm start continues; None without one.
+    def _kept_trees(self, data: Dataset, rows: str) -> Forest:
+        """Returns the trees that a warm start continues, given a digest of the rows.
 
-        Raises InvalidInputError if there are more of them than asked for, or if the new table has other columns,
-        categories or classes.
+        Raises InvalidInputError if there are more of them than asked for, if the new table has other columns,
+        categories or classes, or if rows are to be scored by the trees that have not drawn them, and are others.
         """
-        if not self.warm_start or not hasattr(self, "forest_"):
-            return None
         if self.n_estimators < len(self.forest_):
             raise InvalidInputError(
                 f"n_estimators={self.n_estimators} must be larger or equal to len(estimators_)={len(self.forest_)} "
@@ -289,6 +296,12 @@ class BaseForest(ForestParameters, FittedTrees):
         if old != new or not is_same:
             raise InvalidInputError(
                 "warm_start needs the columns, categories, classes and first dates of the first fit"
+            )
+        if self.oob_score and rows != self._rows_of_trees:
+            raise InvalidInputError(
+                "oob_score needs to know which rows every tree has drawn, and warm_start keeps trees that were grown "
+                "on other rows, or drew them otherwise (sample_weight, class_weight, max_samples, max_bins): fit on "
+                "the rows of the first fit, or with oob_score=False or warm_start=False"
             )
         check_kept_trees(self.forest_.nodes, self.monotonic_cst, self.schema_)
         return self.forest_

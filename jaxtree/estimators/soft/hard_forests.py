@@ -193,7 +193,9 @@ def _forest_of(soft: Any, state: SoftState, forest: Forest, schema: Schema) -> A
     kind = RandomForestClassifier if is_classifier(soft) else RandomForestRegressor
     estimator = kind(n_estimators=len(forest), max_depth=max(soft.depth_, 1))
     arrays = TreeArrays.of(forest.nodes), np.asarray(forest.first_node, np.int64), None, None
-    estimator.restore(ForestState(_table_of(state, schema), *arrays, key=state.key, oob_score=None, oob_outputs=()))
+    estimator.restore(
+        ForestState(_table_of(state, schema), *arrays, key=state.key, rows=None, oob_score=None, oob_outputs=())
+    )
     return estimator
 
 
