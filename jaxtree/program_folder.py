@@ -1,6 +1,7 @@
 """The folder that keeps compiled programs between processes: JAX's persistent cache, on unless a user says otherwise.
 
-JAX runs what it finds there, so the folder belongs to its user alone. Its name has the version of jaxlib and the kind
+JAX runs what it finds there, so the folder belongs to its user alone: nobody else may write into it, nor into the one
+that it lies in. Its name has the version of jaxlib and the kind
 of processor: a program that was compiled for another processor may stop the process that runs it.
 """
 
@@ -56,7 +57,10 @@ def enable_compilation_cache(folder: str | os.PathLike | None = None) -> Path:
         if already:
             return Path(already)
         folder = default_folder() if folder is None else Path(folder)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Folders above that are made on the way would have the mode that the process gives new ones, which groups may
+        # write into.
+        for part in (*reversed(folder.parents), folder):
+            part.mkdir(mode=0o700, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(f"compiled programs cannot be kept in {folder}: it cannot be written")
         # By default JAX keeps only programs that took a second or more; most of ours take less.
@@ -93,15 +97,15 @@ def belongs_to_user(folder: Path) -> None:
     """Checks that nobody else can put a program into a folder, which need not exist yet.
 
     Raises:
-        PermissionError: If another user owns it, or it is writable by others.
+        PermissionError: If another user owns it or the folder that it lies in, or a group or others may write there.
     """
     if not hasattr(os, "getuid"):
         return
     for part in (folder, folder.parent):
         with contextlib.suppress(FileNotFoundError):
             found = part.stat()
-            if found.st_uid != os.getuid() or found.st_mode & stat.S_IWOTH:
-                raise PermissionError(f"others can write to {part}")
+            if found.st_uid != os.getuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                raise PermissionError(f"others can write to {part}: chmod go-w takes that from them")
 
 
 @functools.cache

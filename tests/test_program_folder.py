@@ -65,11 +65,37 @@ def test_a_named_folder_is_used_and_the_first_one_stays(without_folder, caches):
     assert enable_compilation_cache() == caches / "own"
 
 
-def test_a_folder_that_others_can_write_is_not_used(without_folder, caches):
-    (caches / "jaxtree").mkdir()
-    (caches / "jaxtree").chmod(0o777)
+@pytest.mark.parametrize("part", ["above", "itself"])
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o770, 0o720, 0o702, 0o2770, 0o1777])
+def test_a_folder_that_others_can_write_is_not_used(without_folder, caches, mode, part):
+    folder = program_folder.default_folder()
+    folder.mkdir(parents=True)
+    (folder.parent if part == "above" else folder).chmod(mode)
+    (folder if part == "above" else folder.parent).chmod(0o700)
     program_folder.keep_programs()
     assert jax.config.values["jax_compilation_cache_dir"] is None
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o750])
+def test_a_folder_that_others_can_only_read_is_used(without_folder, caches, mode):
+    folder = program_folder.default_folder()
+    folder.mkdir(parents=True)
+    for part in (folder, folder.parent):
+        part.chmod(mode)
+    program_folder.keep_programs()
+    assert jax.config.values["jax_compilation_cache_dir"] == str(folder)
+
+
+def test_folders_that_are_made_are_for_the_user_alone(without_folder, caches):
+    before = os.umask(0o002)
+    try:
+        program_folder.keep_programs()
+    finally:
+        os.umask(before)
+    folder = program_folder.default_folder()
+    assert jax.config.values["jax_compilation_cache_dir"] == str(folder)
+    assert [part.stat().st_mode & 0o777 for part in (folder, folder.parent)] == [0o700, 0o700]
+    program_folder.belongs_to_user(folder)
 
 
 def test_without_a_place_nothing_is_kept_and_nothing_fails(without_folder, caches, monkeypatch):
