@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import inspect
 import os
 import typing
 from typing import Any
@@ -11,7 +12,7 @@ from jaxtyping import Shaped
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError, warn_user
 from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
 from jaxtree.files.predictions import check_predictions
 from jaxtree.files.records import from_json, read_record, require, to_json, write_record
@@ -46,9 +47,8 @@ class KeptInFiles:
     is_vector_: bool
 
     def kept_parameters(self) -> dict[str, Any]:
-        """Returns the parameters that a file has."""
-        estimator: Any = self
-        return estimator.get_params(deep=False)
+        """Returns the parameters that a file has: those of the class of jaxtree, not of one derived from it."""
+        return {name: getattr(self, name) for name in inspect.signature(_kept_class(type(self))).parameters}
 
     def fitted_state(self) -> Any:
         """Returns what fitting has learned, as a record; a subclass annotates of which class."""
@@ -112,6 +112,9 @@ class KeptInFiles:
         stands at the path is replaced when the new file is complete, which keeps its permissions; a device or a named
         pipe is written into.
 
+        An estimator of a class of the user's own that derives from one of jaxtree is saved as this one, with a warning:
+        a file has no code. `joblib.dump` keeps such a class, for programs that can import it.
+
         Args:
             path: Where to write, such as "model.jaxtree".
 
@@ -120,10 +123,15 @@ class KeptInFiles:
                 random generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it
                 to something else first; what is fitted does not change. Of a loss of boosting that is the user's own
                 the file has the name, and `load` takes the loss again.
-            InvalidTypeError: The estimator is of a class that is not jaxtree's own.
+            InvalidTypeError: The estimator is of a class that no class of jaxtree's own files is a base of.
         """
-        header = describe_estimator(self)
-        state = write_record(self.fitted_state(), _state_of(type(self)))
+        header, kind = describe_estimator(self), _kept_class(type(self))
+        state = write_record(self.fitted_state(), _state_of(kind))
+        if kind is not type(self):
+            warn_user(
+                f"{type(self).__name__} is saved as the {kind.__name__} that it derives from, which load returns: what "
+                "it adds, such as methods and parameters, is code, and no file of models has any; joblib.dump keeps it"
+            )
         write_model_file(path, ModelFile({**header, "fitted": state.header}, state.arrays))
 
 
@@ -132,11 +140,9 @@ def describe_estimator(estimator: Any) -> dict[str, Any]:
 
     Raises:
         InvalidInputError: A parameter cannot be kept.
-        InvalidTypeError: The estimator is of a class that is not jaxtree's own.
+        InvalidTypeError: The estimator is of a class that no class of jaxtree's own files is a base of.
     """
-    kind = type(estimator)
-    if kind.__name__ not in _KEPT or kind is not _class_of(kind.__name__):
-        raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
+    kind = _kept_class(type(estimator))
     version = importlib.import_module("jaxtree").__version__
     return {"jaxtree": version, "class": kind.__name__, "parameters": _write_parameters(estimator)}
 
@@ -196,6 +202,17 @@ def _estimator_of(content: ModelFile, loss: Any) -> Any:
 
 def _class_of(name: str) -> Any:
     return getattr(importlib.import_module("jaxtree"), name)
+
+
+def _kept_class(kind: type) -> Any:
+    """The class that goes into a file for a class: itself, or the nearest base that does.
+
+    Raises InvalidTypeError if there is none.
+    """
+    for own in kind.__mro__:
+        if own.__name__ in _KEPT and own is _class_of(own.__name__):
+            return own
+    raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
 
 
 def _state_of(kind: Any) -> Any:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxtree
-from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.files import registry
 from jaxtree.files.container import FORMAT, ModelFile, read_model_file, write_model_file
 from jaxtree.files.records import from_json, to_json
@@ -165,14 +165,6 @@ def test_what_cannot_be_kept_is_refused_by_name(parameters, tmp_path):
     with pytest.raises(InvalidInputError, match=next(iter(parameters))):
         tree.save(tmp_path / "tree")
     assert not list(tmp_path.iterdir())
-
-
-def test_estimators_of_other_classes_are_refused(tmp_path):
-    class Mine(jaxtree.DecisionTreeClassifier):
-        pass
-
-    with pytest.raises(InvalidTypeError, match="Mine"):
-        Mine().save(tmp_path / "tree")
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):

@@ -123,9 +123,7 @@ class BoostedEnsemble(AnnotatedParameters, ScoredTrees):
         """Returns what fitting has learned: what a model file keeps."""
         check_is_fitted(self)
         kind: Any = self._member_class.__name__
-        members = [
-            EnsembleMember(kind, model.get_params(deep=False), model.fitted_state()) for model in self.estimators_
-        ]
+        members = [EnsembleMember(kind, model.kept_parameters(), model.fitted_state()) for model in self.estimators_]
         return EnsembleState(tuple(members), self.weights_, tuple(self.other_columns_), self.survival_)
 
     def restore(self, state: EnsembleState) -> None:
