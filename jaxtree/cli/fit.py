@@ -4,11 +4,12 @@ The modules that read tables or compute are imported when a command runs, so tha
 """
 
 import contextlib
+import copy
 import dataclasses
 import functools
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,6 +39,7 @@ from jaxtree.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from jaxtree.cli.columns import Labelled
+    from jaxtree.table.cells import Cells
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 _MOST_SHOWN = 10
@@ -213,10 +215,16 @@ def keep_reading(estimator: Any, training: "Labelled") -> None:
     estimator.other_columns_ = training.other_columns
     # The members of an ensemble are models of their own.
     members = estimator.estimators_ if hasattr(estimator, "weights_") else []
-    for encoder in {id(model.encoder_): model.encoder_ for model in (estimator, *members)}.values():
-        schema = encoder.schema_
-        columns = (dataclasses.replace(column, cells=training.cells.get(column.name)) for column in schema.columns)
-        encoder.schema_ = dataclasses.replace(schema, columns=tuple(columns))
+    for model in (estimator, *members):
+        model.encoder_ = _reading_cells(model.encoder_, training.cells)
+
+
+def _reading_cells(encoder: Any, cells: Mapping[str, "Cells"]) -> Any:
+    """Returns an encoder whose schema says how cells became values; other models may share the given one."""
+    schema, changed = encoder.schema_, copy.copy(encoder)
+    columns = tuple(dataclasses.replace(column, cells=cells.get(column.name)) for column in schema.columns)
+    changed.schema_ = dataclasses.replace(schema, columns=columns)
+    return changed
 
 
 def save_model(estimator: Any, output: str) -> None:
