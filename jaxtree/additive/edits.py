@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float64, Int64
 from sklearn.isotonic import isotonic_regression
 
 from jaxtree.additive.axes import codes_of_bins
-from jaxtree.additive.explanations import term_place
+from jaxtree.additive.explanations import listed_terms, term_place
 from jaxtree.additive.layout import TermKind
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.errors import InvalidInputError
@@ -223,8 +223,7 @@ def without_terms(bagged: ModelAndBags, terms: Any) -> tuple[ModelAndBags, str]:
         InvalidInputError: There is no such term, or none would be left.
     """
     model = bagged.model
-    listed = [terms] if isinstance(terms, str | int | np.integer) else list(terms)
-    gone = {term_place(model.term_names, term) for term in listed}
+    gone = {term_place(model.term_names, term) for term in listed_terms(model.term_names, terms)}
     kept = [term for term in range(model.layout.num_terms) if term not in gone]
     if not kept or not gone:
         raise InvalidInputError(f"terms must be some of the {model.layout.num_terms} terms and not all, got {terms!r}")

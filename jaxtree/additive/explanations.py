@@ -1,7 +1,7 @@
 """What an additive model has learned, term by term, in the units of the table; and what terms add to one row."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtree.additive.model import AdditiveModel
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.scores import Contribution
 from jaxtree.export.node_tables import check_backend, frame_of
+from jaxtree.table.names import column_place, name_in_words
 
 MOST_SHOWN = 20
 """Terms that a notebook shows."""
@@ -102,8 +103,8 @@ class GlobalExplanation:
     labels: tuple[str, ...]
     unit: str
 
-    def __getitem__(self, term: str | int) -> ExplainedTerm:
-        """Returns a term by its name, or by its place in the order of importance.
+    def __getitem__(self, term: Any) -> ExplainedTerm:
+        """Returns a term by its name, or by its place in the order of importance unless columns are named by numbers.
 
         Raises:
             InvalidInputError: There is no such term.
@@ -150,7 +151,7 @@ class GlobalExplanation:
 
 
 def term_place(names: Sequence[str], term: Any) -> int:
-    """Returns the place of a term by its name or number.
+    """Returns the place of a term by its name, or by its number as `column_place` reads it.
 
     Example:
         >>> term_place(["age", "hours", "age & hours"], "hours & age")
@@ -159,15 +160,22 @@ def term_place(names: Sequence[str], term: Any) -> int:
     Raises:
         InvalidInputError: There is no such term.
     """
-    if isinstance(term, str):
-        turned = " & ".join(reversed(term.split(" & ")))
-        for name in (term, turned):
-            if name in names:
-                return list(names).index(name)
-    elif isinstance(term, int | np.integer) and not isinstance(term, bool) and 0 <= term < len(names):
-        return int(term)
-    shown = ", ".join(map(repr, names[:MOST_SHOWN])) + (", ..." if len(names) > MOST_SHOWN else "")
-    raise InvalidInputError(f"term must be a number below {len(names)} or one of {shown}, got {term!r}")
+    turned = " & ".join(reversed(term.split(" & "))) if isinstance(term, str) else term
+    return column_place(turned if term not in names and turned in names else term, names, "term", "term")
+
+
+def listed_terms(names: Sequence[str], terms: Any) -> list:
+    """Returns a list of terms as it is, and one of a term that is given by itself.
+
+    >>> listed_terms(["age", "hours"], "age"), listed_terms(["pay, 5", "age"], ("pay", 5))
+    (['age'], [('pay', 5)])
+    """
+    return [terms] if is_one_term(names, terms) else list(terms)
+
+
+def is_one_term(names: Sequence[str], terms: Any) -> bool:
+    """Returns whether terms are one that is given by itself; a tuple may be the name of one."""
+    return not isinstance(terms, Iterable) or isinstance(terms, str) or name_in_words(terms) in names
 
 
 def explain_terms(model: AdditiveModel, num_bags: int) -> tuple[ExplainedTerm, ...]:

@@ -8,6 +8,7 @@ import scipy.sparse
 
 from jaxtree.dataset.fields import split_structured
 from jaxtree.table.columns import TableColumn, as_array
+from jaxtree.table.names import column_place
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.summary import read_column
 from jaxtree.table.target import typed
@@ -37,7 +38,7 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None, fields: Mapping[st
     Args:
         X: A table, or a source.
         y: A target, or the name of a column, or a list of several names; where fields are given also
-            times and events in a structured array.
+            times and events in a structured array. A number names a column, see `jaxtree.table.names`.
         sample_weight: Weights, or the name of a column.
         fields: What else rows have: arrays, or names of columns, by name; None where a model takes none.
 
@@ -50,21 +51,28 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None, fields: Mapping[st
         return FitArguments(X, y, sample_weight, given, ())
     source = open_source(X, to_fit=True)
     beside: list[str] = []
-    if isinstance(y, str):
-        beside.append(y)
-        y = read_column(source, y)
+
+    def read(given: Any, parameter: str) -> TableColumn:
+        names = source.names
+        beside.append(given if isinstance(given, str) else names[column_place(given, names, parameter)])
+        return read_column(source, beside[-1])
+
+    if _is_name(y):
+        y = read(y, "y")
     elif isinstance(y, list | tuple) and y and all(isinstance(name, str) and name in source.names for name in y):
-        beside.extend(y)
-        y = [read_column(source, name) for name in y]
-    if isinstance(sample_weight, str):
-        beside.append(sample_weight)
-        sample_weight = values_of(read_column(source, sample_weight))
+        y = [read(name, "y") for name in y]
+    if _is_name(sample_weight):
+        sample_weight = values_of(read(sample_weight, "sample_weight"))
     for name, column in given.items():
-        if isinstance(column, str):
-            beside.append(column)
-            given[name] = values_of(read_column(source, column))
+        if _is_name(column):
+            given[name] = values_of(read(column, name))
     y, given = (y, given) if fields is None else split_structured(y, given)
     return FitArguments(source.without(beside), y, sample_weight, given, tuple(beside))
+
+
+def _is_name(given: Any) -> bool:
+    """Whether an argument is the name or the place of a column of a source, where rows have values."""
+    return isinstance(given, str | int | np.integer) and not isinstance(given, bool)
 
 
 def values_of(y: Any) -> Any:
@@ -92,3 +100,13 @@ def plain_target(y: Any) -> Any:
     values = as_array("y", y)
     plain = typed(values)
     return y if plain is values else plain  # strings stay in the type that declares their order
+
+
+def vector_of_column(y: Any) -> Any:
+    """Returns the values of a target of one column, of shape (rows, 1), as a vector; any other target as it is.
+
+    >>> vector_of_column([[1.5], [2.0]]), vector_of_column(["no", "yes"])
+    (array([1.5, 2. ]), ['no', 'yes'])
+    """
+    shape = np.shape(y)
+    return np.asarray(plain_target(y)).reshape(-1) if len(shape) == 2 and shape[1] == 1 else y

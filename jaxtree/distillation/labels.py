@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import indexable
 
-from jaxtree.dataset.arguments import plain_target
+from jaxtree.dataset.arguments import plain_target, vector_of_column
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.folds import Split, folds_of
@@ -101,7 +101,7 @@ def teachers_of(teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, fold
         return Teachers([teacher], classes, said_by(teacher, X, classes))
     if y is None:
         raise InvalidInputError("folds need y, which clones of the teacher are fitted to; folds=None does not")
-    X, y = indexable(X, plain_target(y))
+    X, y = indexable(X, plain_target(vector_of_column(y)))
     weight = check_sample_weight(sample_weight, len(y))
     splits = splits_of(teacher, X, y, folds, random_state)
     number = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
@@ -122,7 +122,7 @@ def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
         return teachers.said
     if y is None:
         raise InvalidInputError(f"alpha={alpha} mixes the teacher's labels with y, and y is None")
-    own = np.asarray(plain_target(y))
+    own = np.asarray(plain_target(vector_of_column(y)))
     if teachers.classes is not None:
         target = encode_classes(own)
         place = {name: number for number, name in enumerate(teachers.classes.tolist())}

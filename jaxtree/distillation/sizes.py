@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.utils import indexable
 
-from jaxtree.dataset.arguments import plain_target
+from jaxtree.dataset.arguments import plain_target, vector_of_column
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.distillation.distil import check_student, fit_to_labels
 from jaxtree.distillation.labels import in_columns_of, said_by, splits_of, teachers_of
@@ -130,7 +130,7 @@ def distil_sizes(
     student = getattr(student, "best_estimator_", student)  # of a fitted search
     check_student(teacher, student)
     parameter, values = _sizes_of(student, sizes)
-    X, y = indexable(X, plain_target(y))
+    X, y = indexable(X, plain_target(vector_of_column(y)))
     if np.ndim(y) != 1:
         raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
     # A part may lack a class that is scored on.

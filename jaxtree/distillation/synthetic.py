@@ -91,6 +91,6 @@ def _gathered(table: Any, source: Int[np.ndarray, "row column"]) -> Any:
     """The table whose cells are those of some rows."""
     if isinstance(table, np.ndarray):
         return np.take_along_axis(table, source, axis=0)
-    columns = [table[name][source[:, place].tolist()] for place, name in enumerate(table.columns)]
-    first = table[source[:, 0].tolist()]
-    return first.with_columns(*(own.alias(name) for own, name in zip(columns, table.columns, strict=True))).to_native()
+    # Expressions of narwhals are made of names that are strings; a series keeps any other, such as 0.
+    columns = [own[source[:, place].tolist()] for place, own in enumerate(table.iter_columns())]
+    return table[source[:, 0].tolist()].with_columns(*columns).to_native()

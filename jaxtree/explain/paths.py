@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import Condition, column_of, condition
+from jaxtree.table.names import are_places, name_in_words
 from jaxtree.table.schema import Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree import Tree
@@ -17,13 +18,22 @@ from jaxtree.tree import Tree
 def as_table(row: Any, names: tuple[str, ...]) -> Any:
     """Returns one row as a table: it may be a list, a vector or a mapping from the names of the columns.
 
+    A series of pandas whose index has the names of the columns, in any order, is such a mapping.
+
     Raises InvalidInputError if a mapping lacks a column.
+
+    >>> as_table({2: 0.5, 1: 7.0}, ("1", "2"))
+    [[7.0, 0.5]]
     """
-    if isinstance(row, Mapping):
-        lost = [name for name in names if name not in row]
-        if lost:
+    is_series = hasattr(row, "items") and getattr(row, "ndim", None) == 1
+    if isinstance(row, Mapping) or is_series:
+        of_name = {name_in_words(name): value for name, value in row.items()}
+        lost = [name for name in names if name not in of_name]
+        if not lost:
+            return [[of_name[name] for name in names]]
+        if not is_series and not are_places([*row]):
             raise InvalidInputError(f"row must have a value for every column, and {lost[0]!r} is not there")
-        return [[row[name] for name in names]]
+        row = [*row.values()] if isinstance(row, Mapping) else row
     is_vector = getattr(row, "ndim", None) == 1 or (
         isinstance(row, list | tuple) and not any(isinstance(part, list | tuple | np.ndarray) for part in row)
     )

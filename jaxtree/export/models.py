@@ -5,7 +5,7 @@ scaled number of a column, or 1 where a column has a category, or where it is mi
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -121,7 +121,7 @@ def exported_with_planes(estimator: Any, *, no_missing: bool) -> tuple[FittedMod
 
 
 def drawn_model(
-    estimator: Any, feature_names: Sequence[str] | None = None, most_terms: int | None = None
+    estimator: Any, feature_names: Iterable[Any] | None = None, most_terms: int | None = None
 ) -> FittedModel:
     """Returns the model of a fitted tree as printed forms take it; an oblique tree's is one of thresholds on planes.
 

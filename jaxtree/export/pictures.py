@@ -8,7 +8,7 @@ import colorsys
 import contextlib
 import html
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -79,7 +79,7 @@ TERMS_OF_PLANE = 3
 def picture(
     estimator: Any,
     *,
-    feature_names: Sequence[str] | None = None,
+    feature_names: Iterable[Any] | None = None,
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
 ) -> list[PicturedNode]:
@@ -227,7 +227,7 @@ class Dot(str):
         return {"text/html": self.tree_html, "text/plain": self}
 
 
-def to_graphviz(estimator: Any, *, feature_names: Sequence[str] | None = None, max_depth: int | None = None) -> Dot:
+def to_graphviz(estimator: Any, *, feature_names: Iterable[Any] | None = None, max_depth: int | None = None) -> Dot:
     r"""Returns the tree of a fitted estimator in DOT; no program of Graphviz is needed to make it.
 
     `dot -Tsvg tree.dot -o tree.svg` draws it. In a notebook the text is a picture where that program is installed, and

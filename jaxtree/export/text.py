@@ -6,7 +6,7 @@ of a classifier of one output to lines.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts
 
 
-def export_text(estimator: Any, *, feature_names: Sequence[str] | None = None, style: str = "jaxtree") -> str:
+def export_text(estimator: Any, *, feature_names: Iterable[Any] | None = None, style: str = "jaxtree") -> str:
     """Returns the tree of a fitted estimator as text, a line a branch.
 
     A line of jaxtree's own layout ends with the predicted class and, in brackets, the training weight of every

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from sklearn.metrics import auc, roc_curve
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
@@ -157,7 +158,7 @@ def _one_by_one(estimator: Any, X: Any, y: Any, of_class: Any, sample_weight: An
     if not hasattr(estimator, "predict_proba"):
         raise InvalidTypeError(f"estimator must predict probabilities of classes, got {type(estimator).__name__}")
     check_is_fitted(estimator)
-    shares, names, target = estimator.predict_proba(X), class_labels(estimator), np.asarray(y)
+    shares, names, target = estimator.predict_proba(X), class_labels(estimator), np.asarray(vector_of_column(y))
     if isinstance(shares, list):
         raise InvalidInputError(f"drawings are of one output of classes, and the estimator has {len(shares)}")
     weight = np.ones(len(shares)) if sample_weight is None else np.asarray(sample_weight, np.float64)

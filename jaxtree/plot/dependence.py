@@ -18,7 +18,7 @@ from jaxtree.export.answers import shortened_name
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.plot.explained import class_labels
-from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
+from jaxtree.plot.numbers import drawn_numbers, name_numbers
 from jaxtree.plot.style import (
     axes_to_draw_in,
     blue,
@@ -32,6 +32,7 @@ from jaxtree.plot.style import (
     name_rows,
     round_ticks,
 )
+from jaxtree.table.names import column_place
 from jaxtree.table.schema import Column
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.table.words import value_in_words
@@ -61,7 +62,7 @@ class _Answers(NamedTuple):
 def plot_dependence(
     estimator: Any,
     X: Any,
-    column: str | int,
+    column: Any,
     *,
     sample_weight: Any = None,
     of_class: Any = None,
@@ -76,7 +77,7 @@ def plot_dependence(
     Args:
         estimator: A fitted tree, forest or boosted trees, hard or soft, or a search that has refitted one.
         X: The rows, of more than 300 every so many.
-        column: The name or the position of the column.
+        column: The name or the place of the column; a number is a name where columns are named by numbers.
         sample_weight: The weight of every row in the means, shares and histogram; rows of weight 0 are left out.
         of_class: The class whose probability is drawn; all if not given, of two classes the second.
         num_lines: How many rows have a curve of their own, where one class or number is drawn.
@@ -104,7 +105,8 @@ def plot_dependence(
         )
     check_is_fitted(estimator)
     schema = estimator.encoder_.schema_
-    place, rows = place_of(schema, column), np.asarray(estimator.encoder_.values(X), np.float64)
+    place = column_place(column, schema.column_names, "column")
+    rows = np.asarray(estimator.encoder_.values(X), np.float64)
     if not len(rows) or num_lines < 0:
         raise InvalidInputError(f"X must have rows and num_lines be at least 0, got {len(rows)} rows and {num_lines}")
     weight = check_sample_weight(sample_weight, len(rows))

@@ -7,6 +7,7 @@ from jaxtyping import Float64
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.models import best_of_search
 from jaxtree.plot.style import ORANGE, axes_to_draw_in, blue, calm, draw_legend, grey, name_axes, round_ticks
@@ -48,7 +49,7 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
     check_is_fitted(estimator)
     if not 0 < coverage < 1:
         raise InvalidInputError(f"coverage must be between 0 and 1, got {coverage}")
-    ends, target = _ends(estimator, X, coverage), np.asarray(y, np.float64)
+    ends, target = _ends(estimator, X, coverage), np.asarray(vector_of_column(y), np.float64)
     if target.shape != (len(ends),) or not len(ends):
         raise InvalidInputError(
             f"y must have one number for each of {len(ends)} rows, at least one, got {target.shape}"

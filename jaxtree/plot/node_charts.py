@@ -14,6 +14,7 @@ from matplotlib.collections import PatchCollection
 from matplotlib.patches import Polygon, Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import group_codes
 from jaxtree.export.pictures import PicturedNode, colour_of_class
@@ -116,7 +117,7 @@ def charted_rows(estimator: Any, model: FittedModel, nodes: Sequence[PicturedNod
 
 def _numbers(y: Any) -> Float[np.ndarray, " row"]:
     try:
-        numbers = np.asarray(y, np.float64)
+        numbers = np.asarray(vector_of_column(y), np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInputError("y must be numbers, for a tree that predicts numbers") from error
     if numbers.ndim != 1 or not np.isfinite(numbers).all():

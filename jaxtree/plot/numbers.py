@@ -5,21 +5,8 @@ from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
-from jaxtree.errors import InvalidInputError
 from jaxtree.plot.style import name_axes, round_ticks, unit_of_times
-from jaxtree.table.schema import Column, Schema
-
-
-def place_of(schema: Schema, column: str | int) -> int:
-    """The position of a column by its name or position; raises InvalidInputError if there is no such one."""
-    names = list(schema.column_names)
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
-        return int(column)
-    raise InvalidInputError(
-        f"column must be a position below {len(names)} or one of {', '.join(map(repr, names[:20]))}, got {column!r}"
-    )
+from jaxtree.table.schema import Column
 
 
 def _is_date(column: Column) -> bool:

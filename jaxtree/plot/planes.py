@@ -10,13 +10,15 @@ from matplotlib.colors import to_rgb
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.dependence import column_values, with_value
 from jaxtree.export.conditions import features_of
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.numbers import drawn_numbers, name_numbers, place_of
+from jaxtree.plot.numbers import drawn_numbers, name_numbers
 from jaxtree.plot.style import BLUES, axes_to_draw_in, calm, draw_legend, draw_legend_beside, draw_scale, legend_name
+from jaxtree.table.names import column_place
 from jaxtree.table.schema import Schema
 
 STRENGTH = 0.55
@@ -92,7 +94,7 @@ def _two_of(schema: Schema, features: Sequence[str | int] | None) -> list[int]:
         raise InvalidInputError(
             f"a plane has two columns of numbers, and the estimator has {len(kinds)}: {named}; name two by features="
         )
-    places = [0, 1] if features is None else [place_of(schema, one) for one in features]
+    places = [0, 1] if features is None else [column_place(one, schema.column_names, "features") for one in features]
     if len(places) != 2 or places[0] == places[1] or any(kinds[place] != "numeric" for place in places):
         named = ", ".join(f"{schema.column_names[place]!r} ({kinds[place]})" for place in places)
         raise InvalidInputError(f"features must be two different columns of numbers or dates, got {named or 'none'}")
@@ -145,7 +147,7 @@ def _draw_classes(ax: Axes | None, names: list, sides: list, shares: Any, rows: 
     ax.pcolormesh(*sides, np.clip(image, 0, 1), shading="nearest", rasterized=True)
     if y is None:
         return ax
-    given = np.asarray(y)
+    given = np.asarray(vector_of_column(y))
     for place, name in enumerate(names):
         chosen = given == name
         mark = {"s": 22, "color": colours[place], "edgecolor": "white", "linewidth": 0.6}

@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float64, Int
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.dataset.fields import split_structured
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.models import best_of_search
@@ -95,7 +96,7 @@ def plot_survival(
 
 def _watched(y: Any, event: Any) -> tuple[Float64[np.ndarray, " row"], Bool[np.ndarray, " row"]]:
     """Times and events."""
-    given = np.asarray(y)
+    given = np.asarray(vector_of_column(y))
     if given.dtype.names is not None:
         given, found = split_structured(given, {} if event is None else {"event": event})
         event = found["event"]

@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.additive.axes import TermAxis
-from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation, term_place
+from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation, is_one_term, term_place
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.answers import shortened_name
 from jaxtree.export.models import best_of_search
@@ -93,7 +93,8 @@ def plot_terms(
     """
     estimator = _additive(estimator)
     explained = estimator.explain_global()
-    names, is_one = estimator.term_names_, isinstance(terms, str | int | np.integer)
+    names = estimator.term_names_
+    is_one = terms is not None and is_one_term(names, terms)
     chosen = _chosen(explained, [terms] if is_one else terms, names)
     scores = _scores(explained, of_class)
     given = _axes(len(chosen), axes)

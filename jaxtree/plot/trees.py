@@ -1,6 +1,6 @@
 """The drawing of a tree: its nodes as boxes, with what they ask and predict, and charts of rows in them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +63,7 @@ def plot_tree(
     X: Any = None,
     y: Any = None,
     *,
-    feature_names: Sequence[str] | None = None,
+    feature_names: Iterable[Any] | None = None,
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
     fontsize: float | int = 9,

@@ -22,6 +22,7 @@ from jaxtree.estimators.common.conventions import (
     whole,
 )
 from jaxtree.sklearn_compat import HasMethods, Interval
+from jaxtree.table.names import are_places
 from jaxtree.table.sources import as_frame
 
 LEAST_SHADOWS = 5
@@ -116,7 +117,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         self.importances_, self.shadow_importances_ = np.array(rows), np.array(shadows)
         self.status_ = np.array(["tentative", "confirmed", "rejected"])[status]
         self.n_features_in_ = num_columns
-        if isinstance(table, nw.DataFrame):
+        if isinstance(table, nw.DataFrame) and not are_places(table.columns):
             self.feature_names_in_ = np.array(table.columns, object)
         return self
 
@@ -159,12 +160,12 @@ def _with_shadows(
     if not isinstance(table, nw.DataFrame):
         shadows = [table[order, column] for column, order in zip(copied, orders, strict=True)]
         return np.column_stack([table[:, columns], *shadows])
-    names = table.columns
+    own = list(table.iter_columns())
     shadows = [
-        table[names[column]][order.tolist()].alias(f"shadow {number} of {names[column]}")
+        own[column][order.tolist()].alias(f"shadow {number} of {own[column].name}")
         for number, (column, order) in enumerate(zip(copied, orders, strict=True))
     ]
-    return table.select([names[column] for column in columns]).with_columns(*shadows).to_native()
+    return table[:, columns.tolist()].with_columns(*shadows).to_native()
 
 
 def _decided(hits: Int[np.ndarray, " column"], number: int, level: float) -> Int[np.ndarray, " column"]:

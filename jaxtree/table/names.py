@@ -1,5 +1,8 @@
 """Names of columns as strings, whatever they are in a data frame, and which columns are no features.
 
+A column is chosen by its name, or by its place, from 0. A number is a name where a table has columns that are named by
+numbers, as the years of a pivoted table are, and a place where it has none: `column_place` is where all functions ask.
+
 pandas writes an index into files as a column, and says in the file's metadata which one it is; of an index without a
 name the column's name says so.
 """
@@ -7,13 +10,17 @@ name the column's name says so.
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from jaxtree.errors import InvalidInputError
 
 _INDEX = re.compile(r"__index_level_\d+__")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_MOST_SHOWN = 20
 
 
 def name_in_words(name: Any) -> str:
@@ -27,13 +34,48 @@ def name_in_words(name: Any) -> str:
     return str(name)
 
 
+def column_place(given: Any, names: Sequence[str], parameter: str, noun: str = "column") -> int:
+    """Returns the place of a column that a user names: by its name, as it was in the table, or by its place.
+
+    A number is the name of a column where some are named by numbers, and else a place, from 0.
+
+    Args:
+        given: What the user has given.
+        names: The names of the columns, as strings.
+        parameter: The name of the parameter, for messages.
+        noun: What has the names.
+
+    Raises:
+        InvalidInputError: There is no such column.
+
+    >>> column_place(2, ["2", "1", "0"], "column"), column_place(2, ["age", "pay", "zip"], "column")
+    (0, 2)
+    >>> column_place(("pay", 5), ["age", "pay, 5"], "column")
+    1
+    """
+    name, own = name_in_words(given), list(names)
+    if name in own:
+        return own.index(name)
+    have_numbers = any(map(_NUMBER.fullmatch, own))
+    is_number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+    if is_number and have_numbers:
+        equal = [place for place, one in enumerate(own) if _NUMBER.fullmatch(one) and float(one) == float(given)]
+        if len(equal) == 1:
+            return equal[0]
+    if is_number and not have_numbers and isinstance(given, Integral) and 0 <= given < len(own):
+        return int(given)
+    shown = ", ".join(map(repr, own[:_MOST_SHOWN])) + (", ..." if len(own) > _MOST_SHOWN else "")
+    numbers = "numbers are names here" if have_numbers else f"a place from 0 to {len(own) - 1}"
+    raise InvalidInputError(f"{parameter} must name a {noun}, one of {shown} ({numbers}), got {given!r}")
+
+
 def are_places(names: Sequence) -> bool:
     """Returns whether names are 0, 1, ..., as pandas numbers the columns of a bare array.
 
-    >>> are_places([0, 1]), are_places([1, 0]), are_places(["0", "1"])
-    (True, False, False)
+    >>> are_places([0, 1]), are_places([1, 0]), are_places(["0", "1"]), are_places([False, True])
+    (True, False, False, False)
     """
-    return all(not isinstance(name, str) and name == place for place, name in enumerate(names))
+    return all(not isinstance(name, str | bool) and name == place for place, name in enumerate(names))
 
 
 def are_shuffled_places(names: Sequence[str]) -> bool:

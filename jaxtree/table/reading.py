@@ -25,7 +25,7 @@ from jaxtree.table.columns import (
     sparse_vectors,
     spread,
 )
-from jaxtree.table.names import are_places, kept_names, name_in_words
+from jaxtree.table.names import are_places, column_place, kept_names, name_in_words
 from jaxtree.table.sources import as_frame, is_source
 
 _ROW_TYPES = (list, tuple, np.ndarray)
@@ -92,11 +92,11 @@ def read_table(X: Any) -> Table:
 def with_categorical(table: Table, categorical_features: Any) -> Table:
     """Returns the table with the columns that the user wants categorical made so.
 
-    These are a list of names, of positions, or of a truth value a column. "from_dtype" leaves the table as it is, and
+    These are a list of names, of places, or of a truth value a column. "from_dtype" leaves the table as it is, and
     so does None, which refuses a table that has categorical columns.
 
-    Raises InvalidInputError if a name or position is not in the table, and InvalidTypeError if the option is anything
-    else, or is None and there are categorical columns.
+    Raises InvalidInputError if a name or place is not in the table, and InvalidTypeError if there are more or fewer
+    truth values than columns, or the option is None and there are categorical columns.
     """
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return table
@@ -343,17 +343,10 @@ def _is_listed(names: tuple[str, ...], listed: Any) -> list[bool]:
     values = list(listed) if np.iterable(listed) and not isinstance(listed, str) else [listed]
     if len(values) == len(names) and all(isinstance(value, bool | np.bool_) for value in values):
         return [bool(value) for value in values]
-    are_names = all(isinstance(value, str) for value in values)
-    if not are_names and any(isinstance(value, bool) or not isinstance(value, int | np.integer) for value in values):
+    if any(isinstance(value, bool | np.bool_) and str(value) not in names for value in values):
         raise InvalidTypeError(
-            "categorical_features must be 'from_dtype', None, or a list of names, of positions, or of a truth value "
-            f"for each of the {len(names)} columns, got {listed!r}"
+            f"categorical_features must have a truth value for each of the {len(names)} columns, got {listed!r}"
         )
-    columns = names if are_names else range(len(names))
-    unknown = [value for value in values if value not in columns]
-    if unknown:
-        raise InvalidInputError(
-            f"categorical_features must be 'from_dtype', None, or some of the table's columns {list(columns)}, got "
-            f"{unknown}"
-        )
-    return [column in values for column in columns]
+    parameter = "categorical_features, unless it is 'from_dtype' or None,"
+    places = {column_place(value, names, parameter) for value in values}
+    return [place in places for place in range(len(names))]

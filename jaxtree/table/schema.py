@@ -5,7 +5,7 @@ The codes 0, 1, ... of a feature are its bins or categories; the code after the 
 a value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -19,6 +19,7 @@ from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.binning import Bins, first_not_below, midpoint, nearest
 from jaxtree.table.cells import Cells, RareWords
+from jaxtree.table.names import name_in_words
 from jaxtree.table.times import Days, TimeScale
 from jaxtree.table.words import Limit, cell_in_words, range_in_words, value_in_words
 
@@ -328,14 +329,15 @@ class Schema:
             return _range_in_words(column, column.bins, code, column.name)
         return f"{column.name} = {self.code_in_words(feature, code)}"
 
-    def renamed(self, column_names: Sequence[str]) -> "Schema":
+    def renamed(self, column_names: Iterable[Any]) -> "Schema":
         """Returns the same schema with other names of the columns, one each.
 
         Raises InvalidInputError if there are more or fewer.
         """
-        if len(column_names) != len(self.columns):
-            raise InvalidInputError(f"the table has {len(self.columns)} columns, got {len(column_names)} names")
-        columns = tuple(replace(column, name=name) for column, name in zip(self.columns, column_names, strict=True))
+        names = [name_in_words(name) for name in column_names]
+        if len(names) != len(self.columns):
+            raise InvalidInputError(f"the table has {len(self.columns)} columns, got {len(names)} names")
+        columns = tuple(replace(column, name=name) for column, name in zip(self.columns, names, strict=True))
         return make_schema(columns, onehot=any(feature.kind == "onehot" for feature in self.features))
 
     def code_in_words(self, feature: int, code: int) -> str:

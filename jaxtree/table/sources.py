@@ -21,14 +21,15 @@ from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
-from jaxtree.table.names import kept_names, with_names_of_strings
+from jaxtree.table.names import kept_names, name_in_words, with_names_of_strings
 
 ROWS_AT_A_TIME = 2**17
 """Rows that are read at a time from a file or data set."""
 
 _SUFFIXES = (".parquet", ".pq")
 
-Names = tuple[str, ...]
+Names = tuple[Any, ...]
+"""Names of columns: strings, or 0, 1, ... where pandas numbers them."""
 
 
 class Piece(NamedTuple):
@@ -96,10 +97,10 @@ class Source:
             pyarrow.default_memory_pool().release_unused()
 
     @property
-    def names(self) -> Names:
-        """The names of the columns, left out or not; none if they have no names, or there is no part."""
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns as strings, left out or not; none if they have no names, or there is no part."""
         first = next(iter(self.pieces()), None)
-        return () if first is None or first.names is None else first.names
+        return () if first is None or first.names is None else tuple(map(name_in_words, first.names))
 
     def without(self, names: Iterable[str]) -> "Source":
         """Returns the source without some columns, which need not be there."""
@@ -120,11 +121,12 @@ class Source:
             return None
         if piece.names is None:
             raise InvalidInputError(f"X has no column {self.only or min(self.left_out)!r}: its columns have no names")
+        in_words = {name_in_words(name): name for name in piece.names}
         if self.only is None:
-            return tuple(name for name in piece.names if name not in self.left_out)
-        if self.only not in piece.names:
+            return tuple(name for word, name in in_words.items() if word not in self.left_out)
+        if self.only not in in_words:
             raise InvalidInputError(f"X has no column {self.only!r}: its columns are {list(piece.names)}")
-        return (self.only,)
+        return (in_words[self.only],)
 
 
 def _rows_of(tables: Iterable[Any], wanted: range) -> Iterator[Any]:
@@ -345,7 +347,7 @@ def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
 def _load_table(frame: Any, names: Names | None) -> list:
     if not isinstance(frame, nw.DataFrame):
         return [frame]
-    return [(frame if names is None else frame.select(names)).to_native()]
+    return [(frame if names is None else frame.select(*map(nw.col, names))).to_native()]
 
 
 def number_of_rows(table: Any) -> int:

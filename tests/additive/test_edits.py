@@ -134,7 +134,7 @@ def test_another_fit_forgets_edits():
 
 
 WRONG = [
-    (lambda m: m.flatten("agee"), "term must be a number below .*got 'agee'"),
+    (lambda m: m.flatten("agee"), "term must name a term, one of .*got 'agee'"),
     (lambda m: m.flatten("age & job"), "'age & job' is a pair"),
     (lambda m: m.flatten("age", low=5, high=3), "low must be at most high, got 5 and 3"),
     (lambda m: m.flatten("age", low="x"), "low and high must be numbers of column 'age', got 'x'"),

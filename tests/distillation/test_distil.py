@@ -230,3 +230,27 @@ def test_what_cannot_be_distilled_says_so():
         distil_sizes(of_numbers, of_numbers, X, NUMBER, sizes=())
     with pytest.raises(InvalidInputError, match="y must have one output"):
         distil_sizes(of_numbers, of_numbers, X, np.column_stack([NUMBER, NUMBER]))
+
+
+@pytest.mark.parametrize(
+    "given", [lambda y: y[:, None], lambda y: pd.DataFrame({"y": y}), lambda y: y[:, None].tolist()]
+)
+def test_targets_in_a_column_are_vectors(given):
+    tree, label_tree = DecisionTreeRegressor(max_depth=2), DecisionTreeClassifier(max_depth=2)
+    for model, y in ((tree, NUMBER), (label_tree, LABEL)):
+        for alpha in (1.0, 0.5):
+            own, same = (distil(model, model, X, target, folds=2, alpha=alpha) for target in (given(y), y))
+            np.testing.assert_array_equal(own.predict(X), same.predict(X))
+        own, same = (distil_sizes(model, model, X, target, sizes=(2,), folds=2) for target in (given(y), y))
+        np.testing.assert_array_equal(own.distilled, same.distilled)
+    fitted = tree.fit(X, NUMBER)
+    labels = teacher_labels(fitted, X, given(NUMBER), folds=None, alpha=0.5)
+    np.testing.assert_array_equal(labels, fitted.predict(X) / 2 + NUMBER / 2)
+
+
+def test_further_rows_of_a_frame_that_numbers_its_columns():
+    frame = pd.DataFrame(X)
+    new, whole = with_synthetic_rows(frame, 5, np.random.RandomState(0))
+    other, _ = with_synthetic_rows(X, 5, np.random.RandomState(0))
+    np.testing.assert_array_equal(new.to_numpy(), other)
+    assert list(new.columns) == list(whole.columns) == [0, 1, 2] and len(whole) == 125

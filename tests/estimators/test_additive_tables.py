@@ -103,7 +103,7 @@ def test_curves_are_monotone_where_asked():
         ({"interactions": "many"}, "interactions must be a number, a share"),
         ({"interactions": "-1x"}, "got '-1x'"),
         ({"interactions": [("number", "number")]}, "a pair has two different columns"),
-        ({"interactions": [("number", "weight")]}, "interactions has the column 'weight'; the table has"),
+        ({"interactions": [("number", "weight")]}, "interactions must name a column, .*, got 'weight'"),
         ({"validation_size": 60}, "validation_size 60 leaves a part without rows, as n_samples=60; 0 holds none out"),
         ({"outer_bags": 0}, "outer_bags"),
         ({"heredity": "both"}, "heredity"),

@@ -70,7 +70,7 @@ def test_monotone_constraints():
     fit = lambda cst, y=Y, cls=DecisionTreeClassifier: cls(monotonic_cst=cst).fit(colors, y)  # noqa: E731
     with pytest.raises(InvalidInputError, match="constrains column 'color', which is categorical and has no order"):
         fit([1, 0])
-    with pytest.raises(InvalidInputError, match=r"names columns .'colour'."):
+    with pytest.raises(InvalidInputError, match=r"monotonic_cst must name a column, one of 'color', .*, got 'colour'"):
         fit({"colour": 1})
     with pytest.raises(InvalidInputError, match="-1, 0 or 1, but got"):
         fit([0, 2])

@@ -84,7 +84,7 @@ def test_names_words_and_files(tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([[0, 5]], r"interaction_cst must hold columns, numbers from 0 to 4, or names among .*, got 5"),
+        ([[0, 5]], r"interaction_cst must name a column, one of .* \(a place from 0 to 4\), got 5"),
         ([[-1]], "got -1"),
         ([["age"]], "got 'age'"),
         ([0, 1], r"interaction_cst must be a sequence of sets of columns, .*, got \[0, 1\]"),

@@ -86,3 +86,11 @@ def test_what_cannot_be_drawn_is_named():
         plot_roc(LinearRegression(), TABLE, CLASS)
     with pytest.raises(InvalidInputError, match="one output of classes, and the estimator has 2"):
         plot_roc(example("cart_outputs"), TABLE, CLASS)
+
+
+def test_targets_in_a_column_are_vectors():
+    forest, y = example("forest"), CLASS[:, None]
+    for draw in (plot_roc, plot_calibration):
+        own, same = draw(forest, TABLE, y), draw(forest, TABLE, CLASS)
+        for one, other in zip(own.lines, same.lines, strict=True):
+            np.testing.assert_array_equal(one.get_data(), other.get_data())

@@ -100,7 +100,7 @@ def test_searches_are_drawn_and_other_models_named():
     search.fit(TABLE, mixed_numbers(TABLE))
     assert len(plot_dependence(search, TABLE, "number").lines) > 0
     for column in ("none", 4, -1):
-        with pytest.raises(InvalidInputError, match="column must be a position below 4 or one of 'number', 'color'"):
+        with pytest.raises(InvalidInputError, match="column must name a column, one of 'number', 'color'"):
             plot_dependence(search, TABLE, column)
     with pytest.raises(InvalidInputError, match="num_lines be at least 0"):
         plot_dependence(search, TABLE, 0, num_lines=-1)

@@ -111,7 +111,7 @@ def test_what_has_no_plane_is_refused(tree, plane_tree):
         plot_decision_boundary(example("cart"), X)
     with pytest.raises(InvalidInputError, match=r"numbers or dates, got 'number' \(numeric\), 'color' \(cat"):
         plot_decision_boundary(example("cart"), X, features=["number", "color"])
-    with pytest.raises(InvalidInputError, match="column must be a position below 4"):
+    with pytest.raises(InvalidInputError, match="features must name a column"):
         plot_decision_boundary(tree, X, features=[0, 9])
     with pytest.raises(InvalidInputError, match="resolution must be at least 2"):
         plot_decision_boundary(plane_tree, X[:, 2:], resolution=1)

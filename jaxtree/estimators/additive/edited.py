@@ -68,9 +68,7 @@ class EditsTerms:
     term_importances_: Any
     _codes: Callable[[Any], Any]
 
-    def flatten(
-        self, term: str | int, *, low: Any = None, high: Any = None, categories: Sequence[Any] | None = None
-    ) -> Self:
+    def flatten(self, term: Any, *, low: Any = None, high: Any = None, categories: Sequence[Any] | None = None) -> Self:
         """Returns an estimator of which a curve has one value in a stretch: its mean there, by the rows of the fit.
 
         Args:
@@ -95,7 +93,7 @@ class EditsTerms:
 
     def set_values(
         self,
-        term: str | int,
+        term: Any,
         value: Any,
         *,
         low: Any = None,
@@ -120,7 +118,7 @@ class EditsTerms:
         """
         return self._edited(with_value(self._bagged(), term, value, Stretch(low, high, categories, missing)))
 
-    def monotonize(self, term: str | int, *, increasing: bool | str = "auto") -> Self:
+    def monotonize(self, term: Any, *, increasing: bool | str = "auto") -> Self:
         """Returns an estimator of which a curve rises, or falls, all along; its value where it is missing stays.
 
         The curve is the nearest one by squares that are weighted with the rows of the fit (isotonic regression).
@@ -134,7 +132,7 @@ class EditsTerms:
         """
         return self._edited(monotone(self._bagged(), term, increasing))
 
-    def scale(self, term: str | int, factor: float) -> Self:
+    def scale(self, term: Any, factor: float) -> Self:
         """Returns an estimator of which a term adds so many times as much.
 
         Args:
@@ -163,7 +161,7 @@ class EditsTerms:
         Raises:
             InvalidInputError: None would be left.
         """
-        idle = np.flatnonzero(self.term_importances_ == 0).tolist()
+        idle = [self.term_names_[term] for term in np.flatnonzero(self.term_importances_ == 0)]
         return self.remove_terms(idle) if idle else copy.copy(self)
 
     def cost_of_edits(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> EditCosts:

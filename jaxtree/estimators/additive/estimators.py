@@ -39,7 +39,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
 
     Args:
         interactions: Which pairs of columns are terms: how many of those that save most, as a number, a share of the
-            number of columns below 1, or times it as "3x"; or a list of pairs, by name or number. "auto" is "3x" of
+            number of columns below 1, or times it as "3x"; or a list of pairs, by name or place. "auto" is "3x" of
             classes and "5x" of numbers.
         heredity: Which pairs are compared: "weak" asks for one column that matters by itself, "strong" for two, None
             for none.

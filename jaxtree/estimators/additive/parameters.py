@@ -24,6 +24,7 @@ from jaxtree.estimators.common.parameters import AUTO, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.sklearn_compat import Interval, RealNotInt
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.names import column_place
 from jaxtree.table.schema import Schema
 
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
@@ -226,17 +227,8 @@ def usual_bins(num_columns: int) -> int:
 
 def _pair(given: Any, schema: Schema) -> tuple[int, int]:
     """Returns the two features of a pair that is given by names or numbers of columns."""
-    names = schema.column_names
     is_pair = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
-    if not is_pair or given[0] == given[1]:
+    places = sorted(column_place(column, schema.column_names, "interactions") for column in given) if is_pair else []
+    if not is_pair or places[0] == places[1]:
         raise InvalidInputError(f"interactions {_PAIRS}; a pair has two different columns, got {given!r}")
-    found = []
-    for column in given:
-        if isinstance(column, str) and column in names:
-            found.append(names.index(column))
-        elif isinstance(column, numbers.Integral) and 0 <= int(column) < len(names):
-            found.append(int(column))
-        else:
-            raise InvalidInputError(f"interactions has the column {column!r}; the table has {list(names)}")
-    first, second = sorted(found)
-    return first, second
+    return places[0], places[1]

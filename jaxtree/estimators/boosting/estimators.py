@@ -79,7 +79,7 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
             rows, and takes neither `drop_rate` nor the whole matrix of `hessian`.
         class_weight: Factors of classes in a dict, or "balanced".
         monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
-        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+        interaction_cst: Sets of columns, by name or place: only columns of one set occur together on a path from the
             root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
         categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
             branch a category), or "ordered": groups of categories of smaller and of larger gradients at the start,

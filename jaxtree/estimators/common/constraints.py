@@ -11,6 +11,7 @@ from jaxtyping import Float, Int, Real, UInt32
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.splits.open_features import sets_in_bits
+from jaxtree.table.names import column_place
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.nodes import children_of, class_shares, target_means
@@ -28,23 +29,23 @@ def read_monotone(
     """Returns the constraint of every feature: 1 rising, -1 falling, 0 none; None if there is no constraint.
 
     Args:
-        monotonic_cst: One number a column, or a dict from names of columns.
+        monotonic_cst: One number a column, or a dict from columns, by name or place.
         schema: The columns.
         outputs: What the target is, if it is looked at, too.
         name: The name of the parameter.
 
     Raises:
-        InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, a name is not a column's, a
+        InvalidInputError: There is not one number a column, a number is not -1, 0 or 1, there is no such column, a
             categorical column is constrained, or there are several outputs or more than two classes.
     """
     if monotonic_cst is None:
         return None
     names = schema.column_names
     if isinstance(monotonic_cst, dict):
-        unknown = sorted(set(monotonic_cst) - set(names))
-        if unknown:
-            raise InvalidInputError(f"{name} names columns {unknown}; the table has {list(names)}")
-        monotonic_cst = [monotonic_cst.get(name, 0) for name in names]
+        of_place = {column_place(given, names, name): own for given, own in monotonic_cst.items()}
+        if len(of_place) < len(monotonic_cst):
+            raise InvalidInputError(f"{name} must name every column once, got {monotonic_cst}")
+        monotonic_cst = [of_place.get(place, 0) for place in range(len(names))]
     sign = np.asarray(monotonic_cst)
     if sign.shape != (len(names),):
         raise InvalidInputError(
@@ -176,7 +177,7 @@ def read_interactions(interaction_cst: Any, schema: Schema) -> UInt32[np.ndarray
     """Returns the sets that every feature belongs to, a bit each; None if any columns may occur together.
 
     Args:
-        interaction_cst: Sets of columns, by number or name; "pairwise" or "no_interactions". Columns in no set form one
+        interaction_cst: Sets of columns, by name or place; "pairwise" or "no_interactions". Columns in no set form one
             more.
         schema: The columns.
 
@@ -186,7 +187,10 @@ def read_interactions(interaction_cst: Any, schema: Schema) -> UInt32[np.ndarray
     if interaction_cst is None:
         return None
     names = schema.column_names
-    sets = [{_column(given, names) for given in members} for members in _listed(interaction_cst, len(names))]
+    sets = [
+        {column_place(given, names, "interaction_cst") for given in members}
+        for members in _listed(interaction_cst, len(names))
+    ]
     rest = set(range(len(names))).difference(*sets)
     sets += [rest] if rest else []
     of_column = sets_in_bits(sets, len(names))
@@ -207,13 +211,3 @@ def _listed(interaction_cst: Any, num_columns: int) -> Sequence[Iterable[Any]]:
             f"got {interaction_cst!r}"
         )
     return sets
-
-
-def _column(given: Any, names: Sequence[str]) -> int:
-    """Returns the number of a column that is given by number or name."""
-    if isinstance(given, int | np.integer) and 0 <= given < len(names):
-        return int(given)
-    if isinstance(given, str) and given in names:
-        return list(names).index(given)
-    allowed = f"numbers from 0 to {len(names) - 1}, or names among {list(names)}"
-    raise InvalidInputError(f"interaction_cst must hold columns, {allowed}, got {given!r}")

@@ -1,6 +1,6 @@
 """Hardened soft trees as estimators; printed forms take an oblique tree as one of thresholds on its planes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -95,7 +95,7 @@ class _HardTree(EstimatorOnTables):
         """The tree as one of thresholds on a table of its planes, as printed forms take it."""
         return self.model_of_planes()
 
-    def model_of_planes(self, column_names: Sequence[str] | None = None, most_terms: int | None = None) -> FittedModel:
+    def model_of_planes(self, column_names: Iterable[Any] | None = None, most_terms: int | None = None) -> FittedModel:
         """Returns `model_` with other names of the columns of the table, and the greatest terms alone in words."""
         self._check()
         tree, schema = thresholds_on_planes(self.tree_, column_names, most_terms)
@@ -188,7 +188,7 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
 
 
 def thresholds_on_planes(
-    oblique: ObliqueTree, column_names: Sequence[str] | None = None, most_terms: int | None = None
+    oblique: ObliqueTree, column_names: Iterable[Any] | None = None, most_terms: int | None = None
 ) -> tuple[Tree, Schema]:
     """Returns the tree as one of thresholds, and a schema whose columns are the planes in words.
 

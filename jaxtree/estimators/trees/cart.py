@@ -152,9 +152,9 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of the second of two classes
+        monotonic_cst: For every column 1, -1 or 0, or a dict from columns: how the share of the second of two classes
             may go as the column rises.
-        interaction_cst: Sets of columns, by number or name: only columns of one set occur together on a path from the
+        interaction_cst: Sets of columns, by name or place: only columns of one set occur together on a path from the
             root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
         missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
             most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
@@ -218,7 +218,7 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
         min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
         ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from columns: how the mean may go as the column rises.
         interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
         missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
         categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
