@@ -19,17 +19,11 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.devices import carried
 from jaxtree.errors import JaxtreeError
 from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
+from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.search.alone import PlainSearchCV
 from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone
 from jaxtree.search.settings import configured, identity
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
-
-OF_ROWS = ("loss", "class_weight", "outer_bags", "max_samples", "validation_size", "random_state")
-"""Parameters by which rows and bags differ, beside those of the encoder."""
-
-OF_ENDINGS = ("max_rounds", "early_stopping_rounds", "early_stopping_tolerance")
-OF_PAIRS = ("interactions", "heredity", "max_interaction_bins")
-"""Parameters in which the settings of a group may differ."""
 
 
 class FittedSetting(NamedTuple):
@@ -218,15 +212,16 @@ def _scores(search: Search, setting: Any, fold: int) -> dict[str, Any]:
 
 
 def _kind_of_group(setting: Any) -> Hashable:
-    """What is equal for settings whose single features are boosted alike."""
-    differ = {*OF_ENDINGS, *OF_PAIRS, "verbose"}
+    """The key of settings whose single features are boosted alike."""
+    differ = names_of(setting, Role.ENDS, Role.PAIRS, Role.REPORTS)
     own = sorted(setting.get_params(deep=False).items())
     return tuple((name, identity(value)) for name, value in own if name not in differ)
 
 
 def _kind_of_rows(setting: Any, X: Any) -> Hashable:
-    """What is equal for settings that read rows alike, and divide them into the same bags."""
-    return setting.kind_of_codes(X), tuple(identity(getattr(setting, name, None)) for name in OF_ROWS)
+    """The key of settings that read rows alike, and divide them into the same bags."""
+    own = sorted(names_of(setting, Role.ROWS, Role.SEED))
+    return setting.kind_of_codes(X), tuple(identity(getattr(setting, name)) for name in own)
 
 
 def _grouped(settings: Sequence[Any]) -> list[list[int]]:

@@ -19,29 +19,22 @@ from jaxtree.dataset.fields import EXTRAS
 from jaxtree.errors import InterruptedFitWarning, TrainingError
 from jaxtree.estimators.boosting.parameters import FOLDS
 from jaxtree.estimators.boosting.training import BoostingTask, encode
+from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import ScoresOfRows
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import identity
 from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_split
 
-NUMBERS = (
-    *("n_estimators", "learning_rate", "max_depth", "max_leaf_nodes", "min_samples_leaf", "min_child_weight"),
-    *("reg_lambda", "reg_alpha", "gamma", "max_delta_step", "subsample", "top_rate", "other_rate"),
-    *("colsample_bytree", "colsample_bylevel", "colsample_bynode", "random_strength"),
-    *("n_iter_no_change", "tol", "class_weight"),
-)
-"""Parameters in which models of one program may differ, and so may seeds where no rows are held out by them."""
-
 LEFT_THE_NUMBERS = ".*derivatives after round"
-"""The warning of a fit that has left the numbers, and keeps the rounds before."""
+"""The warning of a fit that stopped at derivatives that are not finite."""
 
 TEST = "test"
 """The name of the rows of a fold that no tree is grown on."""
 
 
 class Fitted(NamedTuple):
-    """What a search keeps of a setting on a fold.
+    """The result of a setting on a fold.
 
     Attributes:
         result: Scores and times, in the form of scikit-learn's `fit_and_score`.
@@ -81,7 +74,7 @@ class Leg(NamedTuple):
 
 
 OnFitted = Callable[[int, int, Fitted], Any]
-"""What is called with the number of the setting, that of the fold, and the fit."""
+"""The callback with the number of the setting, that of the fold, and the fit."""
 
 
 def group_by_program(settings: Sequence[Any]) -> list[list[int]]:
@@ -97,7 +90,8 @@ def group_by_program(settings: Sequence[Any]) -> list[list[int]]:
     """
     groups: dict[Hashable, list[int]] = {}
     for number, setting in enumerate(settings):
-        numbers = {*NUMBERS} if setting.early_stopping else {*NUMBERS, "random_state"}
+        # Rows that are held out to stop early are drawn by the seed.
+        numbers = names_of(setting, Role.NUMBER, *(() if setting.early_stopping else (Role.SEED,)))
         fixed = {name: value for name, value in vars(setting).items() if name not in numbers}
         kind = tuple((name, identity(value)) for name, value in sorted(fixed.items()))
         groups.setdefault(number if _is_alone(setting) else kind, []).append(number)
@@ -135,8 +129,8 @@ def fit_folds(
 
 
 def _in_words(settings: Sequence[Any], groups: Sequence[Sequence[int]]) -> list[str]:
-    """What the settings of each group have in common that those of other groups have not."""
-    names = sorted(name for name in vars(settings[0]) if name not in NUMBERS)
+    """The parameters that the settings of each group share, and those of other groups do not, in words."""
+    names = sorted(vars(settings[0]).keys() - names_of(settings[0], Role.NUMBER))
     values = {name: [identity(getattr(own, name)) for own in settings] for name in names}
     differ = [name for name in names if len(set(values[name])) > 1]
     words = []
@@ -278,7 +272,7 @@ def _widest(learners: Sequence[BaseLearner]) -> BaseLearner:
 
 
 def _scores_of_test(of: _Fold, task: BoostingTask) -> ScoresOfRows:
-    """What scores models on the rows of the test part."""
+    """The scorer of models on the rows of the test part."""
     classes = task.data.outputs.classes[0] if task.data.outputs.classes else None
     _, test = of.search.splits[of.number]
     params = check_method_params(of.search.X, params=of.search.score_params, indices=test)

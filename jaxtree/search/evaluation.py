@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from sklearn.base import clone
 
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.prune.validation import HeldOut, hold_out
@@ -174,7 +175,7 @@ def _grow(search: Search, trees: list[list[int]], encodings: dict[Any, Dataset])
 
 def _begun_as(setting: BaseTree, estimator: BaseTree, task: GrowthTask) -> tuple[BaseTree, GrowthTask]:
     """A fit that has begun, on the same rows with the parameters of a setting whose tree is another."""
-    own = configured(estimator, {name: getattr(setting, name) for name in setting.path_parameters})
+    own = configured(estimator, {name: getattr(setting, name) for name in names_of(setting, Role.PATH)})
     return own, GrowthTask(task.data, own.make_recipe(task.data))
 
 

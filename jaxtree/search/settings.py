@@ -10,7 +10,15 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 
 from jaxtree.errors import InvalidInputError, JaxtreeError
-from jaxtree.estimators.common.conventions import check_parameters, generator_of, key_of
+from jaxtree.estimators.common.conventions import (
+    GrowthLimit,
+    Role,
+    check_parameters,
+    generator_of,
+    key_of,
+    limits_of,
+    names_of,
+)
 from jaxtree.estimators.common.growing import GrowthTask
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.estimators.forests.base import BaseForest
@@ -111,7 +119,7 @@ def group_by_tree(estimator: BaseTree, candidates: Sequence[Parameters], group: 
     trees: dict[Hashable, list[int]] = {}
     for number in group:
         setting = configured(estimator, candidates[number])
-        own = tuple(identity(getattr(setting, name)) for name in sorted(estimator.path_parameters))
+        own = tuple(identity(getattr(setting, name)) for name in sorted(names_of(estimator, Role.PATH)))
         trees.setdefault(own, []).append(number)
     return list(trees.values())
 
@@ -120,7 +128,7 @@ def loosest(estimator: Grown, candidates: Sequence[Parameters]) -> Grown:
     """Returns the estimator with the loosest limits: every candidate's tree is a pruned version of its tree."""
     settings = [configured(estimator, parameters) for parameters in candidates]
     loose = copy.copy(settings[0])
-    for name, loosest_of in estimator.limit_parameters.items():
+    for name, loosest_of in limits_of(estimator).items():
         setattr(loose, name, loosest_of([getattr(setting, name) for setting in settings]))
     return loose
 
@@ -206,7 +214,8 @@ def _alike(
     """Settings that one call prunes: of the same tree so far, with prunings that differ in batched parameters alone."""
     groups: dict[Hashable, list[int]] = {}
     for number, pruning in prunings.items():
-        fixed = tuple((name, identity(v)) for name, v in sorted(vars(pruning).items()) if name not in pruning.batched)
+        batched = names_of(pruning, Role.BATCHED)
+        fixed = tuple((name, identity(v)) for name, v in sorted(vars(pruning).items()) if name not in batched)
         drawn = settings[number].random_state if pruning.draws_masks else None
         kind = (masks[number].tobytes(), type(pruning), fixed, drawn)
         groups.setdefault(kind, []).append(number)
@@ -219,7 +228,7 @@ def _alike(
 def _batched(prunings: Sequence[Pruning]) -> Pruning:
     """One pruning with arrays of the parameters in which all differ."""
     batch: Any = copy.copy(prunings[0])
-    for name in batch.batched if len(prunings) > 1 else ():
+    for name in names_of(batch, Role.BATCHED) if len(prunings) > 1 else ():
         setattr(batch, name, np.array([getattr(pruning, name) for pruning in prunings]))
     return batch
 
@@ -231,9 +240,9 @@ def _growth_of(setting: BaseTree | BaseForest, names: set[str]) -> Hashable:
         setting: The setting.
         names: The parameters that any setting changes.
     """
-    masking = {*setting.limit_parameters, *setting.pruning_parameters, *setting.path_parameters}
+    masking = names_of(setting, GrowthLimit, Role.PRUNES, Role.PATH, Role.REPORTS)
     if not setting.draws_growth():
-        masking.add("random_state")
+        masking |= names_of(setting, Role.SEED)
     growing = {name for name in names if name.split("__")[0] not in masking}
     fraction = setting.held_out_share()
     if fraction is not None:

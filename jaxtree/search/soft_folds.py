@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 from sklearn.base import clone
 
 from jaxtree.errors import warn_user
+from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.search.alone import PlainSearchCV
@@ -19,16 +20,7 @@ from jaxtree.soft.epochs import TrainingConfig
 from jaxtree.soft.runs import Trained, train_runs
 
 MOST_FITS = 64
-"""That are begun before they are trained: their first and last states are in memory together."""
-
-OF_TRAINING = frozenset(
-    {
-        *("averaging", "batch_size", "depth", "first_temperature", "gate_rate", "label_smoothing"),
-        *("last_temperature", "leaf_rate", "max_epochs", "mixture", "monitor", "n_estimators", "n_iter_no_change"),
-        *("n_restarts", "noise", "optimizer", "verbose", "choice", "side", "oblivious", "colsample_bytree"),
-    }
-)
-"""Parameters by which rows are not read."""
+"""The most fits that are begun before they are trained: their first and last states are in memory together."""
 
 
 class _BegunFit(NamedTuple):
@@ -96,10 +88,11 @@ class _Readings:
         blank: Any = clone(search.estimator)
         own = blank.set_params(**search.candidates[setting])
         own.check_parameters()
+        of_training = names_of(own, Role.TRAINS, Role.REPORTS)
         kind = tuple(
             (name, value if isinstance(value, str | int | float | None) else id(value))
             for name, value in own.get_params(deep=False).items()
-            if name not in OF_TRAINING
+            if name not in of_training
         )
         if kind not in self._known:
             X, y = safe_split(own, search.X, search.y, search.splits[fold][0])
@@ -107,7 +100,7 @@ class _Readings:
             reader = copy.copy(own)
             self._known[kind] = reader, reader.read_rows(X, y, **params)
         reader, rows = self._known[kind]
-        estimator = configured(reader, {name: getattr(own, name) for name in OF_TRAINING if hasattr(own, name)})
+        estimator = configured(reader, {name: getattr(own, name) for name in of_training})
         return _BegunFit(setting, fold, estimator, estimator.begin_fit(rows), time.perf_counter() - began)
 
 

@@ -11,7 +11,7 @@ from jaxtree.estimators.additive.edited import TimedRows
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
-from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
@@ -58,7 +58,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         min_samples_leaf: The least rows of a leaf; of pairs at least 10.
         min_hessian: The least sum of second derivatives of a leaf.
         reg_lambda: Added to the sum of second derivatives of a leaf.
-        reg_alpha: Taken from the size of the sum of gradients of a leaf.
+        reg_alpha: L1 regularisation of leaf values: it is taken from the size of a leaf's sum of gradients.
         max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
         min_cat_samples: The least rows of a category that has a bin of its own; rarer ones share one.
         cat_smooth: Rows of mean second derivatives that are added to those of a category where categories are put in
@@ -97,7 +97,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         32
     """
 
-    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+    class_weight: Annotated[Any, dict, list, BALANCED, None, Role.ROWS] = None
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:
@@ -139,7 +139,7 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
         0.0
     """
 
-    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss] = "squared_error"
+    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss, Role.ROWS] = "squared_error"
 
     _named_losses = LOSSES
 

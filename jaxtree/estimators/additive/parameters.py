@@ -19,7 +19,7 @@ from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.constraints import read_monotone
-from jaxtree.estimators.common.conventions import Words, generator_of, whole
+from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
 from jaxtree.estimators.common.parameters import AUTO, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.sklearn_compat import Interval, RealNotInt
@@ -78,18 +78,18 @@ class AdditiveParameters(EncodingParameters):
 
     _of_classes: ClassVar[bool] = False
 
-    interactions: Annotated[Any, whole(0), SHARE_BELOW_1, str, list, tuple] = "auto"
-    heredity: Annotated[str | None, Words({"weak", "strong"}), None] = None
-    max_interaction_bins: Annotated[int | str, whole(2, 65_535), AUTO] = "auto"
-    outer_bags: Annotated[int | str, whole(1), AUTO] = "auto"
-    max_samples: Annotated[int, whole(2)] = 2_000_000
-    validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1] = 0.15
+    interactions: Annotated[Any, whole(0), SHARE_BELOW_1, str, list, tuple, Role.PAIRS] = "auto"
+    heredity: Annotated[str | None, Words({"weak", "strong"}), None, Role.PAIRS] = None
+    max_interaction_bins: Annotated[int | str, whole(2, 65_535), AUTO, Role.PAIRS] = "auto"
+    outer_bags: Annotated[int | str, whole(1), AUTO, Role.ROWS] = "auto"
+    max_samples: Annotated[int, whole(2), Role.ROWS] = 2_000_000
+    validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1, Role.ROWS] = 0.15
     learning_rate: Annotated[float | str, ABOVE_0, AUTO] = "auto"
     max_leaves: Annotated[int | str, whole(2, 8), AUTO] = "auto"
     greedy_ratio: Annotated[float, AT_LEAST_0] = 10.0
-    max_rounds: Annotated[int, whole(1)] = 50_000
-    early_stopping_rounds: Annotated[int, whole(1)] = 100
-    early_stopping_tolerance: Annotated[float, AT_LEAST_0] = 1e-5
+    max_rounds: Annotated[int, whole(1), Role.ENDS] = 50_000
+    early_stopping_rounds: Annotated[int, whole(1), Role.ENDS] = 100
+    early_stopping_tolerance: Annotated[float, AT_LEAST_0, Role.ENDS] = 1e-5
     min_samples_leaf: Annotated[int, whole(1)] = 4
     min_hessian: Annotated[float, AT_LEAST_0] = 1e-4
     reg_lambda: Annotated[float, AT_LEAST_0] = 0.0
@@ -99,7 +99,7 @@ class AdditiveParameters(EncodingParameters):
     cat_smooth: Annotated[float, AT_LEAST_0] = 10.0
     monotone_constraints: Annotated[Any, "array-like", dict, None] = None
     gram_memory: Annotated[float, AT_LEAST_0] = 1024.0
-    verbose: Annotated[int, "verbose"] = 0
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
     def make_encoder(self, num_columns: int) -> Encoder:
         """Returns an encoder for the estimator's tables.

@@ -18,7 +18,7 @@ from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, Rounds
 from jaxtree.estimators.boosting.usual import OF_SPREAD
-from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
@@ -40,11 +40,11 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     Args:
         n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100, and where
             `early_stopping` ends them as many as it takes, at most 10,000.
-        learning_rate: The part of a leaf's step that is made; or a schedule, such as optax's: a function of the number
+        learning_rate: Shrinkage of every tree's leaf values; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
-            any number, which needs a `max_depth`, or trees grow until nothing is saved any more. "auto" is 31, with
+            no limit; set `max_depth` then, or trees grow until no split reduces the loss. "auto" is 31, with
             folds 16 of classes and 32 of numbers, and half of that below 1,000 rows. Without folds distributions,
             quantiles and survival times have one for 500 rows each, from 3 to 31.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of numbers;
@@ -134,7 +134,7 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     """
 
     hessian: Annotated[str, Words({"diagonal", "full"})] = "diagonal"
-    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+    class_weight: Annotated[Any, dict, list, BALANCED, None, Role.NUMBER] = None
 
     def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row class"]]:
         """Yields the probabilities of every row after each round."""

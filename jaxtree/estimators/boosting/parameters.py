@@ -20,7 +20,7 @@ from jaxtree.devices.costs import Work
 from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.estimators.boosting.usual import Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
-from jaxtree.estimators.common.conventions import Words, generator_of, whole
+from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS
 from jaxtree.estimators.common.parameters import AUTO, CATEGORICAL_SPLITS, INTERACTIONS, EncodingParameters
@@ -41,13 +41,13 @@ FEW_LEAVES = 32
 """Tables have room for as many leaves at least, so that lower numbers of them share a program."""
 
 FOLDS = "folds"
-"""What `early_stopping` is where the model is the mean of those that are grown without a fold."""
+"""The `early_stopping` of a model that is the mean of those that are grown without a fold."""
 
 EXPECTED_ROUNDS = 300
 """The rounds after which early stopping usually ends: by them, not by the most, the device of a fit is chosen."""
 
 MULTI_OUTPUT, ONE_OUTPUT = "multi_output_tree", "one_output_per_tree"
-"""What `multi_strategy` is where a round has a tree that changes all scores, and where it has one for each."""
+"""The `multi_strategy` of rounds with a tree that changes all scores, and of rounds with one for each."""
 
 LEAST_GAIN = np.finfo(np.float64).tiny
 """Gain per weight of a split: one that gains nothing is not made."""
@@ -85,26 +85,26 @@ class BoostingParameters(EncodingParameters):
     _is_of_spread: ClassVar[bool] = False
     """Whether the model tells more of a target than its mean, see `usual_values`."""
 
-    n_estimators: Annotated[int | str, whole(1), AUTO] = dataclasses.field(default="auto", kw_only=False)
-    learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable] = 0.1
-    max_depth: Annotated[int | None, whole(1), None] = None
-    max_leaf_nodes: Annotated[int | str | None, whole(2), None, AUTO] = "auto"
-    min_samples_leaf: Annotated[int | str, whole(1), AUTO] = "auto"
-    min_child_weight: Annotated[float | str, AT_LEAST_0, AUTO] = "auto"
-    reg_lambda: Annotated[float, AT_LEAST_0] = 1.0
-    reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
-    gamma: Annotated[float, AT_LEAST_0] = 0.0
-    max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
-    subsample: Annotated[float | str, PART_ABOVE_0, AUTO] = "auto"
+    n_estimators: Annotated[int | str, whole(1), AUTO, Role.NUMBER] = dataclasses.field(default="auto", kw_only=False)
+    learning_rate: Annotated[float | Callable[[int], Any], ABOVE_0, callable, Role.NUMBER] = 0.1
+    max_depth: Annotated[int | None, whole(1), None, Role.NUMBER] = None
+    max_leaf_nodes: Annotated[int | str | None, whole(2), None, AUTO, Role.NUMBER] = "auto"
+    min_samples_leaf: Annotated[int | str, whole(1), AUTO, Role.NUMBER] = "auto"
+    min_child_weight: Annotated[float | str, AT_LEAST_0, AUTO, Role.NUMBER] = "auto"
+    reg_lambda: Annotated[float, AT_LEAST_0, Role.NUMBER] = 1.0
+    reg_alpha: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
+    gamma: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
+    max_delta_step: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
+    subsample: Annotated[float | str, PART_ABOVE_0, AUTO, Role.NUMBER] = "auto"
     sampling: Annotated[str, Words({"uniform", "goss", "mvs"})] = "uniform"
-    top_rate: Annotated[float, PART] = 0.2
-    other_rate: Annotated[float, PART] = 0.1
+    top_rate: Annotated[float, PART, Role.NUMBER] = 0.2
+    other_rate: Annotated[float, PART, Role.NUMBER] = 0.1
     drop_rate: Annotated[float, AT_LEAST_0_TO_1] = 0.0
     skip_drop: Annotated[float, AT_LEAST_0_TO_1] = 0.5
-    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
-    colsample_bylevel: Annotated[float, PART_ABOVE_0] = 1.0
-    colsample_bynode: Annotated[float, PART_ABOVE_0] = 1.0
-    random_strength: Annotated[float | str, AT_LEAST_0, AUTO] = "auto"
+    colsample_bytree: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
+    colsample_bylevel: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
+    colsample_bynode: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
+    random_strength: Annotated[float | str, AT_LEAST_0, AUTO, Role.NUMBER] = "auto"
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT})] = MULTI_OUTPUT
@@ -113,10 +113,10 @@ class BoostingParameters(EncodingParameters):
     early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
     validation_fraction: Annotated[float, PART] = 0.1
     folds: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
-    n_iter_no_change: Annotated[int | str, whole(1), AUTO] = "auto"
-    tol: Annotated[float, AT_LEAST_0] = 0.0
+    n_iter_no_change: Annotated[int | str, whole(1), AUTO, Role.NUMBER] = "auto"
+    tol: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
     warm_start: Annotated[bool, "boolean"] = False
-    verbose: Annotated[int, "verbose"] = 0
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
     def config(self, num_rows: int, num_bins: int) -> BoostingConfig:
         """Returns the parameters of the rounds of a fit.

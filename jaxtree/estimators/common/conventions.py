@@ -1,11 +1,12 @@
 """scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
 
 import contextlib
+import enum
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Self, get_origin
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_origin
 
 import jax
 import numpy as np
@@ -31,8 +32,33 @@ MOST_ALLOWED = 1000
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALLOWED: set[tuple[Any, ...]] = set()
 
-BATCHED = object()
-"""Marks a parameter that may be an array: one mask per value."""
+
+class Role(enum.Enum):
+    """The effect of a parameter on a fit, from which follows what fits that differ in it have in common.
+
+    It is one of the marks of the parameter's annotation, beside its constraints; `names_of` finds the parameters.
+    """
+
+    BATCHED = "of a pruning: it may be an array, which makes one mask per value"
+    PRUNES = "takes effect when a tree is grown: one growth serves all values"
+    PATH = "one search finds the trees of all values"
+    NUMBER = "a number that a program of rounds is given: its members may differ"
+    ROWS = "divides the rows of a fit into bags, or weighs them"
+    ENDS = "ends rounds: single features are boosted alike until then"
+    PAIRS = "of the pairs that are boosted after the single features"
+    TRAINS = "of training alone: rows are read alike"
+    SEED = "the seed"
+    REPORTS = "of what a fit tells, and how it is made: the model is the same"
+
+
+class GrowthLimit(NamedTuple):
+    """The role of a parameter that only ends growth sooner: a growth with the loosest value serves all.
+
+    Attributes:
+        loosest: Returns the loosest of several values.
+    """
+
+    loosest: Callable[[list], Any]
 
 
 def whole(least: int, most: int | None = None) -> Interval:
@@ -56,11 +82,13 @@ class Words(StrOptions):
 
 
 class AnnotatedParameters:
-    """Parameters that are annotated with what they may be: `Annotated[type, *constraints]`, in scikit-learn's words."""
+    """Parameters that are annotated with what they may be, in scikit-learn's words, and with their role.
 
-    batched: ClassVar[tuple[str, ...]] = ()
-    """The parameters that may be arrays: one mask per value."""
+    A field is `Annotated[type, *constraints, role]`; one without a role changes all that follows in a fit.
+    """
+
     _parameter_constraints: ClassVar[dict[str, list]] = {}
+    roles: ClassVar[dict[str, Role | GrowthLimit | None]] = {}
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Raises InvalidTypeError for a parameter that the class does not have, with the name that it has here."""
@@ -83,15 +111,37 @@ class AnnotatedParameters:
         return base.set_params(**parameters)
 
     def __init_subclass__(cls, **options: Any):
-        """Moves the constraints out of the annotations, so that the signature of a dataclass has the types alone."""
+        """Moves constraints and roles out of the annotations: the signature of a dataclass has the types alone."""
         super().__init_subclass__(**options)
         hints = inspect.get_annotations(cls)
         marks = {name: hint.__metadata__ for name, hint in hints.items() if get_origin(hint) is Annotated}
         cls.__annotations__ = {name: hint.__origin__ if name in marks else hint for name, hint in hints.items()}
-        cls.batched = (*cls.batched, *(name for name, own in marks.items() if BATCHED in own))
-        constraints = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
-        constraints.append({name: [mark for mark in own if mark is not BATCHED] for name, own in marks.items()})
-        cls._parameter_constraints = {name: allowed for part in constraints for name, allowed in part.items()}
+        constraints, roles = {}, {}
+        for name, own in marks.items():
+            constraints[name] = [mark for mark in own if not isinstance(mark, Role | GrowthLimit)]
+            roles[name] = next((mark for mark in own if isinstance(mark, Role | GrowthLimit)), None)
+        cls._parameter_constraints = _merged(cls, "_parameter_constraints") | constraints
+        cls.roles = _merged(cls, "roles") | roles
+
+
+def _merged(kind: type, name: str) -> dict[str, Any]:
+    """The entries of a dict that a class and its bases have under a name; that of the nearest base counts."""
+    return {key: value for base in reversed(kind.__mro__) for key, value in vars(base).get(name, {}).items()}
+
+
+def names_of(owner: Any, *roles: Role | type[GrowthLimit]) -> frozenset[str]:
+    """Returns the parameters of an estimator, or of a pruning, that have one of some roles.
+
+    >>> from jaxtree import DecisionTreeClassifier
+    >>> sorted(names_of(DecisionTreeClassifier, GrowthLimit))
+    ['max_depth', 'min_impurity_decrease', 'min_samples_split']
+    """
+    return frozenset(name for name, role in owner.roles.items() if role in roles or type(role) in roles)
+
+
+def limits_of(owner: Any) -> dict[str, Callable[[list], Any]]:
+    """Returns the parameters of an estimator that only end growth sooner, each with what finds its loosest value."""
+    return {name: role.loosest for name, role in owner.roles.items() if isinstance(role, GrowthLimit)}
 
 
 def first_unknown(kind: type, given: Iterable[str]) -> tuple[str, str] | None:

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted estimator below scikit-learn's diagram, and what tab completion lists of it."""
+"""The display of a fitted estimator below scikit-learn's diagram, and its names for tab completion."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,39 +16,17 @@ from jaxtree.table.words import value_in_words
 MOST_COLUMNS = 5
 """The number of important columns that are shown."""
 
-HIDDEN = frozenset(
-    [
-        *("batched", "check_parameters", "class_names", "class_orders", "column_fractions"),
-        *(
-            "config",
-            "config_of",
-            "costed_target",
-            "divides_groups",
-            "extras_of_fit",
-            "given_loss",
-            "draws_growth",
-            "features_of_growth",
-            "find_collapsed",
-        ),
-        *("finish_fit", "fit_data", "fit_task", "learn_of_time"),
-        *("fitted_state", "fitted_table", "fixed_predictions", "grow_trees", "growth_limits", "growth_task"),
-        *(
-            "timed_rows",
-            "has_statistics",
-            "held_out_share",
-            "hold_out_validation",
-            "in_table_units",
-            "kept_parameters",
-            "learn",
-        ),
-        *("limit_parameters", "make_encoder", "make_objective", "make_recipe", "model_of", "native_splits"),
-        *("needs_all_rows", "node_labels", "node_values", "of", "outputs", "path_parameters", "predict_values"),
-        *("prune_grown", "prunes_by_masks", "pruning_parameters", "read_target", "read_task", "recipe_of_trees"),
-        *("restore", "restore_table", "seed", "set_model", "set_rounds", "set_terms", "settle", "shrinkage"),
-        *("num_bags", "pairs", "rules", "set_trees", "split_limit_counts", "table_options", "take_members"),
-        *("shap_by_table", "shap_interactions_by_table", "task_of", "tree_parameters", "usual_rate", "work_of_fit"),
-    ]
-)
+_INNER = """
+    check_parameters class_names class_orders column_fractions config config_of costed_target divides_groups
+    draws_growth extras_of_fit features_of_growth find_collapsed finish_fit fit_data fit_task fitted_state
+    fitted_table fixed_predictions given_loss grow_trees growth_limits growth_task has_statistics held_out_share
+    hold_out_validation in_table_units kept_parameters learn learn_of_time make_encoder make_objective make_recipe
+    model_of native_splits needs_all_rows node_labels node_values num_bags of outputs pairs predict_values
+    prune_grown prunes_by_masks read_target read_task recipe_of_trees restore restore_table roles rules seed
+    set_model set_rounds set_terms set_trees settle shap_by_table shap_interactions_by_table shrinkage
+    split_limit_counts table_options take_members task_of timed_rows tree_parameters usual_rate work_of_fit
+"""
+HIDDEN = frozenset(_INNER.split())
 """Public names that other rooms use, and users do not."""
 
 
@@ -95,7 +73,7 @@ def facts_of(estimator: Any) -> Iterator[tuple[str, object]]:
 
 
 def _of_search(search: Any) -> Iterator[tuple[str, object]]:
-    """What a search has found."""
+    """The results of a search."""
     yield "settings", f"{len(search.cv_results_['params']):,}"
     yield "folds", search.n_splits_
     if hasattr(search, "best_score_"):
@@ -107,7 +85,7 @@ def _of_search(search: Any) -> Iterator[tuple[str, object]]:
 
 
 def _of_model(model: Any) -> Iterator[tuple[str, object]]:
-    """What a model is made of."""
+    """The parts of a model."""
     if hasattr(model, "weights_"):
         yield "members", ", ".join(f"{weight:.2f}" for weight in model.weights_)
     elif hasattr(model, "evals_result_"):

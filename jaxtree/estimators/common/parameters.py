@@ -1,13 +1,12 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
 import dataclasses
-from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
 from jaxtree.errors import InvalidInputError, warn_user
-from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
+from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
 from jaxtree.sklearn_compat import Interval, RealNotInt
 
@@ -48,7 +47,7 @@ class EncodingParameters(AnnotatedParameters):
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_bins: Annotated[int | str | None, whole(2, 65_535), AUTO, None] = "auto"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = None
-    random_state: Annotated[Any, *SEED] = None
+    random_state: Annotated[Any, *SEED, Role.SEED] = None
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -56,26 +55,21 @@ class TableParameters(EncodingParameters):
     """Parameters of all trees and forests: where missing values go, and what becomes of a grown tree."""
 
     missing: Annotated[str, MISSING] = "learn"
-    pruning: Annotated[Pruning | None, Pruning, None] = None
+    pruning: Annotated[Pruning | None, Pruning, None, Role.PRUNES] = None
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class CartParameters(TableParameters):
     """Parameters of CART trees and of their forests, with scikit-learn's names and meanings."""
 
-    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
-        "max_depth": deepest, "min_samples_split": fewest, "min_impurity_decrease": min,
-    }  # fmt: skip
-    pruning_parameters: ClassVar[frozenset[str]] = frozenset({"max_leaf_nodes", "ccp_alpha", "pruning"})
-
-    max_depth: Annotated[int | None, whole(1), None] = None
-    min_samples_split: Annotated[int | float, whole(2), SHARE] = 2
+    max_depth: Annotated[int | None, whole(1), None, GrowthLimit(deepest)] = None
+    min_samples_split: Annotated[int | float, whole(2), SHARE, GrowthLimit(fewest)] = 2
     min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
     min_weight_fraction_leaf: Annotated[float, Interval(Real, 0, 0.5, closed="both")] = 0.0
     max_features: Annotated[Any, whole(1), SHARE, Words({"sqrt", "log2"}), None] = None
-    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
-    min_impurity_decrease: Annotated[float, AT_LEAST_0] = 0.0
-    ccp_alpha: Annotated[float, AT_LEAST_0] = 0.0
+    max_leaf_nodes: Annotated[int | None, whole(2), None, Role.PRUNES] = None
+    min_impurity_decrease: Annotated[float, AT_LEAST_0, GrowthLimit(min)] = 0.0
+    ccp_alpha: Annotated[float, AT_LEAST_0, Role.PRUNES] = 0.0
     monotonic_cst: Annotated[Any, "array-like", dict, None] = None
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
     categorical_splits: Annotated[str, CATEGORICAL_SPLITS] = "auto"
@@ -86,21 +80,11 @@ class CartParameters(TableParameters):
 class ForestParameters(CartParameters):
     """Parameters of forests. A limit may leave trees out; `n_jobs` and what reports of the fit change no tree."""
 
-    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {
-        **CartParameters.limit_parameters, "n_estimators": max,
-    }  # fmt: skip
-    pruning_parameters: ClassVar[frozenset[str]] = CartParameters.pruning_parameters | {
-        "oob_score",
-        "n_jobs",
-        "verbose",
-    }
-    path_parameters: ClassVar[frozenset[str]] = frozenset()
-
-    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=100, kw_only=False)
+    n_estimators: Annotated[int, whole(1), GrowthLimit(max)] = dataclasses.field(default=100, kw_only=False)
     bootstrap: Annotated[bool, "boolean"] = True
-    oob_score: Annotated[Any, "boolean", callable] = False
-    n_jobs: Annotated[int | None, Integral, None] = None
-    verbose: Annotated[int, "verbose"] = 0
+    oob_score: Annotated[Any, "boolean", callable, Role.REPORTS] = False
+    n_jobs: Annotated[int | None, Integral, None, Role.REPORTS] = None
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
     warm_start: Annotated[bool, "boolean"] = False
     max_samples: Annotated[int | float | None, None, Interval(RealNotInt, 0, None, closed="neither"), whole(1)] = None
 

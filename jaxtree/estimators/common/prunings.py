@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 
 from jaxtree.dropout.votes import drawn_votes, expected_votes
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import BATCHED, AnnotatedParameters, Words, check_parameters, whole
+from jaxtree.estimators.common.conventions import AnnotatedParameters, Role, Words, check_parameters, whole
 from jaxtree.prune import stopping
 from jaxtree.prune.draws import dropout, node_rates
 from jaxtree.prune.training_errors import collapse, minimum_error, pessimistic, pessimistic_1987
@@ -38,7 +38,6 @@ class Pruning(AnnotatedParameters, BaseEstimator):
     Attributes:
         validation_fraction: The share of the rows held out for it, where none are given; None if it needs none.
         draws_masks: Whether its masks are drawn with a key.
-        batched: The parameters that may be arrays: one mask per value.
     """
 
     validation_fraction: float | None = None
@@ -172,7 +171,7 @@ class Pessimistic(Pruning, of=pessimistic):
         Pessimistic(confidence=0.1)
     """
 
-    confidence: Annotated[Any, Interval(Real, 0, 0.5, closed="right"), BATCHED] = 0.25
+    confidence: Annotated[Any, Interval(Real, 0, 0.5, closed="right"), Role.BATCHED] = 0.25
     z: Annotated[str, Words({"exact", "release8"})] = "exact"
 
 
@@ -184,7 +183,7 @@ class Pessimistic1987(Pruning, of=pessimistic_1987):
         standard_errors: By how many standard errors a subtree must be better than a leaf, 0 or more.
     """
 
-    standard_errors: Annotated[Any, AT_LEAST_0, BATCHED] = 1.0
+    standard_errors: Annotated[Any, AT_LEAST_0, Role.BATCHED] = 1.0
 
 
 @dataclasses.dataclass(repr=False)
@@ -199,7 +198,7 @@ class MinimumError(Pruning, of=minimum_error):
         MinimumError(m=8)
     """
 
-    m: Annotated[Any, AT_LEAST_0, BATCHED] = 2.0
+    m: Annotated[Any, AT_LEAST_0, Role.BATCHED] = 2.0
 
 
 @dataclasses.dataclass(repr=False)
@@ -214,7 +213,7 @@ class ChiSquared(Pruning, of=stopping.chi_squared):
         ChiSquared(p_value=0.01)
     """
 
-    p_value: Annotated[Any, ABOVE_0_TO_1, BATCHED] = 0.05
+    p_value: Annotated[Any, ABOVE_0_TO_1, Role.BATCHED] = 0.05
 
 
 @dataclasses.dataclass(repr=False)
@@ -225,7 +224,7 @@ class CriticalValue(Pruning, of=stopping.critical_value):
         value: The least gain that a split, or one below it, must have; 0 or more.
     """
 
-    value: Annotated[Any, AT_LEAST_0, BATCHED]
+    value: Annotated[Any, AT_LEAST_0, Role.BATCHED]
 
 
 @dataclasses.dataclass(repr=False)
@@ -236,7 +235,7 @@ class MaxLeafNodes(Pruning, of=stopping.max_leaf_nodes):
         max_leaf_nodes: The most leaves, at least 2.
     """
 
-    max_leaf_nodes: Annotated[Any, whole(2), BATCHED]
+    max_leaf_nodes: Annotated[Any, whole(2), Role.BATCHED]
 
 
 @dataclasses.dataclass(repr=False)
@@ -258,7 +257,7 @@ class CostComplexity(Pruning):
         CostComplexity(ccp_alpha=0.01)
     """
 
-    ccp_alpha: Annotated[Any, AT_LEAST_0, Words({"cv"}), BATCHED] = "cv"
+    ccp_alpha: Annotated[Any, AT_LEAST_0, Words({"cv"}), Role.BATCHED] = "cv"
     rule: Annotated[str, Words({"min", "1se"})] = "min"
     folds: Annotated[Any, whole(2), HasMethods(["split"]), list, tuple] = 10
     cost: Annotated[str, Words({"impurity", "error"})] = "impurity"
@@ -323,8 +322,8 @@ class Dropout(Pruning):
         Dropout(p=0.1, q=0.5)
     """
 
-    p: Annotated[Any, Interval(Real, 0, 1, closed="both"), BATCHED]
-    q: Annotated[Any, AT_LEAST_0, BATCHED] = 0.0
+    p: Annotated[Any, Interval(Real, 0, 1, closed="both"), Role.BATCHED]
+    q: Annotated[Any, AT_LEAST_0, Role.BATCHED] = 0.0
     draws: Annotated[int | str, whole(1), Words({"all"})] = 1
 
     draws_masks: ClassVar[bool] = True

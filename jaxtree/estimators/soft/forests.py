@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.conventions import Role, Words, whole
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hard_forests import hard_ensemble
@@ -30,11 +30,11 @@ from jaxtree.table.weights import check_sample_weight
 class OfOneForest(BaseSoft):
     """The model is a soft forest, its trees trained apart, or all together with their weights."""
 
-    n_estimators: Annotated[int, whole(1)] = dataclasses.field(default=10, kw_only=False)
-    mixture: Annotated[str, Words(MIXTURES)] = "mean"
-    colsample_bytree: Annotated[float, PART_ABOVE_0] = 1.0
-    subsample: Annotated[float, PART_ABOVE_0] = 1.0
-    drop_rate: Annotated[float, FROM_0_BELOW_1] = 0.0
+    n_estimators: Annotated[int, whole(1), Role.TRAINS] = dataclasses.field(default=10, kw_only=False)
+    mixture: Annotated[str, Words(MIXTURES), Role.TRAINS] = "mean"
+    colsample_bytree: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
+    subsample: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
+    drop_rate: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.0
 
     _largest_auto_depth = 8
     _name_of_models = "tree"

@@ -9,7 +9,7 @@ import optax
 from sklearn.base import is_classifier
 
 from jaxtree.buckets import row_bucket
-from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Words, whole
+from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Role, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
@@ -43,34 +43,34 @@ BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 class SoftParameters(AnnotatedParameters):
     """Parameters of all soft estimators."""
 
-    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = AUTO
+    depth: Annotated[int | str, DEPTHS, Words({AUTO}), Role.TRAINS] = AUTO
     gate: Annotated[str, Words(GATES)] = "oblique"
-    choice: Annotated[str, Words(set(CHOICES))] = "entmax15"
-    side: Annotated[str, Words(set(SIDES))] = "softsign"
-    oblivious: Annotated[bool, "boolean"] = False
-    max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
-    batch_size: Annotated[int, whole(1)] = 256
-    optimizer: Annotated[Any, optax.GradientTransformation, None] = None
-    gate_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
-    leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
-    first_temperature: Annotated[float, POSITIVE] = 1.0
-    last_temperature: Annotated[float | str, POSITIVE, Words({AUTO})] = AUTO
-    noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO})] = AUTO
-    averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
+    choice: Annotated[str, Words(set(CHOICES)), Role.TRAINS] = "entmax15"
+    side: Annotated[str, Words(set(SIDES)), Role.TRAINS] = "softsign"
+    oblivious: Annotated[bool, "boolean", Role.TRAINS] = False
+    max_epochs: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = AUTO
+    batch_size: Annotated[int, whole(1), Role.TRAINS] = 256
+    optimizer: Annotated[Any, optax.GradientTransformation, None, Role.TRAINS] = None
+    gate_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
+    leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
+    first_temperature: Annotated[float, POSITIVE, Role.TRAINS] = 1.0
+    last_temperature: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
+    noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO}), Role.TRAINS] = AUTO
+    averaging: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.99
     validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO})] = AUTO
-    monitor: Annotated[str, Words({"loss", "hardened"})] = "loss"
-    n_iter_no_change: Annotated[int | None, whole(1), None] = None
+    monitor: Annotated[str, Words({"loss", "hardened"}), Role.TRAINS] = "loss"
+    n_iter_no_change: Annotated[int | None, whole(1), None, Role.TRAINS] = None
     scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None] = None
     one_hot_max_size: Annotated[int | None, whole(0), None] = 10
     warm_start: Annotated[bool, "boolean"] = False
-    random_state: Annotated[Any, *SEED] = None
-    verbose: Annotated[int, "verbose"] = 0
+    random_state: Annotated[Any, *SEED, Role.SEED] = None
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
 
 class Settings(NamedTuple):
-    """What parameters that may be "auto" are.
+    """The values of parameters that may be "auto".
 
     Attributes:
         gate_rate: The learning rate of gates.
@@ -90,15 +90,14 @@ class Settings(NamedTuple):
 
 
 HELD_OF_UNEVEN_CLASSES, BITS_OF_UNEVEN_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.9, 100
-"""Where it is "auto", this share of the rows is held out if the class of a row is less than so many bits, of at least
-so many rows."""
+"""The share of rows that "auto" holds out, if a row's class is less than so many bits, and the least rows for that."""
 
 SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
 HARD_ALONE = Settings(0.1, 0.1, 0.2, 0.0, "quantile", 6)
-"""Of hard gates: trees that are trained apart. Steps are long, and leaves many, for a row teaches but one of them."""
+"""Hard gates of trees that are trained apart. Steps are long, and leaves many, for a row teaches but one of them."""
 HARD_TOGETHER = Settings(0.01, 0.05, 1.0, 0.0, "quantile", 4)
-"""Of hard gates: trees whose scores add up."""
+"""Hard gates of trees whose scores add up."""
 
 
 def settings_of(estimator: Any) -> Settings:

@@ -15,7 +15,7 @@ from jaxtree.dataset.arguments import FitArguments
 from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import note_identifiers, shares_of_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.extras import extras_of
 from jaxtree.estimators.common.parts import ScoresSources, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
@@ -61,7 +61,7 @@ class SoftClassifier(OfClasses, BaseSoft):
     """Soft models of classes, of one output."""
 
     loss: Annotated[Any, Words({"log_loss"}), BaseLoss] = "log_loss"
-    label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO})] = AUTO
+    label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO}), Role.TRAINS] = AUTO
     class_weight: Annotated[Any, dict, Words({"balanced"}), None] = None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

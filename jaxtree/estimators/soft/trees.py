@@ -13,7 +13,7 @@ from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.conventions import Role, Words, whole
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
@@ -39,7 +39,7 @@ class OfOneTree(BaseSoft):
     depth: Annotated[int | str, DEPTHS, Words({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
     init: Annotated[Any, object] = None
     init_width: Annotated[float, POSITIVE] = 0.1
-    n_restarts: Annotated[int, whole(1)] = 1
+    n_restarts: Annotated[int, whole(1), Role.TRAINS] = 1
 
     _largest_auto_depth = 10
     _name_of_models = "restart"

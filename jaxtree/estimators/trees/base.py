@@ -5,7 +5,7 @@ middle one for many tables at once, and repeats the last for many prunings. Thes
 """
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -56,14 +56,8 @@ class BaseTree(TableParameters, FittedTree):
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
 
-    limit_parameters: ClassVar[dict[str, Callable[[list], Any]]] = {}
-    """Parameters that only end growth sooner, and how the loosest of several is found."""
-    pruning_parameters: ClassVar[frozenset[str]] = frozenset({"pruning"})
-    """Parameters that take effect when the tree is grown."""
-    path_parameters: ClassVar[frozenset[str]] = frozenset()
-    """Parameters whose values one search serves together."""
     split_limit_counts: ClassVar[str] = "weight"
-    """What `min_samples_split` counts where rows have weights: "rows" or "weight"."""
+    """The unit of `min_samples_split` where rows have weights: "rows" or "weight"."""
 
     @abc.abstractmethod
     def make_recipe(self, data: Dataset) -> Recipe:

@@ -67,7 +67,7 @@ class _CART(CartParameters, BaseTree):
         return encoder
 
     def learn(self, data: Dataset) -> None:
-        """Learns of the rows of a fit what predictions need, and how many features a node looks at."""
+        """Sets the fitted attributes that `predict` needs, and `max_features_`."""
         super().learn(data)
         self.max_features_ = number_of_features(self.max_features, data.num_columns)
 

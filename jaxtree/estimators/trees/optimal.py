@@ -5,7 +5,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from numbers import Integral
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,7 +15,7 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words, progress_of, whole
+from jaxtree.estimators.common.conventions import Role, Words, progress_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe
 from jaxtree.estimators.common.ordered_categories import order_for_trees
@@ -87,17 +87,14 @@ class _Optimal(BaseTree):
     """The base of both estimators of optimal trees."""
 
     max_depth: Annotated[int, whole(1, MOST_DEPTH)] = 3
-    max_leaf_nodes: Annotated[int | None, whole(2), None] = None
+    max_leaf_nodes: Annotated[int | None, whole(2), None, Role.PATH] = None
     min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
-    leaf_penalty: Annotated[float, AT_LEAST_0] = 0.0
+    leaf_penalty: Annotated[float, AT_LEAST_0, Role.PATH] = 0.0
     max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
     refine_thresholds: Annotated[bool, "boolean"] = True
     missing: Annotated[str, Words({"learn", "branch"})] = "learn"
     time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
-    verbose: Annotated[int, "verbose"] = 0
-
-    limit_parameters: ClassVar[dict] = {}
-    path_parameters = frozenset({"leaf_penalty", "max_leaf_nodes"})
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
     def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from numbers import Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.criteria import Criterion, entropy
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
-from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.conventions import GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, mark_leaves
 from jaxtree.estimators.common.ordered_categories import order_for_trees
@@ -86,12 +86,10 @@ class ID3Classifier(BaseTreeClassifier):
     encoding: Annotated[str, Words({"categorical", "onehot"})] = "categorical"
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "branch"
-    max_depth: Annotated[int | None, whole(0), None] = None
-    min_samples_split: Annotated[int | float, AT_LEAST_0] = 2
+    max_depth: Annotated[int | None, whole(0), None, GrowthLimit(deepest)] = None
+    min_samples_split: Annotated[int | float, AT_LEAST_0, GrowthLimit(min)] = 2
     min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 1
-    min_gain: Annotated[float, AT_LEAST_0] = 0.0
-
-    limit_parameters: ClassVar[dict] = {"max_depth": deepest, "min_samples_split": min, "min_gain": min}
+    min_gain: Annotated[float, AT_LEAST_0, GrowthLimit(min)] = 0.0
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
@@ -195,21 +193,20 @@ class C45Classifier(BaseTreeClassifier):
     """
 
     min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 2
-    confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None] = 0.25
-    subtree_raising: Annotated[bool, "boolean"] = True
+    confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None, Role.PRUNES] = (
+        0.25
+    )
+    subtree_raising: Annotated[bool, "boolean", Role.PRUNES] = True
     gain: Annotated[str, Words({"ratio", "information"})] = "ratio"
     binary_splits: Annotated[bool, "boolean"] = False
-    collapse: Annotated[bool, "boolean"] = True
+    collapse: Annotated[bool, "boolean", Role.PRUNES] = True
     mdl_correction: Annotated[bool, "boolean"] = True
     laplace: Annotated[bool, "boolean"] = False
-    z: Annotated[str, Words(DEVIATES)] = "exact"
+    z: Annotated[str, Words(DEVIATES), Role.PRUNES] = "exact"
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
     missing: str = "fraction"
-    max_depth: Annotated[int | None, whole(0), None] = None
+    max_depth: Annotated[int | None, whole(0), None, GrowthLimit(deepest)] = None
     class_weight: Annotated[Any, dict, list, BALANCED, None] = None
-
-    limit_parameters: ClassVar[dict] = {"max_depth": deepest}
-    pruning_parameters = frozenset({"collapse", "confidence", "pruning", "subtree_raising", "z"})
 
     def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
         return outputs.declared
