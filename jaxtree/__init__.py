@@ -16,7 +16,7 @@ _MODULE_OF = {words[3]: words[1] for words in _IMPORTS if words and words[0] == 
 """The module of every name, from the stub that type checkers read: "from jaxtree.tree import Tree as Tree"."""
 
 __all__ = sorted(name for name, module in _MODULE_OF.items() if module != "jaxtree")  # pyright: ignore[reportUnsupportedDunderAll]
-"""What `from jaxtree import *` loads: every class and function."""
+"""The names that `from jaxtree import *` loads: every class and function."""
 
 
 def __getattr__(name: str) -> Any:

@@ -123,7 +123,7 @@ class Programs:
 
     @property
     def total_maps(self) -> int:
-        """What all programs that are kept count, in memory maps."""
+        """The memory maps of all programs that are kept."""
         with self._lock:
             return sum(self._maps.values())
 

@@ -12,7 +12,7 @@ from jaxtree.errors import ForkedProcessError
 
 
 class _Process:
-    """What is known of this process.
+    """The state of this process.
 
     Attributes:
         has_started: Whether JAX had started when the process was last about to fork.

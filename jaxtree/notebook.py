@@ -1,4 +1,4 @@
-"""What notebooks show of results, and what tab completion lists of packages.
+"""Displays of results in notebooks, and the names of packages for tab completion.
 
 Results are short tables in the page's own colours, light or dark, with all words escaped.
 """

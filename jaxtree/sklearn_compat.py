@@ -1,4 +1,4 @@
-"""What jaxtree takes of scikit-learn beside its public interface, in one place.
+"""The private parts of scikit-learn that jaxtree uses, in one place.
 
 These names may change with any release of scikit-learn: `pyproject.toml` says which releases are allowed, and the tests
 run with the oldest and the newest of them. Where a release differs, this file makes up for it, and no other does.

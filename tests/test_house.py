@@ -116,6 +116,21 @@ def test_no_file_is_past_800_lines():
     assert not faults(is_too_long, [*FILES, *STUDIES.rglob("*.py")])
 
 
+def docstrings_of(file):
+    """The docstrings of a file, and the strings below its constants and fields."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value
+
+
+def begins_with_no_noun(file):
+    return any(text.startswith(("What ", "Of ", "That ", "Those ", "Where ")) for text in docstrings_of(file))
+
+
+def test_docstrings_begin_with_their_noun_or_verb():
+    assert not faults(begins_with_no_noun)
+
+
 def module_of(file):
     parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -20,7 +20,7 @@ from jaxtree.compilation import compiled
 
 
 class Shared(NamedTuple):
-    """What members share: the sums of every gram in running form.
+    """Arrays that members share: the sums of every gram in running form.
 
     Attributes:
         matrix: The weights that places share, of every gram by itself: those of one are not copied.
@@ -34,7 +34,7 @@ class Shared(NamedTuple):
 
 
 class MemberInputs(NamedTuple):
-    """What does not change of a member."""
+    """Arrays of a member that do not change."""
 
     gram: Int32[AnyArray, ""]
     rules: TracedRules

@@ -1,4 +1,4 @@
-"""The codes of the rows of a fit or a bag, behind what a fit asks of them: sums over rows, and scores of rows.
+"""The codes of the rows of a fit or a bag, which are seen only through sums over rows and scores of rows.
 
 All else that is known of rows, such as targets and gradients, is there of all of them. So a process that has the codes
 of a part needs to exchange nothing but these sums and scores, which are whole numbers.

@@ -45,11 +45,11 @@ class AdditiveConfig(NamedTuple):
 
     @property
     def kind_of_mains(self) -> Hashable:
-        """What is equal for fits whose single features are boosted alike, until one of them ends."""
+        """The key of fits whose single features are boosted alike, until one of them ends."""
         return self.rules, self.smoother, self.monotone.tobytes(), self.min_category_rows
 
     @property
     def kind_of_pairs(self) -> Hashable:
-        """What is equal for such fits whose pairs are, too."""
+        """The key of such fits whose pairs are boosted alike, too."""
         pairs = self.pairs if isinstance(self.pairs, int) else tuple(self.pairs)
         return self.pair_rules, pairs, self.heredity, self.pair_bins, self.most_places, self.screening_bins

@@ -52,12 +52,12 @@ class Edit:
     before: AdditiveModel = dataclasses.field(repr=False)
 
     def __str__(self) -> str:
-        """What was done."""
+        """The edit, in words."""
         return self.words
 
 
 class EditCosts(NamedTuple):
-    """What edits cost: the mean loss of some rows before the first of them and after each.
+    """The cost of edits: the mean loss of some rows before the first of them and after each.
 
     Attributes:
         words: What was done.

@@ -1,4 +1,4 @@
-"""What an additive model has learned, term by term, in the units of the table; and what terms add to one row."""
+"""The terms of an additive model in the units of the table, and their additions to one row."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class ExplainedTerm:
 
     @property
     def missing(self) -> Float64[np.ndarray, " score"]:
-        """What a missing value of its one column adds to the scores.
+        """The addition to the scores of a missing value of its one column.
 
         Raises:
             InvalidInputError: It is a pair.

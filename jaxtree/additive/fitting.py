@@ -26,7 +26,7 @@ LONGER = 5
 """Steps of fewer leaves may make so many times as many rounds."""
 
 OfBags = Sequence[BaggedTerms]
-"""What every bag has made of some terms."""
+"""The results of every bag for some terms."""
 
 
 class FittedBags(NamedTuple):
@@ -168,7 +168,7 @@ class _Fit(NamedTuple):
 
 
 def _places_of_cuts(stages: Sequence[OfBags]) -> Hashable:
-    """What is equal where boosting was cut at the same places: the arrays of steps are the same."""
+    """The key of boostings that were stopped at the same rounds: their arrays of steps are the same."""
     return tuple(id(own.steps) for stage in stages for own in stage)
 
 
@@ -219,7 +219,7 @@ def _boost_all(
     number = len(data.bags)
     # Processes that sum together do so in one order.
     threads = 1 if data.codes.is_divided else min(bags.num_threads, number)
-    # Nobody else has the terms of pairs.
+    # Pair terms differ between fits, so their sums are not shared.
     shared = bags.shared if earlier is None else SharedRows(data)
     grams = shared.grams(layout, plan.rules)
 

@@ -11,7 +11,7 @@ from jaxtree.buckets import bin_bucket, pad_to, round_up
 
 
 class ProgramSizes(NamedTuple):
-    """What a program's shapes follow from.
+    """The sizes from which a program's shapes follow.
 
     Attributes:
         places: Places, with room for the widest term behind the last.

@@ -66,7 +66,7 @@ def allows(own: BinSums, rules: TracedRules) -> Bool[Array, "*bin"]:
 
 
 def score(own: BinSums, rules: TracedRules) -> Float[Array, "*bin"]:
-    """What leaves save, twice."""
+    """Twice the savings of leaves."""
     held = jnp.maximum(jnp.abs(own.gradient.astype(jnp.float64)) - rules.l1, 0.0)
     denominator = jnp.where(own.hessian > 0, own.hessian.astype(jnp.float64) + rules.l2, 1.0)
     return jnp.where(own.hessian > 0, held * held / denominator, 0.0)

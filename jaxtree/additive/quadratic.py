@@ -34,7 +34,7 @@ LONGEST_STEP = 2.0
 """The longest Newton step of a row, in units of the loss: gradients are read again before scores have moved far."""
 
 LEAST_RESIDUAL = 0.1
-"""Of losses without curvature, residuals below this part of their mean size count as large as that."""
+"""The least size of residuals, in parts of their mean size, where a loss has no curvature."""
 
 
 class Reading(NamedTuple):

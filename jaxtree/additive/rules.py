@@ -45,8 +45,8 @@ class AdditiveRules:
         max_delta_step: The greatest size of a leaf's step before the learning rate; infinite for any.
         min_samples_leaf: The least rows of a leaf.
         min_hessian: The least second derivatives of a leaf.
-        cat_smooth: Rows of mean second derivatives that are added to those of a category when categories are put in
-            order.
+        cat_smooth: Pseudo-rows added to each category before categories are sorted by their mean
+            gradient.
         max_leaves: The most leaves of a step.
         greedy_ratio: Steps on the terms that gain most, for each in turn.
         gram_memory: The most bytes of the sums over all pairs of bins, of a bag with all its scores; rows are read

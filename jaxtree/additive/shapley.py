@@ -20,7 +20,7 @@ from jaxtree.explain.shap import ShapInteractions, ShapValues
 
 
 class ShapTable(NamedTuple):
-    """What the bins of a term are worth.
+    """The values of a term's bins.
 
     Attributes:
         own: To the columns of the term, one or two, where it is not shared with the other.

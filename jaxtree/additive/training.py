@@ -39,7 +39,7 @@ class GramsAtStart(NamedTuple):
 
 
 class BaggedTerms(NamedTuple):
-    """What the boosting of a bag has made.
+    """The results of boosting a bag.
 
     Attributes:
         steps: The sums of the steps of every bin, in units of scores.
@@ -126,7 +126,7 @@ def boost_terms(
 
 
 class _Cut:
-    """Where an ending cuts a boosting."""
+    """Early stopping of one setting."""
 
     def __init__(self, ending: Ending, rounds_per_pass: float, holds_out: bool):
         self.ending, self.rounds_per_pass, self.holds_out = ending, rounds_per_pass, holds_out
@@ -160,7 +160,7 @@ class _Cut:
 
 
 class _Booster(abc.ABC):
-    """What boosts between two readings.
+    """The booster between two measurements.
 
     Args:
         layout: The terms.

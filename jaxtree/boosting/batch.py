@@ -27,7 +27,7 @@ ROUNDS_AT_A_TIME = 10
 """Rounds of one call at most, after which models that have stopped give their slots to others."""
 
 OnRoundsOfMany: TypeAlias = Callable[[int], Any]
-"""What is called with a number of further rounds, those of all models together."""
+"""The callback with a number of further rounds, those of all models together."""
 
 
 class Paused(NamedTuple):
@@ -97,7 +97,7 @@ class BoostedMember(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a boosting of many models may use.
+    """The resources of a boosting of many models.
 
     Attributes:
         num_slots: The number of models of a batch; as many as memory allows and speed asks for if None.
@@ -139,7 +139,7 @@ class _Running(NamedTuple):
 
 
 class BatchPlan(NamedTuple):
-    """What all batches of many models share.
+    """The data that all batches of many models share.
 
     Attributes:
         call: What all calls of the compiled loop are given.

@@ -45,7 +45,7 @@ LEAST_BITS = 8
 
 
 class NewRounds(NamedTuple):
-    """What is told of rounds that have just been made.
+    """The argument of `on_rounds`.
 
     Attributes:
         number: How many rounds there are now.
@@ -194,7 +194,7 @@ def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
 
 
 class Call(NamedTuple):
-    """What all calls of the compiled loop are given."""
+    """The arguments that all calls of the compiled loop share."""
 
     prepared: Prepared
     plan: Plan
@@ -207,7 +207,7 @@ class Call(NamedTuple):
 
 
 class _Progress(NamedTuple):
-    """What the calls so far have made; replaced as a whole, so that an interrupt finds nothing half done."""
+    """The results of the calls so far; replaced as a whole, so that an interrupt finds nothing half done."""
 
     state: BoostState
     last: int
@@ -237,7 +237,7 @@ def _run(
             own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
             arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), progress.state)
             state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
-            # The tree of a round that leaves the numbers is worth nothing.
+            # The last tree is discarded if its round made values that are not finite.
             last = int(state.round) if state.is_finite else int(state.round) - 1
             if last == earlier:
                 scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"

@@ -1,4 +1,4 @@
-"""What a boosting is given: rows, those that are measured, and how the tree of a round is grown.
+"""The inputs of a boosting: rows, those that are measured, and how the tree of a round is grown.
 
 Scores have 64 bits, or of very many rows 32, where these are enough to tell the targets apart: those far from 0 for how
 much they differ, such as seconds since 1970, would be equal in 32 bits.

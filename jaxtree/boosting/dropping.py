@@ -22,7 +22,7 @@ from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
 
 OWN_NUMBERS = np.uint32(0x9E3779B9)
-"""What the seed is combined with, so that numbers of trees are not those of rows."""
+"""The number combined with the seed, so that draws of trees are not those of rows."""
 
 State: TypeAlias = Any
 """A `jaxtree.boosting.rounds.BoostState` that keeps trees."""

@@ -66,7 +66,7 @@ class HeldOutChoice(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What a column of measured numbers is.
+    """The name of a column of measured numbers.
 
     Attributes:
         evaluation: The name of the rows.
@@ -80,7 +80,7 @@ class Measure(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What was measured after every round.
+    """The measures after every round.
 
     Attributes:
         measures: What the columns are.

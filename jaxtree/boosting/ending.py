@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 NO_NUMBERS = "no numbers, or too large, or lead to such scores"
-"""What is said of derivatives where boosting leaves the numbers."""
+"""The message on derivatives that overflow or are NaN."""
 
 
 KEPT = "; its trees are kept"
-"""What is said then of a model that has rounds."""
+"""The end of that message where earlier rounds are kept."""
 
 
 class Stop(enum.Enum):

@@ -32,7 +32,7 @@ def measures_of_folds(measures: Sequence[Measure], number: int) -> tuple[Measure
 
 
 class Folds(NamedTuple):
-    """What a model that is the mean of those of folds keeps of them.
+    """Data per fold of a model that is the mean of those of folds.
 
     Attributes:
         fold_of_tree: The fold without which a tree was grown.

@@ -31,7 +31,7 @@ SLOTS = "slots"
 
 
 class ManyStates(NamedTuple):
-    """What the rounds of a batch change; every array has a slot for each model.
+    """The state of the rounds of a batch; every array has a slot for each model.
 
     Attributes:
         own: The states of the models. Scores of a model that has left the numbers are those of no model.
@@ -215,5 +215,5 @@ def _after_round(states: ManyStates, moved: BoostState, is_alive: Bool[Array, " 
 
 
 def _where(condition: Bool[Array, " slot"], yes: Any, no: Any) -> Any:
-    """Of every slot one array or the other."""
+    """`jnp.where` by slot."""
     return jnp.where(condition.reshape(-1, *[1] * (yes.ndim - 1)), yes, no)

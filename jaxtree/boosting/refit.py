@@ -122,7 +122,7 @@ def _refit_tree(
     steps = node_steps(leaves, sought, rows.weight, numbers.penalties)
     steps = steps if numbers.units is None else steps * numbers.units[:, None]
     old = target_means(tree).T
-    # Without constraints leaves alone take quantiles.
+    # Without monotone constraints only leaves have steps of quantiles.
     ends = jnp.zeros(tree.capacity).at[leaf].add(leaves.is_used)
     of_leaves = loss.renewal is not None and not is_bound
     number = ends if of_leaves else sums_at_nodes(leaves, jnp.ones((1, leaf.size)))[0]

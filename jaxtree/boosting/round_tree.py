@@ -97,7 +97,7 @@ class Rates(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a round has for itself.
+    """The inputs of one round.
 
     Attributes:
         number: The number of rounds before it.
@@ -129,7 +129,7 @@ class DrawnRows(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """What a tree is grown to change: scores, by the derivatives of rows.
+    """The derivatives, and perhaps residuals of quantiles, that a tree fits.
 
     Attributes:
         derivatives: Derivatives by these scores.
@@ -254,7 +254,7 @@ def tree_of(
 def residuals(
     loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows
 ) -> tuple[Float[Array, "score row"] | None, Float[AnyArray, " score"] | None]:
-    """What is left of targets, and the levels of the quantiles that leaves take of it; None where they take none."""
+    """The residuals, and the levels of the quantiles that leaves take of them; None where they take none."""
     if loss.renewal is None:
         return None, None
     shifted, _ = with_offset(scores, rows.extras, loss.has_location)

@@ -36,7 +36,7 @@ from jaxtree.tree.walk import apply
 
 
 class BoostState(NamedTuple):
-    """What a round changes.
+    """The state that a round changes.
 
     Attributes:
         round: The number of rounds made.
@@ -58,7 +58,7 @@ class BoostState(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What the rounds of one call have made; only the first rounds of it are used.
+    """The outputs of the rounds of one call; only the first rounds are used.
 
     Attributes:
         trees: The tree of every round, whose means are the changes of the scores, or that of every round and score;

@@ -50,7 +50,7 @@ def grow_score_trees(
 
 
 def _score_by_score(sought: Sought, loss: BaseLoss) -> Sought:
-    """What is sought of every score alone, along an axis in front; constraints are those of ordered scores."""
+    """The targets of every score's own tree, along an axis in front; constraints are those of ordered scores."""
     of_each = lambda values: None if values is None else jnp.asarray(values)[:, None]  # noqa: E731
     gradient, hessian = sought.derivatives
     is_ordered = jnp.arange(loss.num_scores) < loss.num_ordered

@@ -66,7 +66,7 @@ class Labelled(NamedTuple):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What fits and scores are given beside the table and the target."""
+        """The arguments of fits and scores beside the table and the target."""
         return {"sample_weight": self.weight, **self.fields}
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> Self:

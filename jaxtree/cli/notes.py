@@ -1,4 +1,4 @@
-"""What a fit notes of its table and its model: the kinds of columns, the target, the size of trees."""
+"""Notes of a fit on its table and its model: the kinds of columns, the target, the size of trees."""
 
 from typing import Any
 

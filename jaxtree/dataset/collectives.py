@@ -1,4 +1,4 @@
-"""What several processes exchange, of which each has a part of the rows.
+"""Exchanges between several processes, of which each has a part of the rows.
 
 All call `fit`, each with its own rows, and with a mesh of the devices of all (see `jax.distributed`). They exchange
 summaries of their parts, from which each learns the same schema, and then grow one tree together; every process ends

@@ -94,7 +94,7 @@ class Dataset(NamedTuple):
 
     @property
     def outputs(self) -> Outputs:
-        """What the target is."""
+        """The outputs of the target."""
         return self.sample.outputs
 
     @property
@@ -109,7 +109,7 @@ class Dataset(NamedTuple):
 
     @property
     def fields(self) -> Fields:
-        """What else rows have, by name."""
+        """The further data of rows, by name."""
         return self.sample.fields
 
     @property

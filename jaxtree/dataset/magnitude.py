@@ -85,7 +85,7 @@ def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.nda
 
 
 def check_counts(values: Real[np.ndarray, "output row"], total: float, wanted: str = "positive") -> None:
-    """Raises InvalidInputError for targets that no Poisson distribution has; `wanted` is scikit-learn's word.
+    """Raises InvalidInputError unless all targets are 0 or more and one is positive; `wanted` is scikit-learn's word.
 
     >>> check_counts(np.array([[0.0, 2.0]]), 2.0)
     """

@@ -17,17 +17,17 @@ from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
 
 FEW_CLASSES = 20
-"""Of more classes than these, two rows have one, or else the target looks like an identifier."""
+"""A target of more classes looks like an identifier where there are fewer than two rows a class."""
 
 MANY_CLASSES = 100
-"""Of more classes than these, ten rows have one."""
+"""A target of more classes looks like an identifier where there are fewer than ten rows a class."""
 
 Weights: TypeAlias = Float64[np.ndarray, " row"] | None
 """The weight of every row; None is 1."""
 
 
 class Outputs(NamedTuple):
-    """What a target is: classes, or numbers.
+    """The kind of a target: classes, or numbers.
 
     Attributes:
         number: The number of outputs.

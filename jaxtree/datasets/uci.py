@@ -37,7 +37,7 @@ _ABALONE = "sex length diameter height whole-weight shucked-weight viscera-weigh
 
 
 class _DataSet(NamedTuple):
-    """Where a data set stands and how pandas reads it: its files, one below the other; of each the first name there is.
+    """The files of a data set, one below the other, and how pandas reads them; of each the first name there is.
 
     If it has test rows of its own, they are those of its last file.
     """
@@ -83,7 +83,7 @@ _DATA_SETS = {
 UCI_NAMES = tuple(_DATA_SETS)
 """The data sets that `load_uci` reads."""
 WITH_TEST_ROWS = tuple(name for name, data_set in _DATA_SETS.items() if data_set.has_test_rows)
-"""Those that come with test rows of their own."""
+"""The data sets that come with test rows of their own."""
 
 
 def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, Any]:

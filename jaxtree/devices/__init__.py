@@ -1,4 +1,4 @@
-"""Where things are computed: the only room that asks JAX, and that chooses among the devices of a machine."""
+"""Devices: the only room that asks JAX for them, and that chooses among those of a machine."""
 
 from jaxtree.devices.current import current_platform as current_platform
 from jaxtree.devices.current import default_device as default_device

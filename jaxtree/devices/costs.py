@@ -1,4 +1,4 @@
-"""What work costs on every platform: the figures by which `jaxtree.devices.policy` chooses.
+"""Costs of work on every platform: the figures by which `jaxtree.devices.policy` chooses.
 
 Those of the host were measured on one core of an AMD EPYC with the kernel in C++,
 those of a GPU on an NVIDIA H200 without Warp (`benchmarks/results/gpu-2026-11-28.md`). **Those of a TPU were not
@@ -53,7 +53,7 @@ class Work(NamedTuple):
 
 
 class WorkRates(NamedTuple):
-    """What work of one kind takes on a platform.
+    """The time of work of one kind on a platform.
 
     Attributes:
         start: Seconds to compile its program, once.

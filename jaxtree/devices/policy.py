@@ -1,4 +1,4 @@
-"""Which device computes what nobody has placed: the host what it does sooner, an accelerator the rest.
+"""Chooses the device of a fit that the user has not placed: the one that is predicted to finish first.
 
 Results have the same bits on every device, so that the choice is free. A mesh, JAX's arrays, `set_device` and
 `jax.default_device` come before it, in this order. Work that is chosen for the host touches no accelerator, whose
@@ -39,7 +39,7 @@ PLATFORMS = ("cpu", "gpu", "tpu")
 
 
 class Placement(NamedTuple):
-    """Where work is computed, and why.
+    """The device of some work, and the reason.
 
     Attributes:
         platform: The platform that was chosen.
@@ -63,7 +63,7 @@ class Placement(NamedTuple):
 
 
 class _Memory:
-    """What a process remembers of its choices.
+    """A process's memory of its choices.
 
     Attributes:
         setting: What `set_device` was given.

@@ -1,4 +1,4 @@
-"""What a small model loses by its size, and what a teacher gives back: scores of rows that neither has seen."""
+"""The loss of a small model by its size, and the gain by a teacher: scores of rows that neither has seen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SIZES = (2, 4, 8, 16, 32)
 """Numbers of leaves."""
 
 PARAMETERS = ("max_leaf_nodes", "max_depth", "depth")
-"""What the size of a student is, the first that it has."""
+"""Names of a student's size; the first that it has counts."""
 
 
 @dataclass(frozen=True, eq=False)

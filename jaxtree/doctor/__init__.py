@@ -1,4 +1,4 @@
-"""What a machine does: its devices, its kernel, its kept programs, and whether its trees are the same everywhere."""
+"""A machine's report: its devices, kernel and kept programs, and whether its trees are the same everywhere."""
 
 from jaxtree.doctor.checking import check_machine as check_machine
 from jaxtree.doctor.fits import FITS as FITS

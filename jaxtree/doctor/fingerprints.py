@@ -1,4 +1,4 @@
-"""What is compared of two fits: all arrays of nodes and all predictions, by the first field that differs."""
+"""Comparison of two fits: all arrays of nodes and all predictions, by the first field that differs."""
 
 import hashlib
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ TRAINED = 1e-3
 """How far probabilities of models may be apart that gradient descent has trained."""
 
 MOST_VALUES = 256
-"""Of so many values that need not have the same bits the first ones are compared."""
+"""The number of values compared where the bits need not be the same."""
 
 
 class Fingerprint(NamedTuple):

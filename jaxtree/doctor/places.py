@@ -1,4 +1,4 @@
-"""Where a fit computes if nobody says where: the device and the reason, for a grid of sizes."""
+"""The devices of fits that nobody has placed, and the reasons, for a grid of sizes."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def choose_places() -> tuple[FitPlace, ...]:
 
 
 def _place_of(model: Any, num_rows: int, num_columns: int) -> tuple[str, str]:
-    """Where a fit computes, and why."""
+    """The device of a fit, and the reason."""
     device = default_device()
     if is_given():
         return place_of(device), "jax.default_device names it"

@@ -23,7 +23,7 @@ jax.monitoring.register_event_listener(count)
 jax.jit(lambda x: jnp.sort(jnp.sin(x) @ x.T, axis=1).cumsum())(jnp.ones((8, 8))).block_until_ready()
 print(json.dumps([jax.default_backend(), counts]))
 """
-"""What both processes run: it prints how often JAX has looked for a program, and how often it has found one."""
+"""The script of both processes: it prints how often JAX has looked for a program, and how often it has found one."""
 
 FOUND, COMPILED = "/jax/compilation_cache/cache_hits", "/jax/compilation_cache/cache_misses"
 
@@ -61,7 +61,7 @@ def _check(variables: dict[str, str]) -> ProgramsKept:
 
 
 def _run(folder: str, variables: dict[str, str]) -> tuple[str, dict[str, int], str]:
-    """Where a process has computed, how often events have come there, and what went wrong."""
+    """The device of a process, the number of events there, and what went wrong."""
     environment = {
         "JAX_COMPILATION_CACHE_DIR": folder,
         "JAX_ENABLE_COMPILATION_CACHE": "true",
@@ -83,7 +83,7 @@ def _run(folder: str, variables: dict[str, str]) -> tuple[str, dict[str, int], s
 
 
 def _fault_of(stderr: str, status: int) -> str:
-    """What a process has said that matters: which feature the processor lacks, or its last line if it failed.
+    """The line of a process's output that matters: the feature that the processor lacks, or the last line of a failure.
 
     >>> _fault_of("E0000 Target machine feature +prefer-no-gather is not  supported on the host machine.", 0)
     'XLA refuses the program: this processor does not name the feature +prefer-no-gather'

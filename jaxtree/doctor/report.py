@@ -1,4 +1,4 @@
-"""What a machine does, as records and as JSON that one can send: without names of a user, a machine or a home.
+"""A machine's report, as records and as JSON to send: without names of a user, a machine or a home.
 
 A *place* is where fits compute: the host, a device of JAX such as `gpu:0`, or the host without the kernel in C++.
 """
@@ -114,7 +114,7 @@ class Timed(NamedTuple):
 
 
 class FitPlace(NamedTuple):
-    """Where a fit of a size computes, if nobody says where.
+    """The device of a fit of a size that nobody has placed.
 
     Attributes:
         fit: The kind of model.
@@ -132,7 +132,7 @@ class FitPlace(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What a machine does.
+    """A machine's report.
 
     Attributes:
         form: The number of the form, `FORM`.

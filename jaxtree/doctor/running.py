@@ -27,16 +27,16 @@ PATIENCE = 300.0
 """Seconds that XLA's programs on the CPU may take to compile and to run."""
 
 CHILD = "from jaxtree.doctor import running; running.print_fingerprints({})"
-"""What the process runs that has no kernel."""
+"""The script of the process that has no kernel."""
 
 _LONGEST = 500
 
 Seconds: TypeAlias = tuple[float, float, float | None]
-"""Of the first fit, a later one, and a prediction, which not every fit has."""
+"""Seconds of the first fit, a later one, and a prediction, which not every fit has."""
 
 
 class FitResult(NamedTuple):
-    """What became of a fit.
+    """The outcome of a fit.
 
     Attributes:
         fit: Its name.

@@ -1,4 +1,4 @@
-"""What explains models whose trees do not add up: the hardened forms of soft ones, and comparisons with other rows."""
+"""Explanations of models whose trees do not add up: hardened forms of soft ones, and comparisons with other rows."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from jaxtree.explain.coalitions import (
 
 
 class HardForm(NamedTuple):
-    """What is explained in the place of an estimator.
+    """The model that is explained in the place of an estimator.
 
     Attributes:
         estimator: The hardened form of a soft model; any other estimator itself.
@@ -112,5 +112,5 @@ def compare(
 
 
 def _explained(estimator: Any) -> Callable[[Values], Float64[np.ndarray, "row output"]]:
-    """What is explained: scores where there are some, and else predictions."""
+    """The values that are explained: scores where there are some, and else predictions."""
     return estimator.scores_of if hasattr(type(estimator), "raw_scores") else estimator.predict_values

@@ -1,4 +1,4 @@
-"""What many trees predict of one row, in words: what columns contribute to the score, and the strongest trees."""
+"""Explanation of one row by many trees, in words: contributions of columns to the score, and the strongest trees."""
 
 import math
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MOST_SHOWN = 10
 
 
 class Contribution(NamedTuple):
-    """What a column contributes to a score: its Shapley value.
+    """The contribution of a column to a score: its Shapley value.
 
     Attributes:
         column: The column.
@@ -43,7 +43,7 @@ class Contribution(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What a tree adds to a score.
+    """The addition of a tree to a score.
 
     Attributes:
         tree: The number of the tree, from 0.
@@ -109,7 +109,7 @@ class ScoreExplanation:
 
 
 class Answer(NamedTuple):
-    """What follows from the scores of a row.
+    """The conclusion from the scores of a row.
 
     Attributes:
         prediction: The class, or the number.
@@ -169,7 +169,7 @@ def explain_scores(
 
 
 def _answer_of_forest(model: FittedModel, mean: Float[np.ndarray, " column"]) -> Answer:
-    """What follows from the mean over the trees of a forest, of which the share of the predicted class is explained."""
+    """The conclusion from the mean over a forest's trees, of which the share of the predicted class is explained."""
     if not model.classes:
         return Answer(float(mean[0]), None, None, 0)
     place = int(np.argmax(mean))
@@ -198,7 +198,7 @@ def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], pla
 def _steps_of_trees(
     model: FittedModel, values: Float[np.ndarray, "one feature"], ends: Int[np.ndarray, " tree"]
 ) -> Float[np.ndarray, "tree score"]:
-    """What every tree adds to the scores; of a forest, by how much it moves the mean from that of all rows."""
+    """The additions of every tree to the scores; of a forest, by how much it moves the mean from that of all rows."""
     if model.link is not None and model.link.is_ratio:
         own = model.node_value[ends]
         return own[:, :-1] / own[:, -1].sum()

@@ -126,7 +126,7 @@ def shap_in_comparison(estimator: Any, X: Any, background: Any = None) -> ShapVa
 
 
 def _compared(estimator: Any, X: Any, background: Any, *, of_pairs: bool) -> tuple[Any, Any, str]:
-    """What columns or pairs contribute, in comparison with rows; of one score or mean without its axis."""
+    """The contributions of columns or pairs, in comparison with rows; of one score or mean without its axis."""
     check_is_fitted(estimator)
     encode = estimator.encoder_.values
     others = None if background is None else np.asarray(encode(background), np.float64)

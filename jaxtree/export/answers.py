@@ -1,4 +1,4 @@
-"""What a line of a drawing to a child says: the threshold or the set of its branch alone, since its parent asks.
+"""The label of a drawing's line to a child: the threshold or the set of its branch alone, since its parent asks.
 
 Of a set only the categories count that the splits above let through, so that deep in a tree it is short.
 """

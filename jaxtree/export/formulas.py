@@ -36,7 +36,7 @@ class Operation(NamedTuple):
 
 
 class Formula(NamedTuple):
-    """What is predicted from the scores of a row.
+    """The predictions that follow from the scores of a row.
 
     Attributes:
         num_scores: The number of scores.

@@ -19,7 +19,7 @@ from jaxtree.tree.nodes import ALL_BRANCHES, branch_of
 
 
 class MeanOfParts(NamedTuple):
-    """What becomes of rows.
+    """The walk of rows.
 
     Attributes:
         mean: The mean over the trees, and over the parts of a row.

@@ -215,7 +215,7 @@ class Dot(str):
     """A text in DOT that shows itself in a notebook: as the program `dot` draws it, or as nested lists without that."""
 
     tree_html: str = ""
-    """What is shown where there is no program."""
+    """The text shown where there is no program."""
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Returns a picture, or lists."""

@@ -247,7 +247,7 @@ def _together(conditions: tuple[str, ...]) -> str:
 
 
 def _end_of_case(given: tuple[str, ...], predicted: str) -> str:
-    """What a CASE says of rows of which nothing more is asked; without conditions it ends there."""
+    """The value of a CASE for rows that meet no further condition; without conditions it ends there."""
     return f"\nWHEN {_together(given)} THEN {predicted}" if given else f"\nELSE {predicted} END"
 
 

@@ -1,4 +1,4 @@
-"""What loaded trees predict: shares of classes are shares, and numbers are numbers, whatever the row."""
+"""Checks of what loaded trees predict: shares of classes are shares, and numbers are numbers, whatever the row."""
 
 from typing import Any
 

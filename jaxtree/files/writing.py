@@ -84,7 +84,7 @@ def check_writable(path: str | os.PathLike) -> None:
 
 
 def _status(path: str | os.PathLike) -> os.stat_result | None:
-    """What stands at a path, at the end of all links; None for nothing."""
+    """The file at a path, at the end of all links; None for nothing."""
     try:
         return os.stat(path)
     except FileNotFoundError:

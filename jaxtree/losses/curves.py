@@ -18,7 +18,7 @@ from jaxtree.losses.predicted import PredictedDistribution
 
 
 class EventTimes(NamedTuple):
-    """What a fit learns of time.
+    """The event times and the baseline hazard of a fit.
 
     Attributes:
         times: The different times of events, ascending.

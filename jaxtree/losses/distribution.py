@@ -1,4 +1,4 @@
-"""What a distribution of targets is, whose parameters are scores, and the ways to make one.
+"""Distributions of targets whose parameters are scores, and the ways to make one.
 
 Scores are any numbers, so that trees may add to them: locations, or logarithms of what is positive. Functions of
 distributions take scores with the score first, of one row or of many, and work on each row by itself.

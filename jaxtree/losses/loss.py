@@ -1,4 +1,4 @@
-"""What a loss of raw scores is, and its derivatives, which boosting fits trees to.
+"""Losses of raw scores, and their derivatives, which boosting fits trees to.
 
 A model gives every row `num_scores` *scores*, any numbers, and a loss says how far these are from the row's target.
 *Extras* are what else a row has that a loss needs: an array a name, with rows first. Every loss knows the extra

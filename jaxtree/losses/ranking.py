@@ -287,7 +287,7 @@ class AveragePrecision(Ranking):
 
     @staticmethod
     def _changes(ranked: _Ranked, hits: _Hits) -> Float[Array, " row"]:
-        """What places add to the sizes of changes, times all hits, of all pairs of tied rows of which one is a hit.
+        """The addition of places to the sizes of changes, times all hits, of pairs of tied rows of which one is a hit.
 
         With the hit i-th of the tied rows and the other one j-th, or the other way round, the change is the precision
         at i with it, less that at j, and the inverse places of the hits between them.

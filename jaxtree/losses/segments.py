@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 
 
 class Segments(NamedTuple):
-    """Where the segment of every row begins and ends.
+    """The bounds of the segment of every row.
 
     Attributes:
         first: The index of its first row.

@@ -1,4 +1,4 @@
-"""Measures of predictions that scikit-learn has none of: of survival times, and of the order of rows within groups."""
+"""Metrics that scikit-learn lacks: of survival times, and of the order of rows within groups."""
 
 from jaxtree.metrics.censoring import integrated_brier_score as integrated_brier_score
 from jaxtree.metrics.censoring import survival_brier_score as survival_brier_score

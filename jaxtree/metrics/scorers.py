@@ -21,7 +21,7 @@ OF_ORDER: dict[str, Callable[..., float]] = {
 """Measures of order by name."""
 
 WITH_PLACES = ("ndcg", "mrr")
-"""Those of which the first rows of a group may count alone, as in "ndcg@5"."""
+"""Metrics in which the first rows of a group may count alone, as in "ndcg@5"."""
 
 IN_WORDS = "'concordance', 'ndcg', 'map', 'mrr', 'ndcg@5', 'mrr@5' and the like"
 
@@ -60,7 +60,7 @@ class WithoutExtras:
         self.scorer = scorer
 
     def __repr__(self) -> str:
-        """That of the scorer."""
+        """The name of the scorer."""
         return repr(self.scorer)
 
     def __call__(self, estimator: Any, X: Any, y_true: Any, **given: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What is known of the times of events: of every row the first and the last time that its event may be at."""
+"""Known times of events: the first and the last time of every row that its event may be at."""
 
 from typing import Any, NamedTuple
 

@@ -137,7 +137,7 @@ class _BoundedSearch:
         return _divided(rows, codes > place if self._table.is_nested[group] else codes != place)
 
     def _total(self, rows: Order) -> Int64[np.ndarray, " prediction"]:
-        """What some rows cost with every prediction."""
+        """The costs of some rows with every prediction."""
         return self._table.cost[rows[0]].sum(axis=0)
 
     def _may_look_at(self, rows: Order) -> bool:

@@ -1,4 +1,4 @@
-"""What a leaf costs: an objective that adds up over leaves, in whole numbers.
+"""Costs of leaves: an objective that adds up over leaves, in whole numbers.
 
 A row adds its *values* to the sums of its label: its weight, then its weighted targets, then 1 if rows are counted
 apart from weights. Sums are exact, and a cost is rounded to a whole number of units once for every leaf, so that costs
@@ -137,7 +137,7 @@ _WITH_LOGARITHMS = ("entropy", "poisson")
 
 
 class RowValues(NamedTuple):
-    """What every row adds to sums.
+    """The addition of every row to sums.
 
     Attributes:
         label: The class of every row; 0 for numbers.

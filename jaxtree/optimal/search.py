@@ -43,7 +43,7 @@ PATIENCE = 2
 
 
 class SearchLimits(NamedTuple):
-    """What trees are searched.
+    """The trees that are searched.
 
     Attributes:
         max_depth: The largest depth of a leaf.

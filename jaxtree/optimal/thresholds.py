@@ -1,4 +1,4 @@
-"""The best tree among all thresholds of a table, which sums over pairs of thresholds are too many for.
+"""The best tree among all thresholds of a table whose sums over pairs of thresholds would be too many.
 
 Along the thresholds of a column the rows on one side only grow, and so does what their best tree costs: two thresholds
 whose trees are known bound all between them, and a threshold next to one saves no more than the rows between both can
@@ -114,7 +114,7 @@ def improved_among_all(
 def _best_tree_by_kernel(
     table: ThresholdTable, depth: int, below: int, cells: int
 ) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
-    """What `best_tree` returns, by the kernel."""
+    """The result of `best_tree`, by the kernel."""
     *arrays, of_leaf = table
     sizes = np.array([len(table.codes), *table.cost.shape, depth], np.int64)
     left, splits = np.array([cells], np.int64), np.full(2**depth - 1, NO_SPLIT, np.int32)

@@ -1,4 +1,4 @@
-"""What a fitted model answers of rows, on the scale of the answer: probabilities of classes, means, times, or ranks."""
+"""Answers of a fitted model on their own scale: probabilities of classes, means, times, or ranks."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ Values = Float[np.ndarray, "row feature"]
 
 
 class Answers(NamedTuple):
-    """What is asked of a fitted model.
+    """The questions that a page asks a fitted model.
 
     Attributes:
         estimator: The model.
@@ -46,7 +46,7 @@ class Answers(NamedTuple):
 
     @property
     def outputs(self) -> Outputs:
-        """What the target of the model is."""
+        """The kind of the model's target."""
         if hasattr(self.estimator, "outputs"):
             return self.estimator.outputs()
         classes = (np.asarray(self.estimator.classes_),) if self.classes else ()
@@ -207,7 +207,7 @@ def read_table(answers: Answers, name: str, X: Any, y: Any, extras: Mapping[str,
 
 
 def _with_offset(answers: Answers, values: Values, fields: Mapping[str, Any]) -> Float[np.ndarray, "row output"]:
-    """What is answered of rows whose scores are moved by an offset, if there is one."""
+    """Predictions of rows, with their offset added to the scores."""
     if "offset" not in fields:
         return answers.answer(values)
     estimator = answers.estimator

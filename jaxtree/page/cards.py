@@ -179,7 +179,7 @@ _STEPS = (
 """For dates over so many days at most: the unit, the number of units between ticks, and the letters that these have."""
 
 FIRST_YEAR = 1970
-"""That of NumPy's dates."""
+"""The epoch of NumPy's dates."""
 
 LAST_OF_DAYS = 28
 """The day of a month, counted from 0, from which on no tick stands: the first of the next would be too close."""

@@ -315,7 +315,7 @@ def _passing(subject: Subject, rows: PageRows) -> tuple[Int[np.ndarray, " visit"
 def _bars(
     subject: Subject, node: Int[np.ndarray, " visit"], value: Float[np.ndarray, " visit"]
 ) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"], Int[np.ndarray, " node"]]:
-    """Where the first bar of every node begins, where its last ends, and how many it has: 0 where no row comes.
+    """The start of every node's first bar, the end of its last, and their number: 0 where no row comes.
 
     Bars lie over the range of a node's rows, or over all categories of its column.
     """

@@ -34,7 +34,7 @@ LEVELS = np.linspace(0.05, 0.95, 19)
 """Shares of intervals."""
 
 SHARE = 0.9
-"""Of the interval that is drawn."""
+"""The coverage of the interval that is drawn."""
 
 MOST_INTERVALS = 400
 FEW_DIGITS = 4
@@ -156,7 +156,7 @@ def probabilities_below(answers: Answers, table: PageTable) -> Float[np.ndarray,
 
 
 def _distribution(answers: Answers, table: PageTable, rows: Any = slice(None)) -> PredictedDistribution:
-    """What is predicted of some rows."""
+    """The predictions of some rows."""
     scores = answers.estimator.model_.predict(table.values[rows])
     return PredictedDistribution(answers.estimator.loss_, np.asarray(scores, np.float64))
 

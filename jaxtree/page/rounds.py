@@ -1,4 +1,4 @@
-"""What is measured as trees are added: of boosted trees losses round by round, of a forest errors by its trees."""
+"""Measures by the number of trees: losses of boosted trees round by round, errors of a forest by its trees."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ class ExplainedRows(NamedTuple):
 
     @property
     def totals(self) -> Float[np.ndarray, "row output"]:
-        """What the values of a row add up to."""
+        """The sum of the values of a row."""
         return self.base + self.values.sum(axis=1)
 
 

@@ -25,7 +25,7 @@ from jaxtree.plot.style import (
 )
 
 NORMAL_QUANTILE = 1.959964
-"""That of 0.975, for intervals of 95 %."""
+"""The normal quantile of 0.975, for intervals of 95 %."""
 
 
 class _OneClass(NamedTuple):

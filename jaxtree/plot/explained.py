@@ -99,7 +99,7 @@ def class_labels(estimator: Any) -> list[str]:
 
 
 def _unit(estimator: Any) -> str:
-    """What Shapley values of an estimator add up to."""
+    """The sum of an estimator's Shapley values."""
     model = getattr(estimator, "model_", None)
     if hasattr(estimator, "classes_"):
         link = None if model is None else model.link

@@ -37,7 +37,7 @@ MOST_POINTS = 200
 
 
 class Frame(NamedTuple):
-    """Where a chart is drawn: its left upper corner, and its size without the numbers below it."""
+    """The place of a chart: its left upper corner, and its size without the numbers below it."""
 
     left: float
     top: float

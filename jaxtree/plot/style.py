@@ -1,4 +1,4 @@
-"""What all drawings have in common: axes, colours, scales, legends, and names that are broken into lines."""
+"""The style of all drawings: axes, colours, scales, legends, and names that are broken into lines."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree stand, in points: no box and no label covers another, whatever they say.
+"""The places of a drawn tree's nodes, in points: no box and no label covers another, whatever they say.
 
 The boxes of a level begin at one height. A line to a child leaves its parent downwards, is slanted between the levels
 alone, and ends at the label that stands on the child's box; so no line crosses a box or a label either. Subtrees stand
@@ -41,7 +41,7 @@ class FontSize(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What a node takes: its box, and the label on it."""
+    """The space of a node: its box, and the label on it."""
 
     width: float
     height: float
@@ -55,7 +55,7 @@ class Size(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where nodes stand, from the left and from the top.
+    """The places of nodes, from the left and from the top.
 
     Attributes:
         middle: The middle of every box.
@@ -127,7 +127,7 @@ def _offsets(nodes: Sequence[PicturedNode], sizes: dict[int, Size], gap: float) 
 
 
 def _side_by_side(outlines: list[_Outline], gap: float) -> tuple[list[float], _Outline]:
-    """Where the roots of subtrees stand next to one another, and the outline of all from the first."""
+    """The places of the roots of subtrees next to one another, and the outline of all from the first."""
     places: list[float] = []
     joined: _Outline = []
     for own in outlines:

@@ -29,7 +29,7 @@ MARGIN = 8.0
 
 
 class _Drawn(NamedTuple):
-    """What is drawn.
+    """The drawing.
 
     Attributes:
         nodes: The nodes.
@@ -54,7 +54,7 @@ class _Drawn(NamedTuple):
 
     @property
     def start(self) -> float:
-        """Where the tree begins, below the legend."""
+        """The top of the tree, below the legend."""
         return MARGIN + 1.6 * self.fontsize * len(self.legend) + (MARGIN if self.legend else 0)
 
 
@@ -135,7 +135,7 @@ def _width_of_entry(name: str, fontsize: float) -> float:
 
 
 def _parts(node: PicturedNode) -> tuple[str, str]:
-    """What a node asks, and what it predicts, in lines."""
+    """The question of a node and its prediction, in lines."""
     asks = node.lines[:1] if node.children else ()
     return _lines(asks), _lines(node.lines[len(asks) :])
 

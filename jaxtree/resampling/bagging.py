@@ -107,7 +107,7 @@ def _drawn(rows: Int[np.ndarray, " row"], max_samples: float | None, generator: 
 
 
 def _out_of_bag(model: BoostedEnsemble, X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
-    """What the mean of the models predicts of every row that have not drawn it."""
+    """The prediction of every row by the mean of the models that have not drawn it."""
     total, number = np.zeros((len(y), model.start_.size)), np.zeros((len(y), 1))
     for own, rows in zip(model.estimators_, parts, strict=True):
         unseen = np.setdiff1d(np.arange(len(y)), rows)

@@ -1,4 +1,4 @@
-"""What both searches share: scikit-learn's interface, folds, and results in its form."""
+"""The base of searches: scikit-learn's interface, folds, and results in its form."""
 
 import contextlib
 import os

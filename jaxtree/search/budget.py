@@ -18,7 +18,7 @@ PART_FOR_CHOICE = 0.1
 """The most of the time that is kept for the choice of the ensemble."""
 
 MEMBERS, LONE_FIT, TO_COMPILE = 6, 2.0, 4.0
-"""What is expected before there is a fit on all rows: the number of members, the time of one beside that of a fit among
+"""Expectations before there is a fit on all rows: the number of members, the time of one beside that of a fit among
 many, and the seconds of compilation before the first."""
 
 SLACK = 1.25
@@ -64,7 +64,7 @@ class Budget:
 
 
 class Forecast:
-    """What the steps of a tuning are expected to take.
+    """The expected times of the steps of a tuning.
 
     Args:
         seconds: The time of all of it.

@@ -32,7 +32,7 @@ FITS_THAT_COMPILE = 2
 
 
 class Finalists(NamedTuple):
-    """What a final round has judged.
+    """The results of a final round.
 
     Attributes:
         numbers: The numbers of the settings.
@@ -215,6 +215,6 @@ def predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
 
 
 def _by_its_folds(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
-    """What the models of folds say of rows that they have not seen; rows of weight 0 no model has."""
+    """The predictions of the models of folds for rows that they have not seen; rows of weight 0 no model has."""
     own = model.oof_predictions_.reshape(len(model.oof_predictions_), -1)
     return np.where(np.isnan(own), predictions(model, X), own)

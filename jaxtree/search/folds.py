@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from jaxtree.errors import InvalidInputError
 
 Splits = list[tuple[Any, Any]]
-"""Of every fold the rows to fit on, and those to score on."""
+"""The rows of every fold to fit on, and those to score on."""
 
 
 def shuffled_folds(y: Any, number: int, seed: int, *, of_classes: bool) -> Splits:

@@ -49,7 +49,7 @@ def check_scorer(name: str | None, y: Any, *, of_classes: bool) -> None:
 
 
 class Outcome(NamedTuple):
-    """Where held-out rows end under masks, and what nodes predict.
+    """The leaves of held-out rows under masks, and the predictions of nodes.
 
     Attributes:
         stops: The nodes where walks stop that would go on, or end there anyway.

@@ -50,7 +50,7 @@ class Range(NamedTuple):
 
 
 class Space(NamedTuple):
-    """What a search tries.
+    """The settings that a search tries.
 
     Attributes:
         fixed: Parameters that all settings share.

@@ -1,4 +1,4 @@
-"""What a tuning tries, and what it keeps of every setting."""
+"""The settings that a tuning tries, and the results that it keeps of each."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ NUM_REPEATS = 20
 
 
 class Task(NamedTuple):
-    """What is tuned.
+    """The task of a tuning.
 
     Attributes:
         estimator: A blank estimator, of boosted trees or an additive model.
@@ -35,7 +35,7 @@ class Task(NamedTuple):
 
 
 OnProgress = Callable[[float, str], Any]
-"""What is called with the seconds used, and with words about what is done; none while a batch goes on."""
+"""The callback with the seconds used, and with words about the work; none while a batch goes on."""
 
 
 def silent(used: float, words: str) -> None:

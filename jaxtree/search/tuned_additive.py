@@ -112,7 +112,7 @@ class _Batches:
 
 
 def _predicted(search: Search, setting: Any, fold: int) -> tuple[Float[np.ndarray, "row column"], float]:
-    """What a fitted setting predicts of the test rows of a fold, and the rounds of its bags."""
+    """The predictions of a fitted setting for the test rows of a fold, and the rounds of its bags."""
     train, test = search.splits[fold]
     X, _ = safe_split(setting, search.X, search.y, test, train)
     return predictions(setting, X), float(setting.num_rounds_.sum(axis=1).mean())
@@ -130,7 +130,7 @@ def _fitted_on_all(setting: Any, task: Task) -> tuple[Any, bool]:
 
 
 def _of_other_choices(tried: Tried, tests: Sequence[Int[np.ndarray, " row"]]) -> Float[np.ndarray, "row column"]:
-    """What the settings predict of every fold that are the best on the other folds; NaN of rows in no fold."""
+    """The predictions of every fold by the setting that is the best on the other folds; NaN for rows in no fold."""
     predicted, scores = np.full_like(tried.predicted[0], np.nan), tried.scores
     for fold, rows in enumerate(tests):
         others = np.delete(scores, fold, axis=1) if len(tests) > 1 else scores

@@ -54,7 +54,7 @@ ALGORITHMS = {
     "boosting": (GradientBoostingClassifier, GradientBoostingRegressor),
     "additive": (ExplainableBoostingClassifier, ExplainableBoostingRegressor),
 }
-"""What is tuned, and the estimators of classes and of numbers."""
+"""The families that are tuned, and their estimators of classes and of numbers."""
 
 
 class TunedSearchCV(BaseSettingsSearch):

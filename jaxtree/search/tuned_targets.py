@@ -1,4 +1,4 @@
-"""What a tuning can score: targets of a value a row, and losses of numbers with a scorer."""
+"""Targets that a tuning can score: of a value a row, and with losses of numbers that have a scorer."""
 
 from typing import Any
 

@@ -31,11 +31,11 @@ from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried, silent
 
 FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline], None]
-"""What fits some settings on all folds, with fewer rounds if it can end in time by this."""
+"""The function that fits some settings on all folds, with fewer rounds if it can end in time by this."""
 
 
 class TunedModel(NamedTuple):
-    """What a tuning has found.
+    """The result of a tuning.
 
     Attributes:
         model: The ensemble, or the best additive model, fitted on all rows.
@@ -66,7 +66,7 @@ class TunedModel(NamedTuple):
 
     @property
     def kind_of_model(self) -> str:
-        """What the model is, in a word."""
+        """The kind of the model, in a word."""
         return "ensemble" if self.is_ensemble else "model"
 
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
@@ -212,7 +212,7 @@ def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
 
 
 def _judged(task: Task, tried: Tried, chosen: Choice) -> tuple[Any, Any, Any, Any]:
-    """What ensembles of other choices predict, their scores, how these are made, and the test rows."""
+    """The predictions of ensembles of other choices, their scores, how these are made, and the test rows."""
     tests = _tests(task, tried)
     scores = scores_of_folds(task.yardstick, chosen.predicted[None], tests)[0]
     return chosen.predicted, scores, task.yardstick, tests

@@ -193,7 +193,7 @@ class Ends(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """What some epochs have come to.
+    """The results of some epochs.
 
     Attributes:
         progress: The state after the last one whose loss and parameters were finite.

@@ -41,7 +41,7 @@ class TunedGates(NamedTuple):
 
 
 class TunedLeaves(NamedTuple):
-    """What every leaf says."""
+    """The values of every leaf."""
 
     value: Float[AnyArray, "leaf score"]
 

@@ -34,7 +34,7 @@ CERTAIN = 20.0
 """The logit of what is certain: the chance of the opposite is 2e-9."""
 
 MOST_LEVELS = 16
-"""Of a soft tree made of a hard one; each level doubles it."""
+"""The most levels of a soft tree made of a hard one; each level doubles it."""
 
 
 def from_tree(

@@ -77,7 +77,7 @@ class HardNodeSums(NamedTuple):
 
 
 class AxisTests(NamedTuple):
-    """What gates that look at one column compare.
+    """The comparisons of gates that look at one column.
 
     Attributes:
         column: The column of every gate.

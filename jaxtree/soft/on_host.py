@@ -1,4 +1,4 @@
-"""What soft trees and forests predict, in NumPy: as `apply`, `log_mixture` and those of forests, but without JAX.
+"""Predictions of soft trees and forests in NumPy: as `apply`, `log_mixture` and those of forests, but without JAX.
 
 Sums are of float64 and what is between them of float32, so that no output depends on the rows beside it.
 """

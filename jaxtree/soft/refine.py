@@ -25,7 +25,7 @@ MOST_ROUNDS = 30
 """Rounds of choosing all planes again, at most."""
 
 PENALTIES = (1e-3, 1e-2, 1e-1)
-"""Of the squared weights of a logistic fit, beside the mean loss of a row: a fit for each."""
+"""Penalties of the squared weights of a logistic fit, beside the mean loss of a row: a fit for each."""
 
 STEPS = 150
 """Steps of a logistic fit."""
@@ -41,7 +41,7 @@ NodeOfRow = Int64[np.ndarray, " row"]
 
 
 class Target(NamedTuple):
-    """What a tree is refined for.
+    """The objective of a refinement.
 
     Attributes:
         costed: The target with costs by losses of classes or squared errors.

@@ -42,7 +42,7 @@ SECONDS_A_CALL = 1.0
 
 MOST_SIDE_BY_SIDE = 64
 NUMBERS_SIDE_BY_SIDE = 2**20
-"""Of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
+"""The most numbers of one array: rows of a step times ends of the trees that an accelerator trains side by side."""
 ROWS_SIDE_BY_SIDE = 2**20
 """Whose order an accelerator draws for all models of a step."""
 
@@ -285,7 +285,7 @@ def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform:
 
 
 def _form_of(run: Run) -> tuple[Hashable, ...]:
-    """What the program of a run is compiled for."""
+    """The key of the program of a run."""
     parts = run.model, run.rows, run.hyperparameters, None if run.validation is None else run.validation.rows
     leaves, structure = jax.tree.flatten(parts)
     return structure, tuple((np.shape(leaf), getattr(leaf, "dtype", float)) for leaf in leaves)
@@ -337,7 +337,7 @@ def _go_on(progress: Progress) -> Progress:
 def _trained(
     progress: Progress, losses: Sequence[Float[np.ndarray, "kind _epoch"]], diverged_in: int, *, has_held: bool
 ) -> Trained:
-    """What a run has come to: the best on validation rows or, where training diverged, in training; else the last."""
+    """The model of a run: the best on validation rows or, where training diverged, in training; else the last."""
     loss = np.concatenate(losses, axis=1) if losses else np.zeros((1 + has_held, 0), np.float32)
     takes_best = has_held or diverged_in > 0
     return Trained(

@@ -10,9 +10,9 @@ SCALINGS = ("standard", "quantile", "none")
 MOST_EXPONENT = 400
 """Numbers below two to this can be squared and summed."""
 MOST_KNOTS = 1000
-"""Of a quantile scale."""
+"""The most knots of a quantile scale."""
 LEAST_SHARE = 1e-9
-"""Of the weight at a number, for its quantile: sums of shares are exact to less, and none is 0 or 1."""
+"""The least share of a number in the weights of quantiles: sums are exact to less, and no quantile is 0 or 1."""
 
 
 class Standard(NamedTuple):

@@ -179,7 +179,7 @@ class ScoreScale(NamedTuple):
         return rows.target * factor + origin
 
     def _frame(self, loss: BaseLoss, target: Real[np.ndarray, "row *output"]) -> tuple[Any, Any]:
-        """What targets are counted from, and in what unit: of several outputs one each."""
+        """The origin and the unit of targets: of several outputs one each."""
         if target.ndim == 2:
             return self.start, self.unit
         return self.start[0] if loss.has_location else self.start.mean(), self.unit[0]

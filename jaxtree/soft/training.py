@@ -178,7 +178,7 @@ def stacked(trained: Sequence[Trained]) -> Trained:
 
 
 def _of_each(name: str, given: Any, num_models: int, *, is_one: bool) -> Sequence[Any]:
-    """What every model is given, if there is one for all or one for each."""
+    """The argument of every model, if there is one for all or one for each."""
     own = [given] * num_models if is_one else given
     if len(own) != num_models:
         raise InvalidInputError(f"{name} must be one, or one for each of {num_models} models, got {len(own)}")

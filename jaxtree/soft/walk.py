@@ -11,7 +11,7 @@ from jaxtree.soft.model import SoftTree
 
 
 class HardTests(NamedTuple):
-    """What the inner nodes of a tree of hard gates compare.
+    """The comparisons of the inner nodes of a tree of hard gates.
 
     Attributes:
         column: The column of every node.

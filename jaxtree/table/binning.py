@@ -129,7 +129,7 @@ def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
 
 
 class _Cuts(NamedTuple):
-    """Where bins begin.
+    """The starts of bins.
 
     Attributes:
         num_shares: The number of equal shares that the rows are divided into, each of an equally full bin.

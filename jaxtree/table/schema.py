@@ -122,7 +122,7 @@ _OfCodes = Float64[np.ndarray, " code"]
 
 
 class _Positions(NamedTuple):
-    """Where the codes of all features lie: on the number line for numeric features, else at 0, 1, 2, ...
+    """The positions of the codes of all features: on the number line for numeric features, else at 0, 1, 2, ...
 
     The entries of feature `f` begin at `start[f]` and follow the order of its codes.
     """

@@ -13,7 +13,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 
 def known(values: Any) -> np.ndarray | None:
-    """The values on the host; None of what is None, traced, or with other processes."""
+    """The values as a NumPy array; None if they are absent, traced, or with other processes."""
     if values is None or isinstance(values, Tracer) or not getattr(values, "is_fully_addressable", True):
         return None
     return np.asarray(values)

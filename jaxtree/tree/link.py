@@ -35,7 +35,7 @@ class Link(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class ScoreLink:
-    """What is predicted from the scores that trees add up to.
+    """The predictions that follow from the scores that trees add up to.
 
     Attributes:
         kind: The link, if other programs have it.

@@ -43,7 +43,7 @@ SEPARATED = 1e-3
 
 
 class AdditiveTask(NamedTuple):
-    """What a fit has read.
+    """The rows and settings that a fit has read.
 
     Attributes:
         data: The rows, of several processes those of this one.

@@ -1,4 +1,4 @@
-"""What additive estimators tell of their terms, and of rows."""
+"""Explanations of the terms of additive estimators, and of rows."""
 
 from typing import Any
 

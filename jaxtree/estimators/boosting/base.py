@@ -93,7 +93,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
         With `warm_start` the rounds of the last fit are kept, and those up to `n_estimators` are made with the codes of
         that fit: on the same table they are the rounds that one longer fit makes, bit for bit, unless categories are
-        "ordered". With early stopping they are kept up to the best, and none if all are worse than the last one was.
+        "ordered". With early stopping, rounds after the best one are discarded, and all new ones if none is better.
         Models of folds go on one by one, bit for bit where their number is a sum of two powers of two, such as 5 or 8;
         with others a step may have been rounded in its last digit.
         After an interrupt the rounds made so far are kept, or of folds the models that are done, with a warning.
@@ -413,7 +413,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     @property
     def evals_result_(self) -> dict[str, dict[str, list[float]]]:
-        """What was measured after every round, by names of evaluation and metric, as LightGBM and XGBoost have it.
+        """The measures after every round, by names of evaluation and metric, as LightGBM and XGBoost have it.
 
         The loss is called "log_loss" of classes, and otherwise as the parameter has it; "squared_error" is half the
         square, as it is minimised. Of a model with folds, those of every fold, from "fold_0" on.

@@ -97,7 +97,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns."""
+        """The name of what `score` returns."""
         return "mean log likelihood"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:

@@ -29,7 +29,7 @@ from jaxtree.table.schema import Column, make_schema
 from jaxtree.tree.nodes import target_means
 
 OF_TABLE = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_", "is_vector_")
-"""What an ensemble knows of its table as its first member does."""
+"""The attributes of the table that an ensemble takes from its first member."""
 
 
 class BoostedEnsemble(AnnotatedParameters, ScoredTrees):

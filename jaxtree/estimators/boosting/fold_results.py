@@ -1,4 +1,4 @@
-"""What a mean of models of folds says beside predictions: out-of-fold predictions, their score, and intervals."""
+"""Results of models of folds beside predictions: out-of-fold predictions, their score, and intervals."""
 
 import copy
 import math
@@ -32,13 +32,13 @@ class FoldResults:
 
     @property
     def oof_predictions_(self: Any) -> Float[np.ndarray, "row *column"]:
-        """What the models of the folds say of rows that they have not seen: probabilities of classes, or numbers."""
+        """Predictions by the models of the folds for rows that they have not seen: probabilities, or numbers."""
         predictions = self._folds("oof_predictions_").predictions
         return predictions[:, 0] if predictions.shape[1] == 1 else predictions
 
     @property
     def oof_score_(self: Any) -> float:
-        """What `score` says of these predictions: an honest score of a model of a part of the rows."""
+        """The `score` of these predictions: an honest score of a model of a part of the rows."""
         return self._folds("oof_score_").score
 
 

@@ -48,7 +48,7 @@ class Scheme(NamedTuple):
 USUAL = Scheme(8, 1)
 
 FEW_ROWS, OF_FEW_ROWS = 500, Scheme(5, 3)
-"""Of fewer rows more models are averaged, at little cost, and folds are larger, as they must say when to stop."""
+"""The rows below which more models are averaged, at little cost, and folds are larger: they must say when to stop."""
 
 
 def scheme_of(num_rows: int, num_units: int) -> Scheme:
@@ -107,7 +107,7 @@ def _rows_there(sample: Sample) -> Rows:
 
 
 def _strata(sample: Sample) -> Shaped[np.ndarray, " row"] | None:
-    """What every fold is to have shares of."""
+    """The labels to stratify by."""
     if len(sample.num_classes) == 1:
         return sample.labels[0]
     return sample.fields["event"] != 0 if "event" in sample.fields else None

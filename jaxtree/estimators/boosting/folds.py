@@ -310,12 +310,12 @@ def _of_table(task: BoostingTask, values: Float[np.ndarray, "row column"]) -> Fl
 
 
 def _measured(task: BoostingTask, models: Sequence[FoldModel]) -> Measured:
-    """What was measured of every fold; a round that a model has not made is NaN."""
+    """The measures of every fold; a round that a model has not made is NaN."""
     longest = max(len(model.losses) for model in models)
     columns = [np.pad(own.losses, ((0, longest - len(own.losses)), (0, 0)), constant_values=np.nan) for own in models]
     return Measured(measures_of_folds(_measures_of_one(task), len(models)), np.concatenate(columns, axis=1))
 
 
 def _measures_of_one(task: BoostingTask) -> tuple[Measure, ...]:
-    """What is measured of the model of a fold: of its rows, and of every evaluation beside."""
+    """The measures of the model of a fold: on its rows, and on every evaluation beside."""
     return measures_of(task.loss, task.metrics, (HELD, *task.held))

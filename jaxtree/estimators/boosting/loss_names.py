@@ -65,7 +65,7 @@ METRICS = {
     "cox": ("cox_nloglik",),
     "accelerated_failure_time": ("aft_nloglik",),
 }
-"""What other libraries call losses and scorers that measure a model."""
+"""The names in other libraries of losses and scorers that measure a model."""
 
 _LOG_LOSSES = ("logloss", "mlogloss", "binary_logloss", "multi_logloss", "cross_entropy", "log_loss", "multiclass")
 

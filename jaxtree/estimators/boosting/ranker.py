@@ -105,7 +105,7 @@ class GradientBoostingRanker(BaseBoosting):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns: "NDCG", or "NDCG of the first 5"."""
+        """The name of what `score` returns: "NDCG", or "NDCG of the first 5"."""
         return "NDCG" if self.ndcg_at is None else f"NDCG of the first {self.ndcg_at}"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, offset: Any = None) -> float:

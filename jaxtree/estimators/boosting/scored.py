@@ -44,15 +44,15 @@ class ScoredTrees(RoutesExtras, FittedTrees):
     forest_: Forest
     start_: Float64[np.ndarray, " score"]
     survival_: EventTimes | None = None
-    """What a fit of survival times has learned of time."""
+    """The event times and the baseline hazard of a fit of survival times."""
 
     _loss: BaseLoss
     pruning = None
 
     _fixed_predictions: Callable[..., FixedPredictions]
-    """What a loss predicts of outputs from scores and an offset."""
+    """The function that predicts outputs from scores and an offset."""
     _measure: Callable[[BaseLoss, Sample, Any], float] = staticmethod(score_of)
-    """What the loss says of rows with their scores."""
+    """The loss of rows with their scores."""
 
     @property
     def loss_(self) -> BaseLoss:
@@ -179,7 +179,7 @@ class NumbersByScores(PredictsNumbers, ScoredTrees):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns: "R²", "concordance", or minus the mean of the loss, as "minus mean huber(delta=2)"."""
+        """The name of the score: "R²", "concordance", or minus the mean of the loss, as "minus mean huber(delta=2)"."""
         return name_of_score(self.loss_, self.n_outputs_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:

@@ -34,7 +34,7 @@ ROWS_OF_MANY = 128
 """The rows of many models at once are padded to a multiple: their program is compiled once for many fits."""
 
 OnProgress: TypeAlias = Callable[[int, dict[str, dict[str, list[float]]]], Any]
-"""What is called with the number of rounds and what was measured after each; a true result ends a fit."""
+"""The callback with the number of rounds and the measures after each; a true result ends a fit."""
 
 
 class Rounds(NamedTuple):
@@ -70,7 +70,7 @@ class Rounds(NamedTuple):
 
 
 class TrainedRounds(NamedTuple):
-    """What a training has made.
+    """The results of a training.
 
     Attributes:
         rounds: The rounds that are kept.
@@ -84,7 +84,7 @@ class TrainedRounds(NamedTuple):
 
 
 class BoostingTask(NamedTuple):
-    """What a fit has read.
+    """The rows and settings that a fit has read.
 
     Attributes:
         data: The rows that trees are grown on.

@@ -1,4 +1,4 @@
-"""What parameters of boosted trees are where they are "auto": for one model, and for the models of folds.
+"""The values of "auto" parameters of boosted trees: for one model, and for the models of folds.
 
 A model of a fixed number of rounds fits its own rows more closely than others. A mean bears that; but a scale, an outer
 quantile or a hazard is then that of its own rows, and wrong for others: so trees of such losses are smaller.

@@ -1,1 +1,1 @@
-"""What estimators of all families share: parameters, prunings, rows, growth, predictions."""
+"""The parts that estimators of all families share: parameters, prunings, rows, growth, predictions."""

@@ -22,7 +22,7 @@ FAR = 2.0**16
 """How many times farther from the median one target is than the closest hundredth of those that are not equal to it."""
 
 MANY_ROWS = 2**17
-"""Of more rows so many say how close the closest are."""
+"""The number of rows that say how close the closest are, where there are more."""
 
 
 def are_far_apart(target: Float64[np.ndarray, "output row"]) -> bool:

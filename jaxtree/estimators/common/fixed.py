@@ -58,7 +58,7 @@ class FixedNumbers(RegressorMixin, FixedPredictions):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns."""
+        """The name of what `score` returns."""
         return self.score_name
 
     def predict(self, X: Any = None, **_: Any) -> Float[np.ndarray, "row *prediction"]:

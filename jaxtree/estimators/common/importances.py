@@ -25,7 +25,7 @@ _SYNONYMS = {
     **dict.fromkeys(("LossFunctionChange", "mda"), "permutation"),
     **dict.fromkeys(("PredictionValuesChange", "ShapValues", "shapley"), "shap"),
 }
-"""What other libraries call the kinds."""
+"""The names of the kinds in other libraries."""
 
 
 def importances(

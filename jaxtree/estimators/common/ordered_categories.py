@@ -62,7 +62,7 @@ class Statistic(NamedTuple):
 
 
 class OrderedCategories:
-    """What trees are grown on, where some categories have given way to their statistics, and the way back.
+    """Categories encoded by statistics of the target, and the translation of trees back to categories.
 
     Args:
         data: The rows of the fit.

@@ -24,11 +24,11 @@ from jaxtree.table.sources import is_source, naming, open_source
 
 
 class ScoresSources:
-    """Extends scikit-learn's `score`, of the mixin that follows this class, to sources."""
+    """Makes the `score` of the next mixin accept tables in parts."""
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns, as pages and commands call it: "accuracy", or of numbers "R²"."""
+        """The name of what `score` returns, for pages and commands: "accuracy", or of numbers "R²"."""
         return "accuracy" if isinstance(self, ClassifierMixin) else "R²"
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -136,7 +136,7 @@ NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[
     ),
     "warm_start": (("warm_start",), (), (), ()),
 }  # fmt: skip
-"""What each of `LIBRARIES` calls a parameter, its own first name in front; none where it has no such parameter."""
+"""The names of a parameter in each of `LIBRARIES`, its first name in front; none where it has no such parameter."""
 
 _FOR_REASONS = {
     "drop_rate above 0 boosts with dropped trees (DART), sampling='goss' keeps large gradients": (
@@ -217,7 +217,7 @@ _FOR_REASONS = {
 }
 
 ELSEWHERE = {name: reason for reason, names in _FOR_REASONS.items() for name in names}
-"""What to do in place of parameters of other libraries that have no counterpart."""
+"""Advice in place of parameters of other libraries that have no counterpart."""
 
 NOWHERE = frozenset(
     [
@@ -271,7 +271,7 @@ _ARGUMENTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         "rows of a group stay together where a fit holds rows out: make the estimator with early_stopping='folds'"
     ), ("group", "groups", "group_id", "qid")),
 )  # fmt: skip
-"""What a method or a constructor must take, what to write with it, and other libraries' names of such arguments."""
+"""Required arguments of methods and constructors, their counterparts here, and their names in other libraries."""
 
 ATTRIBUTES = {
     **dict.fromkeys(("get_booster", "booster_", "_Booster"), "the trees are forest_, and one by one estimators_"),
@@ -299,11 +299,11 @@ ATTRIBUTES = {
     "plot_tree": "it is jaxtree.plot.plot_tree(tree) here",
     "is_fitted": "it is sklearn.utils.validation.check_is_fitted(model) here",
 }
-"""What methods and attributes of other libraries' models are called here."""
+"""The names here of methods and attributes of other libraries' models."""
 
 
 class CalledOtherwise:
-    """What another library's model has under a name: asking for it raises AttributeError, which has the name here."""
+    """An attribute of another library: access raises AttributeError, which has the name here."""
 
     def __init__(self, name: str):
         self._name = name

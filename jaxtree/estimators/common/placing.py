@@ -1,4 +1,4 @@
-"""Where estimators compute: a fit chooses its device once, by how much it has to do."""
+"""Placement of fits: each chooses its device once, by how much it has to do."""
 
 import contextlib
 import os

@@ -64,7 +64,7 @@ class Standing(NamedTuple):
 
 
 Report = Callable[..., None]
-"""What is called with how much is done further, and perhaps with words about it."""
+"""The callback with how much more is done, and perhaps with words about it."""
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ FEW_PLACES = 4
 
 
 class _Ranges(NamedTuple):
-    """Where the wanted sum may be in every list: from the first place up to the end, without it."""
+    """The range of places in every list at which the wanted sum may be, its end excluded."""
 
     first: Int[np.ndarray, "row list"]
     end: Int[np.ndarray, "row list"]

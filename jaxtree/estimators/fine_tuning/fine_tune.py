@@ -65,7 +65,7 @@ class FineTuning(AnnotatedParameters):
         width: How wide it is, in quantiles of a normal distribution.
         noise: The standard deviation of noise that is added to columns in training; None for no noise.
         averaging: How much of the running average of the parameters a step keeps.
-        reg_lambda: Pulls what a leaf says towards nothing as much as so many rows on which the model is at its best: a
+        reg_lambda: The L2 penalty on leaf values, in units of rows on which the model is at its best: a
             penalty of half of it times the square of a leaf, beside the sum of the losses of all rows. Of several, as
             many models are trained with one program, and that of the least loss on the validation rows stays. "auto"
             is 1, 5, 20 and 50 of boosted models, and 0 of others, whose leaves stand for all that is said.

@@ -81,7 +81,7 @@ class TrainableModel(abc.ABC):
         return bool(mean > max(standard_errors * np.sqrt(np.square(share) @ np.square(gain - mean)), 0))
 
     def _compared(self, estimator: Any, rows: SoftSample) -> Any:
-        """What an estimator predicts, as the loss takes it, with targets and weights."""
+        """The predictions of an estimator as the loss takes them, with targets and weights."""
         output = self._outputs(estimator.model_.predict(rows.values))
         return jax.tree.map(jnp.asarray, (output, rows.target, rows.weight))
 

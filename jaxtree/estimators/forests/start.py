@@ -1,4 +1,4 @@
-"""What a forest's trees grow with: seeds of their prunings, and devices and threads, which change no tree."""
+"""The start of a forest: seeds of its trees' prunings, and devices and threads, which change no tree."""
 
 import jax
 import jax.numpy as jnp

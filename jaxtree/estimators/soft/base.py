@@ -258,7 +258,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         return auto_depth(num_rows, num_classes, settings_of(self).least_depth, self._largest_auto_depth)
 
     def _task(self, models: Any, rows: SoftRows, loss: Any, num_epochs: int, *, goes_on: bool = False) -> SoftTask:
-        """What is trained; it goes on where temperature and rates are those of the last step all the time."""
+        """The training; it goes on where temperature and rates are those of the last step all the time."""
         num_rows = len(rows.sample.values)
         is_guided = self.init is not None or loss is distillation
         numbers = hyperparameters_of(self, num_rows, is_guided=is_guided)

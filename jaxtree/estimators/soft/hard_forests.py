@@ -183,7 +183,7 @@ def _scores_of(
 
 
 def _table_of(state: SoftState, schema: Schema) -> FittedTable:
-    """What the soft estimator has learned of its table, with other bins."""
+    """The soft estimator's schema, with other bins."""
     outputs = {"num_outputs": state.table.num_outputs or 1, "max_features": len(schema.columns)}
     return state.table._replace(columns=schema.columns, **outputs)
 

@@ -1,4 +1,4 @@
-"""What kinds of soft models do in other ways: those of classes and of numbers, of a tree and of several."""
+"""The differences between kinds of soft models: of classes and of numbers, of a tree and of several."""
 
 import abc
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ class DiffersByKind(abc.ABC):
     batch_size: int
     init: Any = None
     _no_fields: ClassVar[Mapping[str, Any] | None] = None
-    """What is read beside targets where nothing is given; None if a target of times and events is not allowed."""
+    """The further data of rows where nothing is given; None if a target of times and events is not allowed."""
     _largest_auto_depth: ClassVar[int]
     """The most that `depth="auto"` is."""
     _name_of_models: ClassVar[str]
-    """What the models that are trained are, for messages."""
+    """The name of the models that are trained, for messages."""
     _needs_all: ClassVar[bool]
     """Whether a model that has reached nothing finite makes all the others useless."""
 

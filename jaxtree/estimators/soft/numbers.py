@@ -140,7 +140,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     @property
     def score_name_(self) -> str:
-        """What `score` returns: "R²", "concordance", "NDCG", "mean log likelihood"; else the loss in words."""
+        """The name of the score: "R²", "concordance", "NDCG", "mean log likelihood"; else the loss in words."""
         return self._fixed(np.zeros((1, self.loss_.num_scores))).score_name_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:

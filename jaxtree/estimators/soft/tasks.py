@@ -12,7 +12,7 @@ from jaxtree.soft.runs import Run, Validation, keys_apart
 
 
 class SoftRows(NamedTuple):
-    """What a fit reads of its table, and searches read once for many settings.
+    """The rows of a fit, which searches read once for many settings.
 
     Attributes:
         sample: The rows to train on.

@@ -1,1 +1,1 @@
-"""What a caller gives growth: arrays, limits, rules and objectives; their checks, and their whole numbers."""
+"""The inputs of growth: arrays, limits, rules and objectives; their checks, and their whole numbers."""

@@ -189,7 +189,7 @@ class ResolvedRules(NamedTuple):
         samples_thresholds: Whether a node scores one random candidate per feature.
         draws_ties: Whether a node draws which feature wins among splits of equal gain.
         draws_scores: Whether a node draws what it adds to the scores of features.
-        grows_best_first: Whether trees have so many leaves at most.
+        grows_best_first: Whether `max_leaf_nodes` limits the trees (best-first growth).
         kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
         has_missing: Whether any code means missing.

@@ -64,7 +64,7 @@ def sort_by_slot(
 def _windows(
     slot: Int32[Array, " entry"], frontier: Frontier, num_rows: Int32[Array, " node"], plan: Plan
 ) -> tuple[Int32[Array, " slot"], Int32[Array, " slot"]]:
-    """Where the entries of every slot begin and end, once they are sorted."""
+    """The ranges of the entries of every slot, once they are sorted."""
     if plan.devices.number > 1:
         place = jnp.arange(frontier.node.size, dtype=jnp.int32)
         start, stop = (jnp.searchsorted(slot, place, side=side).astype(jnp.int32) for side in ("left", "right"))

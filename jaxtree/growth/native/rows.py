@@ -1,6 +1,6 @@
-"""What the kernel in C++ does with the rows of a boosting beside growing a tree; see native/src/gradients/gradients.cc.
+"""The kernel's work on the rows of a boosting apart from growing a tree; see native/src/gradients/gradients.cc.
 
-Every function has a counterpart for XLA, of the same bits, which the caller takes where the kernel is not.
+Each function has a bit-identical version for XLA, for use without the kernel.
 """
 
 from typing import Any

@@ -187,7 +187,7 @@ def _bytes_lent(entries: Entries, plan: Plan) -> int:
 
 @functools.lru_cache
 def _attributes(plan: Plan) -> Attributes:
-    """What is static of a growth, by the names that native/src/ffi/grow.cc reads."""
+    """The static facts of a growth, by the names that native/src/ffi/grow.cc reads."""
     rules, objective = plan.rules, plan.rules.objective
     formula = _formula(objective)
     assert formula is not None

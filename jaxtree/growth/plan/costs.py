@@ -29,7 +29,7 @@ NEVER = 2**30
 """More codes than a feature has."""
 
 MOST_OF_SCATTER = 0.75
-"""The part of a scatter's time that a product may take: in doubt a program has no second way."""
+"""The largest fraction of a scatter's time at which a product is used: in doubt a program has no second way."""
 
 
 class Sums(NamedTuple):

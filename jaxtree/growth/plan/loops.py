@@ -1,4 +1,4 @@
-"""Loops over blocks, of which there are often only one, and numbers on which models that `jax.vmap` maps over agree.
+"""Loops over blocks, and reductions across the axis of models that `jax.vmap` maps over.
 
 The host ends the loops of a GPU: it waits until all work before is done and reads the condition, once more than the
 loop has rounds. That takes as long as a kernel of a level does. So where there is at most one block, no loop is made;

@@ -17,7 +17,7 @@ from jaxtree.tree import SplitKind
 from jaxtree.tree.nodes import CODES_PER_WORD
 
 MANY_CLASSES = 64
-"""Of at least so many classes, nodes are summed by the kernel one by one: each has few of them. Its `kManyClasses`."""
+"""From this many classes on the kernel sums each node separately: each has few classes. Its `kManyClasses`."""
 
 
 class TableShape(NamedTuple):

@@ -23,7 +23,7 @@ MISSING = 2
 """The part of missing values that are set apart."""
 
 Sides = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], tuple[Array, Array, Array]]
-"""Of entries, by row and slot in the chunk, the codes of every looked feature, and whether they are below and above."""
+"""`(row, slot) -> (codes, is_below, is_above)` of entries, for every feature that is looked at."""
 
 
 def drawn_histograms(

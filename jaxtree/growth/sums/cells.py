@@ -41,7 +41,7 @@ def bases_of(rules: ResolvedRules) -> list[Base]:
 
 
 class Place(NamedTuple):
-    """Where an entry adds one of its numbers.
+    """The cell to which an entry adds one of its numbers.
 
     Attributes:
         base: The number of its cell base.

@@ -137,7 +137,7 @@ class _Source(NamedTuple):
 
     @property
     def where(self) -> dict[str, Any]:
-        """What the ways to add to cells need to know."""
+        """The facts that the ways to add to cells need."""
         return {"num_bins": self.table.num_bins, "rules": self.plan.rules}
 
     @property

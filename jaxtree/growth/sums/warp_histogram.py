@@ -21,7 +21,7 @@ from jaxtree.growth.sums.warp_kernel import ENTRIES, THREADS, load_warp, make_ke
 
 
 class WarpLayout(NamedTuple):
-    """Where in a table the cells of an entry are.
+    """The place of an entry's cells in a table.
 
     Attributes:
         places: The places of the numbers that an entry adds.
