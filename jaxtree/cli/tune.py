@@ -134,7 +134,8 @@ def _results(search: Any, seconds: float) -> list[str]:
     kind = tuned.kind_of_model
     rows = [(kind, tuned.scores), ("best setting", best), ("defaults", defaults)]
     lines = [f"interrupted; the {kind} is of the settings that were finished"] if tuned.was_interrupted else []
-    lines += [f"{len(tried.settings)} settings on {len(tuned.tests)} folds in {seconds:.0f} s"]
+    many = "s" if len(tried.settings) > 1 else ""
+    lines += [f"{len(tried.settings)} setting{many} on {len(tuned.tests)} folds in {seconds:.0f} s"]
     if tried.was_cut.any():
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]

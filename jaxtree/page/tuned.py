@@ -139,13 +139,14 @@ def reason_in_words(tuned: Any) -> str:
     if len(tuned.tests) < 2:
         return f"On a single fold nothing could judge the {tuned.kind_of_model}: the best setting was taken alone."
     if not tuned.is_ensemble:
+        if tuned.weights[0] and len(tuned.tried.settings) > 1:
+            return "The model is that of the defaults: settings that the other folds have chosen are no better."
         return (
             "The model is the best setting alone, so that its curves can be read; its score is that of settings "
             "that the other folds have chosen."
         )
     if tuned.finalists is not None and len(tuned.finalists.numbers) == 1:
-        of = "the defaults" if tuned.finalists.numbers[0] == 0 else "the best setting whose fits did not fail"
-        return f"There is one finalist, the mean of models of folds of {of}: it was taken alone."
+        return "There is one finalist, the mean of models of folds of the defaults: it was taken alone."
     if len(members) == 1:
         return "One setting has all the weight: no other one made the predictions of the folds better beside it."
     gain = tuned.scores - best

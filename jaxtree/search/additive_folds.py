@@ -82,8 +82,6 @@ def fit_on_folds(
     keep: Callable[[FittedSetting], None],
     fit_by_itself: Callable[[int, int], None],
     deadline: Deadline | None = None,
-    *,
-    must_fit_first: bool = False,
 ) -> None:
     """Fits every setting on every fold, groups side by side in threads.
 
@@ -93,7 +91,6 @@ def fit_on_folds(
         keep: Called with every setting that was fitted.
         fit_by_itself: Called with the number of a setting that has failed among others, and with the fold.
         deadline: When fits end that are not finished; they are left out.
-        must_fit_first: Whether the group of the first setting is fitted whatever time it takes.
     """
     settings = [configured(search.estimator, own) for own in search.candidates]
     groups = _grouped(settings)
@@ -111,11 +108,10 @@ def fit_on_folds(
             # Those that wait hold them.
             del rows
 
-        def end(first: int) -> None:
+        def end() -> None:
             for future, (place, _) in list(futures.items()):
-                if place >= first:
-                    stops[place].set()
-                    future.cancel()
+                stops[place].set()
+                future.cancel()
 
         def take(future: Future[list[FittedSetting]]) -> None:
             place, fold = futures.pop(future)
@@ -133,11 +129,11 @@ def fit_on_folds(
                 for future in as_completed(list(futures), None if deadline is None else max(deadline.left(), 0.0)):
                     take(future)
             except TimeoutError:
-                end(int(must_fit_first))
+                end()
                 for future in as_completed(list(futures)):
                     take(future)
         except BaseException:
-            end(0)
+            end()
             raise
 
 

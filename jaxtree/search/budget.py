@@ -21,6 +21,9 @@ MEMBERS, LONE_FIT, TO_COMPILE = 6, 2.0, 4.0
 """Expectations before there is a fit on all rows: the number of members, the time of one beside that of a fit among
 many, and the seconds of compilation before the first."""
 
+SHARED = 0.5
+"""The time of a setting in a batch, beside that of the defaults alone, before there is a batch: programs are shared."""
+
 SLACK = 1.25
 """The time that a batch gets, beside that which such batches took: some settings take longer than others."""
 
@@ -73,6 +76,9 @@ class Forecast:
 
     Example:
         >>> forecast = Forecast(100.0, 8, 5)
+        >>> forecast.size_for(30.0)
+        1
+        >>> forecast.batch_took(1, 4.0)
         >>> forecast.batch_took(8, 20.0)
         >>> forecast.batch_took(8, 16.0)
         >>> forecast.choice_takes(1.0)
@@ -86,6 +92,7 @@ class Forecast:
 
     def __init__(self, seconds: float, whole: int, num_folds: int):
         self._seconds, self._whole, self._num_folds = seconds, whole, num_folds
+        self._alone = 0.0
         self._whole_batches: list[float] = []
         self._compiled: set[int] = set()
         self._choice = self._kept = 0.0
@@ -93,6 +100,8 @@ class Forecast:
 
     def batch_took(self, size: int, seconds: float) -> None:
         """Takes the time of a batch."""
+        if not self._compiled:
+            self._alone = seconds
         self._compiled.add(size)
         if size == self._whole:
             self._whole_batches.append(seconds)
@@ -129,21 +138,19 @@ class Forecast:
 
     def reserve(self) -> float:
         """Returns the time that a batch leaves for what comes after it: finalists, or the choice and the members."""
-        if not self._compiled:
-            return PART_FOR_MEMBERS * self._seconds
         return self._kept or self._choice + self.of_members()
 
     def size_for(self, seconds: float) -> int:
         """Returns the number of settings of the next batch; 0 if there is no time for one.
 
-        The first is whole in any case. Smaller ones, each of which compiles a program of its size, are for the time
-        that is left when the members are fitted.
+        The first is that of the defaults alone, in any case. Further ones are whole; smaller ones, each of which
+        compiles a program of its size, are for the time that is left when the members are fitted.
 
         Args:
             seconds: The time that is left for the batch, and for the choice and the members after it.
         """
         if not self._compiled:
-            return self._whole
+            return 1
         smallest = 1 if self._fits else self._whole
         sizes = [size for size in range(smallest, self._whole + 1) if self._of_batch(size) <= seconds - self.reserve()]
         return max(sizes, default=0)
@@ -155,5 +162,7 @@ class Forecast:
 
     def _of_setting(self) -> float:
         """The time of a setting on all folds, after the longest batch."""
+        if not self._whole_batches:
+            return SHARED * self._alone
         # The first batch also compiles.
-        return max(self._whole_batches[1:] or self._whole_batches, default=0.0) / self._whole
+        return max(self._whole_batches[1:] or self._whole_batches) / self._whole

@@ -55,7 +55,7 @@ def choose(
     they seem to.
 
     Args:
-        finalists: The finalists; the first is that of the defaults, unless their fit has failed.
+        finalists: The finalists; the first is that of the defaults.
         yardstick: How predictions are scored.
         tests: The test rows of every fold.
         deadline: When the choices end with what they have.
@@ -65,12 +65,10 @@ def choose(
     for fold, rows in enumerate(tests):
         due = deadline.of_next(len(tests) - fold).own()
         choices.append(select(yardstick, predicted, scores[:, fold], rows, due))
-    has_defaults = finalists.numbers[0] == 0
     prior = np.arange(len(scores)) == 0
 
     def joined(some: list[Any]) -> Float[np.ndarray, " finalist"]:
-        mean = np.mean(some, axis=0)
-        return PART_OF_DEFAULTS * prior + (1 - PART_OF_DEFAULTS) * mean if has_defaults else mean
+        return PART_OF_DEFAULTS * prior + (1 - PART_OF_DEFAULTS) * np.mean(some, axis=0)
 
     judged = np.full(predicted.shape[1:], np.nan)
     for fold, rows in enumerate(tests):
@@ -85,12 +83,14 @@ class FinalRound:
     Args:
         task: What is tuned, with a blank estimator.
         fixed: The parameters that all finalists share.
+        most_before: The most rounds of the single models that were tried.
         budget: The time.
         forecast: What the choice of an ensemble is expected to take.
     """
 
-    def __init__(self, task: Task, fixed: dict[str, Any], budget: Budget, forecast: Forecast):
-        self._task, self._fixed, self._budget, self._forecast = task, fixed, budget, forecast
+    def __init__(self, task: Task, fixed: dict[str, Any], most_before: int, budget: Budget, forecast: Forecast):
+        self._task, self._fixed, self._most_before = task, fixed, most_before
+        self._budget, self._forecast = budget, forecast
         scheme = scheme_of(len(task.y), len(task.y))
         self._num_models = scheme.num_folds * scheme.num_repeats
         self._begun: set[int] = set()
@@ -112,6 +112,7 @@ class FinalRound:
     def go_on(self, tried: Tried, report: OnProgress) -> bool:
         """Makes finalists of the first setting, which is that of the defaults, and of the best, while there is time.
 
+        Without one of the defaults there are no others: none would be judged beside them.
         Where time suffices for the fit of the first on all rows alone, it is judged by its own models of folds, each by
         the rows that it has not seen, and stays the only one. An interrupt leaves those that are finished.
 
@@ -125,14 +126,14 @@ class FinalRound:
                     continue
                 if not self._has_time_for(tried, number):
                     self._lacks_time = True
-                    if number == 0 and not self.models:
-                        break  # a quicker setting does not stand in for the defaults
-                    continue
-                self._begun.add(number)
-                # What fails for one setting, others may do.
-                with contextlib.suppress(ValueError, ArithmeticError, TypeError):
-                    self._make(tried, number)
-                report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")
+                else:
+                    self._begun.add(number)
+                    # What fails for one setting, others may do.
+                    with contextlib.suppress(ValueError, ArithmeticError, TypeError):
+                        self._make(tried, number)
+                    report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")
+                if 0 not in self.models:
+                    break  # no other setting stands in for the defaults
         except (KeyboardInterrupt, InterruptedFitWarning):
             self.was_interrupted = True
         return len(self.models) > finished
@@ -151,15 +152,14 @@ class FinalRound:
         if self._seconds_a_round:
             own = float(np.mean(self._seconds_a_round[FITS_THAT_COMPILE:] or self._seconds_a_round))
         else:
-            num_rounds = sum(len(curve) for curves in tried.curves for curve in curves)
-            own = float(tried.seconds.max()) / max(num_rounds, 1)
+            own = float(tried.seconds.max()) / max(float(_rounds_made(tried).sum()), 1.0)
         return own * self._num_rounds(tried, number)
 
     def _num_rounds(self, tried: Tried, number: int) -> float:
         """The rounds that all models of a fit are expected to make: those of single ones, or all if these were cut."""
-        made = [len(curve) for curve in tried.curves[number]]
-        most = max(len(curve) for curves in tried.curves for curve in curves)
-        return self._num_models * float(np.mean([self._fixed["n_estimators"] if own == most else own for own in made]))
+        made = _rounds_made(tried)[number]
+        ends_later = (made >= self._most_before) | tried.was_cut[number]
+        return self._num_models * float(np.mean(np.where(ends_later, self._fixed["n_estimators"], made)))
 
     def _make(self, tried: Tried, number: int) -> None:
         """Makes a finalist; it is left out if time is over before all folds have judged it, unless it is the first."""
@@ -192,6 +192,12 @@ class FinalRound:
             model.fit(task.X, task.y, task.weight)
         self._seconds_a_round.append((self._budget.used() - began) / self._num_rounds(tried, number))
         return model
+
+
+def _rounds_made(tried: Tried) -> Float[np.ndarray, "setting fold"]:
+    """The rounds that every fit has made; of one by itself, which has no curve, those that it kept."""
+    measured = np.array([[len(curve) for curve in curves] for curves in tried.curves], np.float64)
+    return np.maximum(measured, np.nan_to_num(tried.num_rounds))
 
 
 def _in_order(tried: Tried, most: int) -> list[int]:

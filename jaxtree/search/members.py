@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
+from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
@@ -33,7 +34,7 @@ class FitsOfMembers:
         return ensemble_of([self._fitted[number] for number in order], weights[order].tolist())
 
     def go_on(self, tried: Tried, weights: Float[np.ndarray, " setting"], may_fail: bool, report: OnProgress) -> bool:
-        """Fits the members that are not fitted yet while there is time; returns whether all are.
+        """Fits the members that are not fitted yet while there is time, the first in any case; returns whether all are.
 
         Args:
             tried: The settings.
@@ -46,25 +47,40 @@ class FitsOfMembers:
         while left and not self._is_over():
             began = self._budget.used()
             try:
-                self._fitted[left[0]] = self._fit(tried, left[0])
+                model = self._fit(tried, left[0], self._budget.deadline(0.0) if self._fitted else None)
             except (KeyboardInterrupt, InterruptedFitWarning):
                 if not self._fitted and (may_fail or self.was_interrupted):
                     raise KeyboardInterrupt from None
                 self.was_interrupted = True
                 continue
-            left.popleft()
+            if model is None:
+                break
+            self._fitted[left.popleft()] = model
             self._forecast.member_took(self._budget.used() - began)
             report(self._budget.used(), f"{len(order) - len(left)} of {len(order)} members on all rows")
         return not left
+
+    def make(self, tried: Tried, number: int) -> bool:
+        """Fits a setting in any case, however long it takes; returns whether it is fitted, which an interrupt ends."""
+        try:
+            self._fitted[number] = self._fit(tried, number, deadline=None)
+        except (KeyboardInterrupt, InterruptedFitWarning):
+            self.was_interrupted = True
+        return number in self._fitted
 
     def _is_over(self) -> bool:
         """Whether no other fit begins; a first one does in any case."""
         return bool(self._fitted) and (self.was_interrupted or self._budget.left() < self._forecast.of_member())
 
-    def _fit(self, tried: Tried, number: int) -> Any:
-        """Fits a setting on all rows, with fewer rounds if there is no time for all."""
-        task, deadline = self._task, self._budget.deadline(0.0)
-        ends = [lambda number, measured: deadline.left() <= 0]
+    def _fit(self, tried: Tried, number: int, deadline: Deadline | None) -> Any:
+        """Fits a setting on all rows; returns None if time is over before all of its rounds are made."""
+        task, was_cut = self._task, False
+
+        def ends(number: int, measured: Any) -> bool:
+            nonlocal was_cut
+            was_cut = deadline is not None and deadline.left() <= 0
+            return was_cut
+
         num_rounds = max(1, round(float(tried.num_rounds[number].mean())))
         rounds = {"n_estimators": num_rounds, "early_stopping": False}
         model: Any = configured(task.estimator, {**tried.settings[number], **rounds})
@@ -72,7 +88,8 @@ class FitsOfMembers:
             # A model that is interrupted would be kept with the rounds that it has.
             warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
             warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
-            return model.fit(task.X, task.y, task.weight, callbacks=ends)
+            model.fit(task.X, task.y, task.weight, callbacks=[ends])
+        return None if was_cut else model
 
 
 def by_weight(weights: Float[np.ndarray, " setting"]) -> list[int]:

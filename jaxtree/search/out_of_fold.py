@@ -161,6 +161,28 @@ def predictions_of_other_choices(
     return result
 
 
+def or_first(
+    chosen: Choice,
+    yardstick: Yardstick,
+    predicted: Float[np.ndarray, "setting row column"],
+    scores: Float[np.ndarray, "setting fold"],
+    tests: Sequence[Int[np.ndarray, " row"]],
+) -> Choice:
+    """Returns an ensemble, or the first setting alone where its mean score over the folds is better.
+
+    Args:
+        chosen: The ensemble.
+        yardstick: How predictions are scored.
+        predicted: The out-of-fold predictions of the settings, of which the first is that of the defaults.
+        scores: Their scores.
+        tests: The test rows of every fold.
+    """
+    judged = scores_of_folds(yardstick, chosen.predicted[None], tests)[0]
+    if judged.mean() >= scores[0].mean():
+        return chosen
+    return Choice((np.arange(len(scores)) == 0).astype(np.float64), predicted[0])
+
+
 def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
     """The mean logarithm of the chance of the true class, of chances that add up to 1."""
     own = predicted[np.arange(len(target)), target] / predicted.sum(axis=1)

@@ -16,7 +16,7 @@ from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.finals import predictions
 from jaxtree.search.halving import Standings
-from jaxtree.search.out_of_fold import scores_of_folds
+from jaxtree.search.out_of_fold import Choice, or_first, scores_of_folds
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
@@ -32,10 +32,11 @@ def find_additive(task: Task, space: Space, budget: Budget, seed: int = 0, repor
     """Tries settings of a space while there is time, and fits the best one on all rows.
 
     A model of which people read the curves is one setting, no ensemble. It is judged by settings that were chosen on
-    the other folds. The first setting, which is that of the defaults, and the fit on all rows are made in any case, and
-    to their ends. A batch of settings begins if one like the longest so far ends in time; those of its settings that
-    are not finished in time are left out. An interrupt (Ctrl-C) ends the search: the best setting is of those that are
-    finished. Another one ends the fit on all rows, with the rounds that its bags have.
+    the other folds; where these are worse than the defaults, the defaults are taken. The first setting, which is that
+    of the defaults, and the fit on all rows are made in any case, and to their ends. A batch of settings begins if one
+    like the longest so far ends in time; those of its settings that are not finished in time are left out. An interrupt
+    (Ctrl-C) ends the search: the best setting is of those that are finished. Another one ends the fit on all rows, with
+    the rounds that its bags have.
 
     Args:
         task: The task.
@@ -53,62 +54,54 @@ def find_additive(task: Task, space: Space, budget: Budget, seed: int = 0, repor
     forecast = Forecast(budget.seconds, space.batch, len(task.splits))
     settings = space.settings(budget.settings, seed)
     own = task._replace(estimator=estimator)
-    search = SearchInTime(own, settings, budget, forecast, _Batches().fit, is_for_ensemble=False)
+    search = SearchInTime(own, settings, budget, forecast, _fit_batch, is_for_ensemble=False)
     if not search.go_on(report):
         raise KeyboardInterrupt
     tried = search.tried()
     means = tried.scores.mean(axis=1)
     if not np.isfinite(means).any():
         raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
-    best = int(means.argmax())
+    tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
+    best = np.arange(len(means)) == means.argmax()
+    judged = Choice(best.astype(np.float64), _of_other_choices(tried, tests))
+    chosen = or_first(judged, task.yardstick, tried.predicted, tried.scores, tests)
     fixed = {name: value for name, value in space.fixed.items() if name not in OF_THE_SEARCH}
     blank = configured(task.estimator, {**fixed, "random_state": seed})
-    model, was_interrupted = _fitted_on_all(configured(blank, tried.settings[best]), task)
+    model, was_interrupted = _fitted_on_all(configured(blank, tried.settings[int(chosen.weights.argmax())]), task)
     report(budget.used(), "the best setting on all rows")
-    tests = [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
-    predicted = _of_other_choices(tried, tests)
     return TunedModel(
         model,
         tried,
         None,
-        (np.arange(len(means)) == best).astype(np.float64),
-        predicted,
-        scores_of_folds(task.yardstick, predicted[None], tests)[0],
+        chosen.weights,
+        chosen.predicted,
+        scores_of_folds(task.yardstick, chosen.predicted[None], tests)[0],
         task.yardstick,
         tests,
         search.was_interrupted or was_interrupted,
     )
 
 
-class _Batches:
-    """The fits of batches of settings on all folds."""
+def _fit_batch(
+    search: Search,
+    settings: Sequence[Any],
+    standings: Standings,
+    progress: SearchProgress,
+    deadline: Deadline | None,
+) -> None:
+    """Fits settings on all folds; those that are not finished in time are left out."""
 
-    def __init__(self) -> None:
-        self._has_begun = False
+    def keep(own: FittedSetting) -> None:
+        predicted, num_rounds = own.made
+        fitted = Fitted({"fit_time": own.seconds}, num_rounds, np.zeros(0), predicted)
+        standings.keep(own.number, own.fold, fitted)
+        progress.ended(own.number, own.fold, 0)
 
-    def fit(
-        self,
-        search: Search,
-        settings: Sequence[Any],
-        standings: Standings,
-        progress: SearchProgress,
-        deadline: Deadline,
-    ) -> None:
-        """Fits settings; those that are not finished in time are left out, but for the first of all."""
+    def fit_by_itself(number: int, fold: int) -> None:
+        standings.keep(number, fold, fit_alone(search, settings[number], fold))
+        progress.ended(number, fold, 0)
 
-        def keep(own: FittedSetting) -> None:
-            predicted, num_rounds = own.made
-            fitted = Fitted({"fit_time": own.seconds}, num_rounds, np.zeros(0), predicted)
-            standings.keep(own.number, own.fold, fitted)
-            progress.ended(own.number, own.fold, 0)
-
-        def fit_by_itself(number: int, fold: int) -> None:
-            standings.keep(number, fold, fit_alone(search, settings[number], fold))
-            progress.ended(number, fold, 0)
-
-        use = functools.partial(_predicted, search)
-        fit_on_folds(search, use, keep, fit_by_itself, deadline, must_fit_first=not self._has_begun)
-        self._has_begun = True
+    fit_on_folds(search, functools.partial(_predicted, search), keep, fit_by_itself, deadline)
 
 
 def _predicted(search: Search, setting: Any, fold: int) -> tuple[Float[np.ndarray, "row column"], float]:

@@ -61,7 +61,8 @@ class TunedSearchCV(BaseSettingsSearch):
     """The best ensemble of boosted trees, or the best additive model, that is found in a given time.
 
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
-    for half of the time. The first setting is that of the defaults. In the other half the defaults and the best are
+    for half of the time. The first setting is that of the defaults, which are tried first, in any case and to their
+    end; what is returned is never worse than they are in `best_score_`. In the other half the defaults and the best are
     fitted as means of models of folds (`early_stopping="folds"`), on all rows and on the training part of every fold;
     of these *finalists* every fold chooses an ensemble by out-of-fold predictions (Caruana et al., *Ensemble selection
     from libraries of models*, ICML 2004). The one that is returned is the mean of these choices and of the defaults,
@@ -74,16 +75,17 @@ class TunedSearchCV(BaseSettingsSearch):
     weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
     `monotonic_cst`, `categorical_features` or `loss`, are kept.
 
-    An additive model is no ensemble, so that its curves can be read: it is the best setting, fitted on all rows with
-    the bags of the estimator. In the search settings have one bag, and their space has learning rate, leaves, greedy
-    steps, the least rows of a leaf, `reg_lambda`, bins, and the number of pairs, unless the estimator says which.
+    An additive model is no ensemble, so that its curves can be read: it is the best setting, or that of the defaults
+    where settings that are chosen on other folds are worse, fitted on all rows with the bags of the estimator. In the
+    search settings have one bag, and their space has learning rate, leaves, greedy steps, the least rows of a leaf,
+    `reg_lambda`, bins, and the number of pairs, unless the estimator says which.
 
     Args:
         estimator: A `GradientBoostingClassifier`, `GradientBoostingRegressor`, `ExplainableBoostingClassifier` or
             `ExplainableBoostingRegressor`.
-        minutes: The time of all of it, compilation included. A batch of settings and one member are fitted in any case;
-            where time does not suffice for all of their rounds, they end with fewer. Those of additive models do not
-            end before, and may take longer.
+        minutes: The time of all of it, compilation included. The defaults are fitted on the folds, and one member on
+            all rows, in any case and to their ends, which may take longer; that nothing else was tried is then said in
+            a warning. Where time does not suffice for all rounds of other settings, these end with fewer.
         cv: The number of folds, which are shuffled and have like shares of classes; or a splitter of scikit-learn.
         scoring: The name of a scorer of scikit-learn. If not given, "neg_log_loss" of classes, and of numbers
             "neg_root_mean_squared_error", or for the losses "absolute_error", "poisson" and "gamma" their mean.
@@ -165,16 +167,24 @@ class TunedSearchCV(BaseSettingsSearch):
         with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
             find = find_additive if isinstance(self.estimator, BaseAdditive) else find_ensemble
             self._take(find(task, self._space(task), budget, seed, report))
-        if self.tuned_.is_ensemble and self.tuned_.finalists is None and isinstance(self.cv, int):
-            warn_user(
-                f"{self.minutes:g} minutes did not suffice for the defaults as a mean of models of folds: the ensemble "
-                "is of single models, some of fewer rounds, and may be worse than the defaults; give more minutes"
-            )
+        self._say_what_time_did_not_suffice_for(budget.used() / 60)
         if self.was_interrupted_:
             kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
-            text = f"the tuning was interrupted: its {kind} is of {number} settings"
+            text = f"the tuning was interrupted: its {kind} is of {number} setting{'s' if number > 1 else ''}"
             warn_user(text, InterruptedFitWarning)
         return self
+
+    def _say_what_time_did_not_suffice_for(self, used: float) -> None:
+        """Warns where the defaults had all of the time, or none was left to make them a mean of models of folds."""
+        tuned, given, said = self.tuned_, f"{self.minutes:.2g} minutes", []
+        if self.was_interrupted_:
+            return
+        if len(tuned.tried.settings) < min(self.n_iter, 2):
+            said.append(f"no setting was tried beside the defaults, which took {used:.2g}")
+        if tuned.is_ensemble and tuned.finalists is None and isinstance(self.cv, int):
+            said.append("the ensemble is of single models, not of means of models of folds")
+        if said:
+            warn_user(f"{given} did not suffice: {'; '.join(said)}: give more minutes")
 
     def leaderboard(self) -> Leaderboard:
         """Returns the settings, the best first: a dict of columns, which `pandas.DataFrame` takes.

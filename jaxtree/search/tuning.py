@@ -20,6 +20,7 @@ from jaxtree.search.members import FitsOfMembers, by_weight
 from jaxtree.search.out_of_fold import (
     Choice,
     Yardstick,
+    or_first,
     out_of_fold,
     predictions_of_other_choices,
     scores_of_folds,
@@ -30,7 +31,7 @@ from jaxtree.search.settings import configured
 from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried, silent
 
-FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline], None]
+FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline | None], None]
 """The function that fits some settings on all folds, with fewer rounds if it can end in time by this."""
 
 
@@ -72,8 +73,7 @@ class TunedModel(NamedTuple):
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
         """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
         own = self.finalists
-        # The fit of the defaults may have failed.
-        scores = self.tried.scores if own is None or own.numbers[0] != 0 else own.scores
+        scores = self.tried.scores if own is None else own.scores
         return scores[scores.mean(axis=1).argmax()], scores[0]
 
     def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:
@@ -87,21 +87,23 @@ class TunedModel(NamedTuple):
 def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent) -> TunedModel:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
-    A batch of settings begins if one like the longest so far ends in time. Where there is no time for all rounds of a
-    batch, its models end with fewer. The first batch is made in any case.
+    The first setting, which is that of the defaults, is tried first, in any case and to its end, however long it takes.
+    A batch of others begins if one like the longest so far ends in time. Where there is no time for all rounds of a
+    batch, its models end with fewer. What is chosen is compared with the defaults on the folds; where it is worse, the
+    defaults are taken.
 
     If the space has finals, settings are tried for half of the time. In the other half the first setting and the best
     are made finalists, see `jaxtree.search.finals`, of which folds choose the ensemble; if all of the best are some and
     time is left, half of it is for further settings, and so on. An interrupt (Ctrl-C) leaves the finalists that are
     finished.
 
-    Without finals, or where there was an interrupt or no time for a finalist, an ensemble of all settings is chosen.
-    The member of the greatest weight is fitted in any case, the others in the order of their weights while there is
-    time. A member makes as many rounds as its setting did in the mean of the folds. For these fits time is kept, of
-    which some is left over. While there is enough of it for further settings, these are tried, an ensemble is chosen
-    again, and the members that are new are fitted; if time does not suffice for them, the ensemble stays as it was. An
-    interrupt ends the search: the ensemble is of the settings that are finished. Another one ends the fits of its
-    members.
+    Without finals, or where there was an interrupt or no time for that of the defaults, an ensemble of all settings is
+    chosen. The member of the greatest weight is fitted in any case and to its end, the others in the order of their
+    weights while there is time. A member makes as many rounds as its setting did in the mean of the folds. For these
+    fits time is kept, of which some is left over. While there is enough of it for further settings, these are tried, an
+    ensemble is chosen again, and the members that are new are fitted; if time does not suffice for them, the ensemble
+    stays as it was. An interrupt ends the search: the ensemble is of the settings that are finished. Another one ends
+    the fits of its members.
 
     Args:
         task: The task.
@@ -125,8 +127,8 @@ def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, repor
         forecast.keep(PART_FOR_FINALS * budget.seconds)
     if not search.go_on(report):
         raise KeyboardInterrupt
-    if space.finals is not None and not search.was_interrupted and not search.tried().was_cut.any():
-        finals = FinalRound(blank, space.finals, budget, forecast)
+    if space.finals is not None and not search.was_interrupted:
+        finals = FinalRound(blank, space.finals, space.fixed["n_estimators"], budget, forecast)
         if finals.go_on(search.tried(), report):
             return _of_finalists(task, search, finals, budget, forecast, report)
         search.was_interrupted = finals.was_interrupted
@@ -146,7 +148,9 @@ def _of_finalists(
     except KeyboardInterrupt:
         search.was_interrupted = True
     tried, finalists = search.tried(), finals.finalists()
-    chosen = choose(finalists, task.yardstick, _tests(task, tried), budget.deadline(0.0))
+    tests = _tests(task, tried)
+    chosen = choose(finalists, task.yardstick, tests, budget.deadline(0.0))
+    chosen = or_first(chosen, task.yardstick, finalists.predicted, finalists.scores, tests)
     every = np.zeros(len(tried.settings))
     every[finalists.numbers] = chosen.weights
     members = by_weight(every)
@@ -166,7 +170,10 @@ def _of_single_models(
     """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
     chosen = _chosen(task, search.tried(), budget, forecast)
     if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
-        chosen = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
+        fewer = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
+        chosen = _or_defaults(task, search.tried(), fewer)
+        if not fits.are_fitted(chosen.weights)[chosen.weights > 0].all() and not fits.make(search.tried(), 0):
+            chosen = fewer
     try:
         while not fits.was_interrupted and search.go_on(report):
             other = _chosen(task, search.tried(), budget, forecast)
@@ -194,7 +201,7 @@ def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> Cho
     weights = select(task.yardstick, tried.predicted, means, np.concatenate(tests), due)
     predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
     forecast.choice_takes(budget.used() - began)
-    return Choice(weights, predicted)
+    return _or_defaults(task, tried, Choice(weights, predicted))
 
 
 def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> Choice:
@@ -204,6 +211,11 @@ def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"],
         task.yardstick, tried.predicted[of], tried.scores[of], tests, budget.deadline(0.0)
     )
     return Choice(weights / weights.sum(), judged)
+
+
+def _or_defaults(task: Task, tried: Tried, chosen: Choice) -> Choice:
+    """The choice, or the defaults where these are better."""
+    return or_first(chosen, task.yardstick, tried.predicted, tried.scores, _tests(task, tried))
 
 
 def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
@@ -265,7 +277,8 @@ class SearchInTime:
     def _go_on_by(self, batch: list[dict[str, Any]], report: OnProgress) -> None:
         on_rounds = None if report is silent else lambda number, words: report(self._budget.used(), "")
         began = self._budget.used()
-        deadline = self._budget.deadline(self._forecast.reserve())
+        # The defaults are tried to their end.
+        deadline = self._budget.deadline(self._forecast.reserve()) if self._parts else None
         part, self.was_interrupted = _try_batch(self._task, batch, self._fit, self._budget, deadline, on_rounds)
         self._begun += len(batch)
         if part is None:
@@ -277,7 +290,8 @@ class SearchInTime:
 
     def _tell(self, report: OnProgress) -> None:
         yardstick, means = self._task.yardstick, [part.scores.mean(axis=1).max() for part in self._parts]
-        words = f"{self._begun} settings, {yardstick.in_words} {yardstick.shown(max(means)):.4g}"
+        many = "s" if self._begun > 1 else ""
+        words = f"{self._begun} setting{many}, {yardstick.in_words} {yardstick.shown(max(means)):.4g}"
         report(self._budget.used(), words)
 
 
@@ -312,7 +326,7 @@ def _try_batch(
     batch: list[dict[str, Any]],
     fit: FitBatch,
     budget: Budget,
-    deadline: Deadline,
+    deadline: Deadline | None,
     on_rounds: Callable[..., Any] | None,
 ) -> tuple[Tried | None, bool]:
     """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
@@ -351,7 +365,7 @@ def _try_batch(
 
 
 def _fit_boosted(
-    search: Search, settings: Sequence[Any], standings: Standings, progress: SearchProgress, deadline: Deadline
+    search: Search, settings: Sequence[Any], standings: Standings, progress: SearchProgress, deadline: Deadline | None
 ) -> None:
     """Fits settings of boosted trees."""
     fit_settings(search, settings, None, standings, progress, deadline)

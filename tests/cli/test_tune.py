@@ -54,7 +54,7 @@ class Tags(html.parser.HTMLParser):
 @pytest.mark.slow
 def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
     done = run("tune", table, "-t", "kind", "--cv", "2", "--minutes", "0.01", "-o", "m.jaxtree")
-    assert "8 of them ended with fewer rounds for lack of time: give more --minutes" in done.stdout
+    assert "1 setting on 2 folds" in done.stdout and "no setting was tried beside the defaults" in done.stderr
     assert run("predict", "m.jaxtree", table).stdout.count("\n") == 61
 
 
@@ -191,21 +191,24 @@ def test_the_time_is_kept_to(seconds):
     assert set(np.flatnonzero(tuned.weights)) <= set(range(len(tuned.tried.settings)))
 
 
-def test_without_time_there_is_a_batch_and_a_member():
-    tuned = find_ensemble(task(), small_space(), Budget(0.5, clock=Clock()))
-    assert len(tuned.tried.settings) == 2 and len(tuned.model.estimators_) == 1
-    assert tuned.weights.sum() == 1
+def test_without_time_there_are_the_defaults_to_their_end():
+    space = small_space()
+    tuned = find_ensemble(task(), space, Budget(0.5, clock=Clock()))
+    assert tuned.tried.settings == space.settings(1, 0) and tuned.weights.tolist() == [1.0]
+    whole = find_ensemble(task(), space, Budget(1e6, 1))
+    np.testing.assert_array_equal(tuned.model.predict(task().X), whole.model.predict(task().X))
+    np.testing.assert_array_equal(tuned.scores, whole.scores)
 
 
 class SlowRounds:
-    """A clock that stands still but for calls of rounds, each of which takes a number of seconds."""
+    """A clock that stands still but for calls of rounds: the seconds of the first, those of others, and of one more."""
 
-    def __init__(self, monkeypatch, seconds, to_compile=0.0):
+    def __init__(self, monkeypatch, first, seconds, to_compile=0.0):
         self.now = 0.0
-        make, waits = batch.make_rounds_of_many, [to_compile]
+        make, firsts, waits = batch.make_rounds_of_many, list(first), [to_compile]
 
         def slow(*arguments, **options):
-            self.now += seconds + (waits.pop() if waits else 0.0)
+            self.now += firsts.pop() if firsts else seconds + (waits.pop() if waits else 0.0)
             return make(*arguments, **options)
 
         monkeypatch.setattr(batch, "make_rounds_of_many", slow)
@@ -214,21 +217,21 @@ class SlowRounds:
         return self.now
 
 
-@pytest.mark.parametrize(("seconds", "to_compile"), [(60, 0.0), (150, 0.0), (150, 60.0)])
-def test_a_first_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds, to_compile, monkeypatch):
-    """A batch of 40 rounds on 2 folds would take 40 calls of 5 seconds."""
+@pytest.mark.parametrize(("seconds", "to_compile"), [(80, 0.0), (160, 0.0), (160, 60.0)])
+def test_a_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds, to_compile, monkeypatch):
+    """The defaults take 20 seconds for 40 rounds on 2 folds, and a batch would take 80 calls of 5 seconds."""
     space = space_for(40, 3)
-    space = space._replace(fixed=space.fixed | {"n_estimators": 400, "early_stopping": False}, batch=2)
-    clock = SlowRounds(monkeypatch, 5.0, to_compile)
+    space = space._replace(fixed=space.fixed | {"n_estimators": 40, "early_stopping": False}, batch=2, finals=None)
+    clock = SlowRounds(monkeypatch, [0.25] * 80, 5.0, to_compile)
     for module in (batch, many):
         monkeypatch.setattr(module, "ROUNDS_AT_A_TIME", 1)
-    tuned = find_ensemble(task(), space, Budget(seconds, clock=clock))
+    tuned = find_ensemble(task(), space, Budget(seconds, 3, clock=clock))
     assert 0.6 * seconds < clock.now <= 1.0 * seconds
-    assert len(tuned.tried.settings) == 2 and tuned.tried.scores.shape == (2, 2)
+    assert len(tuned.tried.settings) == 3 and tuned.tried.scores.shape == (3, 2)
     assert len(tuned.tests) == 2 and not tuned.was_interrupted
     # Both folds have had a like share of the time.
-    assert np.ptp(tuned.tried.num_rounds) <= 1 and tuned.tried.num_rounds.min() >= 3
-    assert tuned.tried.was_cut.all()
+    assert np.ptp(tuned.tried.num_rounds[1:]) <= 1 and tuned.tried.num_rounds[1:].min() >= 3
+    assert tuned.tried.was_cut.tolist() == [False, True, True] and (tuned.tried.num_rounds[0] == 40).all()
 
 
 def interrupt_at(monkeypatch, number):
@@ -245,10 +248,10 @@ def interrupt_at(monkeypatch, number):
 
 
 @pytest.mark.parametrize(
-    ("number", "num_settings", "num_folds"), rows_are_slow([(3, 2, 1), (5, 2, 2), (9, 2, 3), (19, 6, 3)], 2)
+    ("number", "num_settings", "num_folds"), rows_are_slow([(2, 1, 1), (3, 1, 2), (5, 1, 3), (16, 5, 3)], 2)
 )
 def test_an_interrupted_search_is_of_the_settings_that_are_finished(number, num_settings, num_folds, monkeypatch):
-    """A batch of two settings makes two calls of rounds on each of three folds, of one round and of the others."""
+    """The defaults make a call of rounds on each of three folds, and a batch two, of one round and of the others."""
     whole = find_ensemble(task(3), small_space(), Budget(1e6, 8))
     interrupt_at(monkeypatch, number)
     tuned = find_ensemble(task(3), small_space(), Budget(1e6, 8))
@@ -388,7 +391,7 @@ def test_progress_is_told_and_more_settings_begin_alike():
     )
     assert few.tried.settings == many.tried.settings[:2]
     np.testing.assert_array_equal(few.tried.predicted, many.tried.predicted[:2])
-    assert said[0].startswith("2 settings, root mean squared error ") and "members on all rows" in said[-1]
+    assert said[0].startswith("1 setting, root mean squared error ") and "members on all rows" in said[-1]
 
 
 def test_a_choice_ends_with_what_it_has_when_its_time_is_over():

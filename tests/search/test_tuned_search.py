@@ -217,15 +217,15 @@ def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):
 
     def interrupted(*arguments, **options):
         calls.append(1)
-        if len(calls) == 5:
+        if len(calls) == 9:
             raise KeyboardInterrupt
         return make(*arguments, **options)
 
     monkeypatch.setattr(batch, "make_rounds_of_many", interrupted)
-    with pytest.warns(InterruptedFitWarning, match="its ensemble is of 3 settings"):
+    with pytest.warns(InterruptedFitWarning, match="its ensemble is of 4 settings"):
         search = tune(FRAME, WORDS, **QUICK | {"n_iter": 9})
     assert search.was_interrupted_ and not classes.was_interrupted_
-    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], classes.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"][:3], classes.cv_results_["mean_test_score"])
 
 
 def test_a_parameter_that_is_kept_reaches_the_folds():
@@ -263,6 +263,6 @@ def test_words_of_which_few_are_alike_are_tuned():
 
 
 def test_a_time_that_does_not_suffice_for_the_defaults_is_said():
-    with pytest.warns(UserWarning, match=r"0.001 minutes did not suffice for the defaults.* may be worse than"):
+    with pytest.warns(UserWarning, match=r"0.001 minutes did not suffice: no setting was tried beside the defaults"):
         search = tune(FRAME, NUMBERS, **QUICK | {"minutes": 0.001})
     assert search.tuned_.finalists is None
