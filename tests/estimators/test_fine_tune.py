@@ -28,6 +28,12 @@ MODELS = {
     "a tree a score": lambda: jaxtree.GradientBoostingClassifier(
         5, learning_rate=0.05, max_depth=3, multi_strategy="one_output_per_tree"
     ),
+    "ensemble of numbers": lambda: jaxtree.BoostedEnsembleRegressor(
+        [MODELS["boosted numbers"](), jaxtree.GradientBoostingRegressor(4, loss="huber", max_bins=20)], [3, 1]
+    ),
+    "ensemble of classes, boosted": lambda: jaxtree.BoostedEnsembleClassifier(
+        [MODELS["boosted classes"](), MODELS["a tree a score"]()], [2, 1]
+    ),
     "forest of classes": lambda: jaxtree.RandomForestClassifier(4, max_depth=4, random_state=0),
     "forest of numbers": lambda: jaxtree.RandomForestRegressor(4, max_depth=4, random_state=0),
     "random thresholds": lambda: jaxtree.ExtraTreesRegressor(4, max_depth=4, random_state=0),

@@ -35,7 +35,7 @@ from jaxtree.estimators.boosting.rows import (
     target_of,
 )
 from jaxtree.estimators.boosting.scored import ScoredTrees
-from jaxtree.estimators.boosting.survival import is_of_times, learn_times
+from jaxtree.estimators.boosting.survival import is_of_times, learn_times, without_hazards
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
@@ -48,6 +48,7 @@ from jaxtree.files.boosting import BoostedState
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 
 
@@ -294,9 +295,22 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         model = copy.copy(self)
         model.n_estimators = number
         model.set_rounds(self._rounds().first(number))
-        if number < self.n_estimators_ and self.survival_ is not None and self.survival_.log_hazard is not None:
-            del model.survival_  # hazards of all rounds are not those of the first
+        if number < self.n_estimators_:
+            model.survival_ = without_hazards(self.survival_)
         return model
+
+    def with_trees(self, forest: Forest) -> Self:
+        """Returns a copy of this table with other trees, as many."""
+        model = copy.copy(self)
+        model.set_rounds(self._rounds()._replace(forest=forest))
+        model.survival_ = without_hazards(self.survival_)
+        return model
+
+    def changed_scores(self) -> Bool[np.ndarray, "tree score"]:
+        """Returns which scores every tree changes."""
+        number = self.start_.size
+        of_round = np.ones((1, number), bool) if self.trees_per_round_ == 1 else np.eye(number, dtype=bool)
+        return np.tile(of_round, (self.n_estimators_, 1))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay_rate: float = 0.9, **extras: Any) -> Self:
         """Returns a model with the same splits, whose steps are made anew, round by round, on other rows.

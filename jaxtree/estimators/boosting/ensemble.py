@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,7 @@ from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
-from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
+from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times, without_hazards
 from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tables, check_parameters
 from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
@@ -26,6 +26,7 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import check_method_params, safe_split
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, make_schema
+from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 
 OF_TABLE = ("n_features_in_", "feature_names_in_", "n_outputs_", "classes_", "n_classes_", "is_vector_")
@@ -174,6 +175,22 @@ class BoostedEnsemble(AnnotatedParameters, ScoredTrees):
         start = np.sum([share * model.start_ for share, model in zip(shares, fitted, strict=True)], axis=0)
         self.survival_ = None
         self.set_trees(forest, start, target_means(forest.nodes))
+
+    def with_trees(self, forest: Forest) -> Self:
+        """Returns a copy of this table with other trees, as many: members have theirs, divided by their weights."""
+        model, members, begin = copy.copy(self), [], 0
+        for member, share in zip(self.estimators_, self.weights_, strict=True):
+            own, begin = np.arange(begin, begin + len(member.forest_)), begin + len(member.forest_)
+            alike = copy.copy(member)
+            alike.encoder_ = self.encoder_
+            members.append(alike.with_trees(weighted_sum([forest.take(own)], np.array([1 / share]))))
+        model.take_members(members, self.weights_)
+        model.survival_ = without_hazards(self.survival_)
+        return model
+
+    def changed_scores(self) -> Bool[np.ndarray, "tree score"]:
+        """Returns which scores every tree changes."""
+        return np.concatenate([model.changed_scores() for model in self.estimators_])
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         """Returns the loss of the first member."""

@@ -56,6 +56,11 @@ def learn_times(loss: BaseLoss, rows: Sample, scores: Float[np.ndarray, "row sco
     return EventTimes(np.unique(ends))
 
 
+def without_hazards(known: EventTimes | None) -> EventTimes | None:
+    """Returns what other trees of the same rows know of time: no hazards, which follow from the scores."""
+    return None if known is None or known.log_hazard is not None else known
+
+
 def _predicts_times(model: Any) -> bool:
     """Whether the loss of a model, fitted or not, is one of survival times; says so if it is not."""
     loss = model.loss_ if hasattr(model, "_loss") else model.loss

@@ -14,6 +14,7 @@ from jaxtree import forks
 from jaxtree.dataset.sample import Sample, read_known
 from jaxtree.errors import InvalidInputError, InvalidTypeError, named
 from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.common.conventions import (
     SEED,
@@ -49,7 +50,7 @@ from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 PENALTIES_OF_BOOSTED = (1.0, 5.0, 20.0, 50.0)
 """From tables whose classes are told apart to those where a default fit has learned what is chance."""
 
-AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting)
+AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting | BoostedEnsemble)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -118,7 +119,8 @@ def fine_tune(
     the copy is that model.
 
     Args:
-        estimator: A fitted tree or forest of one target of classes or of numbers, or a boosted model, of splits in two.
+        estimator: A fitted tree or forest of one target of classes or of numbers, or a boosted model or an ensemble of
+            such, of splits in two.
         X: The table that it was fitted on, or another one.
         y: Its target.
         sample_weight: The weight of every row; None is 1.
@@ -150,7 +152,7 @@ def fine_tune(
     """
     estimator = best_of_search(estimator)
     forks.check_is_whole("fine_tune")
-    if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting):
+    if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting | BoostedEnsemble):
         raise InvalidTypeError(
             f"fine_tune takes a tree, a forest or a boosted model of jaxtree, got {type(estimator).__name__}"
         )
@@ -182,7 +184,7 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[st
     if given.outputs.classes and (given.target < 0).any():
         known = estimator.classes_.tolist()
         raise InvalidInputError(f"y has a class that the model was not fitted on; known are {known}")
-    if isinstance(estimator, BaseBoosting):
+    if isinstance(estimator, BaseBoosting | BoostedEnsemble):
         return allowed_rows(estimator.loss_, given)
     if extras:
         raise InvalidInputError(f"extras are for boosted models, got {sorted(extras)}")
@@ -191,7 +193,8 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[st
 
 def _check_can_be_tuned(estimator: Any) -> None:
     """Raises InvalidInputError if training could break what the model promises, or cannot say what it says."""
-    if getattr(estimator, "monotonic_cst", None) is not None:
+    members = estimator.estimators_ if isinstance(estimator, BoostedEnsemble) else [estimator]
+    if any(getattr(own, "monotonic_cst", None) is not None for own in members):
         raise InvalidInputError("fine_tune moves leaves without a look at monotonic_cst: fit the model without it")
     if estimator.pruning is not None and estimator.pruning.votes:
         raise InvalidInputError(f"fine_tune takes no votes of prunings, got pruning={estimator.pruning!r}")
@@ -238,7 +241,7 @@ def _train(
 def _penalties_of(options: FineTuning, estimator: Any) -> Sequence[float]:
     """The penalties that are tried."""
     if isinstance(options.reg_lambda, str):
-        return PENALTIES_OF_BOOSTED if isinstance(estimator, BaseBoosting) else [0.0]
+        return PENALTIES_OF_BOOSTED if isinstance(estimator, BaseBoosting | BoostedEnsemble) else [0.0]
     given = options.reg_lambda if isinstance(options.reg_lambda, Sequence) else [options.reg_lambda]
     penalties = [float(one) if isinstance(one, Real) else np.nan for one in given]
     if not penalties or not all(0 <= one < np.inf for one in penalties):

@@ -14,9 +14,10 @@ from sklearn.base import is_classifier
 
 from jaxtree.dataset.sample import Sample
 from jaxtree.estimators.boosting.base import BaseBoosting
+from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.rows import target_of, weight_of
-from jaxtree.estimators.boosting.training import Rounds
 from jaxtree.estimators.forests.base import BaseForest
+from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.numbers import squared
 from jaxtree.soft.epochs import Predict
@@ -91,12 +92,7 @@ class TrainableModel(abc.ABC):
         model = copy.copy(self.estimator)
         model.encoder_ = copy.copy(model.encoder_)
         model.encoder_.schema_ = schema
-        if isinstance(model, BaseBoosting):
-            model.set_rounds(Rounds(forest, model.start_, model.measured_, model.trees_per_round_))
-            if model.survival_ is not None and model.survival_.log_hazard is not None:
-                del model.survival_  # hazards follow from the scores
-            return model
-        return model.with_trees(forest) if isinstance(model, BaseForest) else model.settle(forest.nodes)
+        return model.settle(forest.nodes) if isinstance(model, BaseTree) else model.with_trees(forest)
 
     @abc.abstractmethod
     def _target(self, given: Sample) -> Any:
@@ -163,9 +159,7 @@ class TunedScores(TunedNumbers):
         unit = ScoreScale.of(self.loss, target_of(given), weight_of(given), given.fields).unit
         self.scale = ScoreScale(estimator.start_, unit)
         self.value = target_means(self.forest.nodes) / unit
-        if estimator.trees_per_round_ > 1:
-            number = self.value.shape[1]
-            self.says = self.forest.tree_of_node[:, None] % number == np.arange(number)
+        self.says = estimator.changed_scores()[self.forest.tree_of_node]
 
     def _sums(self, trained: TunedForest) -> Sums:
         steps = self.scale.unit * np.where(trained.topology.says, trained.leaf.value, 0)
@@ -174,7 +168,7 @@ class TunedScores(TunedNumbers):
 
 def trainable_model(estimator: Any, given: Sample) -> TrainableModel:
     """Returns a fitted model as one whose thresholds and leaves are parameters."""
-    if isinstance(estimator, BaseBoosting):
+    if isinstance(estimator, BaseBoosting | BoostedEnsemble):
         return TunedScores(estimator, given)
     return (TunedClasses if is_classifier(estimator) else TunedNumbers)(estimator, given)
 
