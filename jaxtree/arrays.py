@@ -4,12 +4,15 @@ A tree and its inputs are NumPy's arrays on the host and JAX's elsewhere. The te
 static checker, which cannot distinguish operations of the two, takes them as of any type.
 """
 
+import functools
+import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 from jax import Device as _Device
 from jax.core import Tracer
 from jaxtyping import Float, Float64, Int, Real, UInt32
@@ -46,6 +49,29 @@ def safe_divide(
     library = library_of(numerator, denominator)
     positive = denominator > 0
     return library.where(positive, numerator / library.where(positive, denominator, 1), 0.0)
+
+
+MOST_WRITTEN_OUT = 32
+"""Terms up to which a sum is written out, one addition after another; more are added in a loop.
+
+XLA works on many sums at once where they are written out, in a seventh of the time of a reduction for three terms and
+half of it for 26. But its programs grow with every term.
+"""
+
+
+def sum_in_order(term: Callable[[IntLike], Real[AnyArray, "*shape"]], number: int) -> Real[AnyArray, "*shape"]:
+    """Returns `term(0) + term(1) + ...`, added from the first to the last, so that all programs make the same bits.
+
+    Args:
+        term: The function from a number, which may be traced, to a term.
+        number: How many terms there are, 1 or more.
+
+    >>> sum_in_order(lambda place: jnp.arange(100)[place], 100).tolist()
+    4950
+    """
+    if number <= MOST_WRITTEN_OUT:
+        return functools.reduce(operator.add, map(term, range(number)))
+    return lax.fori_loop(1, number, lambda place, total: total + term(place), term(0))
 
 
 def mix(number: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:

@@ -6,6 +6,7 @@ of a row is a matrix, the step of a node is that of Newton with the whole matrix
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -157,7 +158,7 @@ def sums_at_nodes(leaves: Leaves, values: Float[Array, "*value row"]) -> Float[A
         values = values[np.tril_indices(len(values))]
     values, unit = _in_fixed_point(values, leaves.is_used, devices)
     blank = jnp.zeros(tree.capacity, jnp.int64)
-    sums = devices.total(jnp.stack([blank.at[leaves.of_row].add(own) for own in values]))
+    sums = devices.total(jax.vmap(blank.at[leaves.of_row].add)(values))
     deepest = jnp.max(tree.depth)
 
     def add_to_parents(back, sums):

@@ -4,7 +4,6 @@ Nothing goes to the host from round to round. A call makes some rounds, so that 
 """
 
 import contextlib
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -241,13 +240,8 @@ def _mean_loss(
 
 
 def _changes(tree: Tree) -> Float[Array, "score node"]:
-    """The means of all nodes, with the bits that they have on the host, so that scores are those of the fitted model.
-
-    One score at a time: of several XLA would make products with the reciprocals of weights.
-    """
-    columns = jnp.split(tree.target_sum, tree.target_sum.shape[1], axis=1)
-    means = [target_means(dataclasses.replace(tree, target_sum=column)) for column in columns]
-    return lax.optimization_barrier(jnp.concatenate(means, axis=1)).T
+    """The means of all nodes, with the bits that they have on the host: scores are those of the fitted model."""
+    return lax.optimization_barrier(target_means(tree)).T
 
 
 def _add_steps(

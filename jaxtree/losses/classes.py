@@ -10,17 +10,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Shaped
 
-from jaxtree.arrays import AnyArray, library_of
+from jaxtree.arrays import MOST_WRITTEN_OUT, AnyArray, library_of
 from jaxtree.losses.domain import Domain, require
 from jaxtree.losses.elementary import LEAST_SHARE, Row, Target, sigmoid, softplus, weighted_mean
 from jaxtree.losses.loss import Loss, given
-
-MOST_WRITTEN_OUT = 32
-"""Classes up to which sums over them are written out, one addition after another.
-
-So XLA works on many rows at once, in a seventh of the time of a reduction for three classes and half of it for 26; and
-the sums of a row have the same bits in every program, however many rows there are.
-"""
 
 
 def _logistic(scores: Row, target: Target, extras: Any) -> Row:
@@ -123,7 +116,8 @@ def _probability(scores: Row) -> tuple[Row, Float[Array, ""]]:
 def _over_classes(pair: Callable[..., Any], all_: Callable[..., Any], values: Row) -> Float[Array, ""]:
     """A sum or the like over the classes of a row, from the function of two of them or that of all.
 
-    Behind the barrier XLA makes it once, and not again for every class that is divided by it.
+    Of few classes the sums of a row have the same bits in every program, however many rows there are. Behind the
+    barrier XLA makes it once, and not again for every class that is divided by it.
     """
     over_all = functools.reduce(pair, list(values)) if len(values) <= MOST_WRITTEN_OUT else all_(values)
     return lax.optimization_barrier(over_all)

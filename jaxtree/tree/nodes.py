@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
+from jax import lax
 from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, is_traced, library_of
@@ -196,7 +197,9 @@ def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
 def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[AnyArray, "node column"]:
     if is_traced(tree):
         weight = jnp.asarray(tree.weight, float)[:, None]
-        mean = sums / jnp.where(weight > 0, weight, 1)
+        # As a whole matrix: by a column of it XLA would multiply with reciprocals, which gives other last bits.
+        divisor = lax.optimization_barrier(jnp.broadcast_to(jnp.where(weight > 0, weight, 1), sums.shape))
+        mean = sums / divisor
         return jnp.where(weight > 0, mean, mean[tree.parent])
     # Forests of many classes have hundreds of megabytes of sums: one new array, and no other of their size.
     weight = np.asarray(tree.weight, np.float64)

@@ -3,11 +3,12 @@
 import dataclasses
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import FloatLike, safe_divide
+from jaxtree.arrays import FloatLike, IntLike, safe_divide, sum_in_order
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.objective import (
@@ -19,6 +20,7 @@ from jaxtree.growth.inputs.objective import (
     ParentStats,
     Quantised,
     Units,
+    total_weight,
 )
 from jaxtree.growth.inputs.whole_numbers import BITS, exponent, unit_of
 from jaxtree.tree.checks import known
@@ -142,31 +144,34 @@ class Newton(Objective):
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:
         """The second derivatives of all scores."""
-        return sum(sums[1 : self.num_curvatures], start=sums[0])
+        return total_weight(sums[: self.num_curvatures])
 
     def risk(
         self, sums: Int[Array, "channel candidate"], parent: ParentStats, units: Units
     ) -> Float[Array, " candidate"]:
         """The loss that the best steps leave, less that of no step."""
         penalties = Penalties(*parent.parameters)
-        changes = []
-        for curvature, gradient, step in self._steps(sums, penalties, units):
-            change = (gradient + (curvature + penalties.l2) * step / 2) * step
-            changes.append(change + penalties.l1 * jnp.abs(step))
-        return sum(changes[1:], start=changes[0])
 
-    def _steps(self, sums: Int[Array, "channel *candidate"], penalties: Penalties, units: Units):
-        """The curvature, the gradient and the step of every score."""
-        for score in range(self.num_scores):
-            curvature = sums[min(score, self.num_curvatures - 1)].astype(jnp.float64) * units.weight
-            gradient = sums[self.num_curvatures + score].astype(jnp.float64) * units.target
-            yield curvature, gradient, newton_step(gradient, curvature, penalties)
+        def change(score: IntLike) -> Float[Array, " candidate"]:
+            curvature, gradient = self._derivatives(sums, score, units)
+            step = newton_step(gradient, curvature, penalties)
+            return (gradient + (curvature + penalties.l2) * step / 2) * step + penalties.l1 * jnp.abs(step)
+
+        return sum_in_order(change, self.num_scores)
+
+    def _derivatives(
+        self, sums: Int[Array, "channel *candidate"], score: IntLike, units: Units
+    ) -> tuple[Float[Array, "*candidate"], Float[Array, "*candidate"]]:
+        """The sums of second derivatives and of gradients of a score."""
+        curvature = sums[score if self.num_curvatures > 1 else 0].astype(jnp.float64) * units.weight
+        return curvature, sums[self.num_curvatures + score].astype(jnp.float64) * units.target
 
     def monotone_value(
         self, sums: Int[Array, "channel candidate"], parameters: Float[Array, "parameter *candidate"], units: Units
     ) -> Float[Array, " candidate"]:
         """The step of the first score."""
-        return next(self._steps(sums, Penalties(*parameters), units))[2]
+        curvature, gradient = self._derivatives(sums, 0, units)
+        return newton_step(gradient, curvature, Penalties(*parameters))
 
     def category_orders(self, sums: Int[Array, "channel bin"]) -> Int[Array, "order bin"]:
         """The gradients."""
@@ -181,9 +186,11 @@ class Newton(Objective):
     ) -> NodeResult:
         """The steps, times the weight of the node."""
         weight = self.weight(sums.T).astype(jnp.float64) * units.weight
-        steps = [step for _, _, step in self._steps(sums.T, Penalties(*parameters.T), units)]
-        target_sum = jnp.stack(steps, axis=1) * weight[:, None]
-        return NodeResult(jnp.zeros(len(sums)), jnp.zeros((len(sums), 0)), target_sum)
+        curvature, gradient = jax.vmap(lambda score: self._derivatives(sums.T, score, units))(
+            jnp.arange(self.num_scores)
+        )
+        target_sum = newton_step(gradient, curvature, Penalties(*parameters.T)) * weight
+        return NodeResult(jnp.zeros(len(sums)), jnp.zeros((len(sums), 0)), target_sum.T)
 
 
 def check_penalties(penalties: Penalties) -> None:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of, safe_divide
+from jaxtree.arrays import MOST_WRITTEN_OUT, AnyArray, FloatLike, IntLike, library_of, safe_divide, sum_in_order
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
 
@@ -237,6 +237,13 @@ def real_weight(
 ) -> Float[AnyArray, "*candidate"]:
     """The weight in the sums."""
     return objective.weight(sums).astype(np.float64) * units.weight
+
+
+def total_weight(sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*candidate"]:
+    """The sum over channels, by a reduction where these are many, which keeps the program small."""
+    if len(sums) > MOST_WRITTEN_OUT:
+        return sums.sum(axis=0, dtype=sums.dtype)
+    return sum_in_order(sums.__getitem__, len(sums))
 
 
 def quantise_numbers(

@@ -1,8 +1,6 @@
 """The objectives that score splits by a criterion: classes, and numbers."""
 
 import dataclasses
-import functools
-import operator
 from typing import Any
 
 import jax
@@ -10,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import AnyArray, library_of, safe_divide
+from jaxtree.arrays import AnyArray, IntLike, library_of, safe_divide, sum_in_order
 from jaxtree.criteria import (
     Criterion,
     NumberCriterion,
@@ -32,16 +30,9 @@ from jaxtree.growth.inputs.objective import (
     Units,
     quantise_numbers,
     real_weight,
+    total_weight,
 )
 from jaxtree.tree.checks import check_range, known
-
-MOST_WEIGHTS_ADDED = 64
-"""Above this number of classes their weights are summed by a reduction, which takes less long to compile."""
-
-
-def _added(parts: list[AnyArray]) -> AnyArray:
-    """The sum of arrays by additions, which XLA vectorises where it does not vectorise a reduction."""
-    return functools.reduce(operator.add, parts)
 
 
 def _check_positive(name: str, value: Any) -> None:
@@ -110,10 +101,7 @@ class Classes(Objective):
 
     def weight(self, sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*candidate"]:
         """The weight of all classes of the first output."""
-        own = sums[: self.num_classes]
-        if self.num_classes > MOST_WEIGHTS_ADDED:
-            return jnp.sum(own, axis=0, dtype=own.dtype)
-        return _added(list(own))
+        return total_weight(sums[: self.num_classes])
 
     def risk(
         self, sums: Int[Array, "channel candidate"], parent: ParentStats, units: Units
@@ -124,9 +112,9 @@ class Classes(Objective):
     def _risk(self, sums: Int[Array, "channel candidate"], units: Units) -> Float[Array, " candidate"]:
         counts = sums[: self.num_channels].astype(jnp.float64)
         counts = counts * units.weight if units.is_scaled else counts
-        outputs = [counts[o * self.num_classes : (o + 1) * self.num_classes] for o in range(self.num_outputs)]
+        outputs = counts.reshape(self.num_outputs, self.num_classes, -1)
         risk = jax.vmap(class_risk(self.criterion), in_axes=1)
-        return _added([risk(output) for output in outputs]) / self.num_outputs
+        return sum_in_order(lambda output: risk(outputs[output]), self.num_outputs) / self.num_outputs
 
     def tolerance(self, parent: ParentStats, best: Float[Array, "*p"]) -> Float[Array, "*p"]:
         """A share of the node's impurity."""
@@ -208,10 +196,10 @@ class Numbers(Objective):
     ) -> Float[Array, " candidate"]:
         """The risk less the moments, which cancel between branches and node."""
         weight = sums[0].astype(jnp.float64) * units.weight
-        of_output = [self._explained(o, sums, weight, parent, units) for o in range(1, 1 + self.num_outputs)]
-        return -(_added(of_output) / self.num_outputs)
+        explained = lambda output: self._explained(1 + output, sums, weight, parent, units)  # noqa: E731
+        return -(sum_in_order(explained, self.num_outputs) / self.num_outputs)
 
-    def _explained(self, channel: int, sums, weight, parent: ParentStats, units: Units):
+    def _explained(self, channel: IntLike, sums, weight, parent: ParentStats, units: Units):
         total = parent.sums[channel]
         mean = total.astype(jnp.float64) * units.target / jnp.where(parent.weight > 0, parent.weight, 1)
         if self.criterion.needs_positive:
@@ -243,7 +231,8 @@ class Numbers(Objective):
         weight = real_weight(self, sums.T, units)
         moment = sums.T[-1].astype(np.float64) * units.moment
         totals = sums.T[1 : 1 + self.num_outputs].astype(np.float64) * units.target
-        explained = _added([self.criterion.explained(weight, total, np.float64(1)) for total in totals])
+        explained_of = lambda output: self.criterion.explained(weight, totals[output], np.float64(1))  # noqa: E731
+        explained = sum_in_order(explained_of, self.num_outputs)
         impurity = library.maximum(moment - explained, 0) / (library.where(weight > 0, weight, 1) * self.num_outputs)
         target_sum = totals.T + units.center * weight[:, None]
         return NodeResult(library.where(weight > 0, impurity, 0), library.zeros((len(sums), 0)), target_sum)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
 
@@ -118,9 +119,15 @@ def _count_block(
     objective, copies = plan.rules.objective, plan.costs.copies_of_sums
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
     width = objective.num_node_channels + 1
-    cells = [c + label[n] if n != NO_LABEL else jnp.full_like(at, c) for n, c, _ in objective.additions]
-    cells = jnp.stack([*cells, jnp.full_like(at, width - 1)])
-    added = jnp.stack([*(value[number] for _, _, number in objective.additions), jnp.ones_like(value[0])])
+    labelled, plain = (
+        np.array([own for own in objective.additions if (own.label == NO_LABEL) == is_plain], np.int32).reshape(-1, 3)
+        for is_plain in (False, True)
+    )
+    fixed = np.append(plain[:, 1], width - 1).astype(np.int32)
+    of_labels = labelled[:, 1:2] + _rows_at(label, labelled[:, 0])
+    cells = jnp.concatenate([of_labels, jnp.broadcast_to(fixed[:, None], (len(fixed), at.size))])
+    added = [_rows_at(value, own[:, 2]) for own in (labelled, plain)]
+    added = jnp.concatenate([*added, jnp.ones_like(value[:1])])
     cells = jnp.where(at != DONE, at * width + cells, DONE).reshape(-1)
     sums = _combine_at("add", counted.counted, cells, added.reshape(-1), first_node * width, copies)
     extremes = counted.extremes
@@ -129,6 +136,13 @@ def _count_block(
         ends = jnp.concatenate([label[0], ~label[0]])
         extremes = _combine_at("min", extremes, cells, ends, 2 * first_node, copies)
     return _Counted(sums, extremes)
+
+
+def _rows_at(values: Int[Array, "number entry"], row: Int32[np.ndarray, " row"]) -> Int[Array, "row entry"]:
+    """The rows with the given numbers: a slice where these follow one another."""
+    if len(row) and np.all(np.diff(row) == 1):
+        return values[row[0] : row[-1] + 1]
+    return values[row]
 
 
 def _combine_at(

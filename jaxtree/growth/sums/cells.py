@@ -4,13 +4,14 @@ A *cell base* is the cell of an entry without its code.
 """
 
 import functools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int, Int32
 
+from jaxtree.arrays import MOST_WRITTEN_OUT
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan.loops import most_of_models
@@ -78,10 +79,14 @@ def scatter_at_once(
     GPU programs of several scatters compile slowly, and run no faster.
     """
     start = jnp.arange(len(tables), dtype=jnp.int32)[:, None] * tables.shape[1]
-    flat = tables.reshape(-1)
-    for cell, added in _additions(base, value, num_bins, rules):
+
+    def add(
+        flat: Int[Array, " cell"], cell: Int32[Array, " entry"], added: Int[Array, " entry"]
+    ) -> Int[Array, " cell"]:
         index = (start + cell + code).reshape(-1)
-        flat = flat.at[index].add(jnp.broadcast_to(added, code.shape).reshape(-1), mode="promise_in_bounds")
+        return flat.at[index].add(jnp.broadcast_to(added, code.shape).reshape(-1), mode="promise_in_bounds")
+
+    flat = over_additions(add, tables.reshape(-1), base, value, num_bins=num_bins, rules=rules)
     return flat.reshape(tables.shape)
 
 
@@ -123,21 +128,44 @@ def compare_digit(
     number, num_digits = digit
     row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
     is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
-    adds = jnp.zeros((len(row), code.shape[1]), jnp.bfloat16)
-    for cell, added in _additions(base, value, num_bins, rules):
-        adds = jnp.where(cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds)
+    blank = jnp.zeros((len(row), code.shape[1]), jnp.bfloat16)
+    put = lambda adds, cell, added: jnp.where(  # noqa: E731
+        cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds
+    )
+    adds = over_additions(put, blank, base, value, num_bins=num_bins, rules=rules)
     sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
     shift = 8 * number.astype(tables.dtype)
     return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
 
 
-def _additions(
-    base: Int32[Array, "base entry"], value: Int[Array, "value entry"], num_bins: int, rules: ResolvedRules
-) -> Iterator[tuple[Array, Array]]:
-    """The cells, without the code, that every entry adds to, and the numbers added."""
-    for number, past, added in places_of(rules):
-        cell = base[number] + past * num_bins if past else base[number]
-        yield cell, (value[0] > 0).astype(value.dtype) if added == COUNTS_ROW else value[added]
+def over_additions(
+    add: Callable[[Any, Int32[Array, " entry"], Int[Array, " entry"]], Any],
+    start: Any,
+    base: Int32[Array, "base entry"],
+    value: Int[Array, "value entry"],
+    *,
+    num_bins: int,
+    rules: ResolvedRules,
+) -> Any:
+    """Calls `add(carry, cell, added)` for all that entries add: the cells, without the code, and the numbers added.
+
+    Where there are many channels a loop calls it, so that programs do not grow with their number.
+    """
+    places = places_of(rules)
+    of_values = [place for place in places if place.added != COUNTS_ROW]
+
+    def add_value(carry: Any, place: Any) -> Any:
+        number, past, added = place
+        return add(carry, base[number] + past * num_bins, value[added])
+
+    if len(of_values) > MOST_WRITTEN_OUT:
+        table = jnp.array(of_values, jnp.int32)
+        start = lax.fori_loop(0, len(of_values), lambda at, carry: add_value(carry, table[at]), start)
+    else:
+        start = functools.reduce(add_value, of_values, start)
+    for number, past, _ in set(places) - set(of_values):
+        start = add(start, base[number] + past * num_bins, (value[0] > 0).astype(value.dtype))
+    return start
 
 
 def _digit(
@@ -153,7 +181,7 @@ def digits_of(
 ) -> Int32[Array, ""]:
     """The number of digits of the longest that entries add, of all models: k of -256**k to 256**k - 1."""
     # A negative number has the digits of the one that is left of it without its sign: -256 those of 255.
-    added = [own for _, own in _additions(base, value, 1, rules)]
-    most = functools.reduce(jnp.maximum, [jnp.max(jnp.where(own < 0, ~own, own)) for own in added])
+    larger = lambda most, _, own: jnp.maximum(most, jnp.max(jnp.where(own < 0, ~own, own)))  # noqa: E731
+    most = over_additions(larger, jnp.zeros((), value.dtype), base, value, num_bins=1, rules=rules)
     needs_more = [(most >> 8 * number > 0).astype(jnp.int32) for number in range(1, most.dtype.itemsize)]
     return most_of_models(sum(needs_more, start=jnp.int32(1)))
