@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree.errors import RareWordsWarning, warn_user
+from jaxtree.table.identifiers import are_identifiers
 
 ANY_OTHER = "any other"
 FEW_WORDS = 255
@@ -79,6 +80,8 @@ class RareWords:
 def with_rare_words(name: str, categories: tuple, num_rows: Sequence[int], most: int) -> tuple:
     """Returns the categories of a column; of many words the rarest give way to `RareWords`, with a warning.
 
+    There is no such warning of identifiers, of which `note_identifiers` warns.
+
     Args:
         name: The name of the column.
         categories: Its words, in the order of their codes.
@@ -100,7 +103,8 @@ def with_rare_words(name: str, categories: tuple, num_rows: Sequence[int], most:
         return categories
     own = [categories[place] for place in np.sort(falling[:kept]).tolist()]
     shared = RareWords(len(rare), int(count[rare[0]]), categories[rare[0]])
-    warn_user(f"column {name!r} {shared.in_words(len(own))}", RareWordsWarning)
+    if not are_identifiers(int(np.count_nonzero(count)), int(count.sum())):
+        warn_user(f"column {name!r} {shared.in_words(len(own))}", RareWordsWarning)
     return (*own, shared)
 
 

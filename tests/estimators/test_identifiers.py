@@ -69,6 +69,16 @@ def warned_of(call):
     return [str(warning.message) for warning in caught if warning.category is IdentifierWarning]
 
 
+@pytest.mark.parametrize("num_words", [3000, 1700])
+def test_there_is_one_warning_of_a_column(num_words):
+    """Words that look like identifiers are rare ones, too."""
+    X = pd.DataFrame({"name": [f"r{row % num_words}" for row in range(3000)]})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Encoder().fit(X)
+    assert [warning.category for warning in caught] == [IdentifierWarning]
+
+
 @pytest.mark.parametrize("name", are_slow(ALL, "boosted", "soft", "soft_forest", "distribution", "additive"))
 def test_a_word_a_row_is_noted_whatever_is_fitted(name):
     model, y = ALL[name]
