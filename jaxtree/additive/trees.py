@@ -16,7 +16,7 @@ from jaxtree.additive.model import AdditiveModel
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest, take_trees
-from jaxtree.tree.nodes import words_of_subsets
+from jaxtree.tree.subsets import words_of_subsets
 
 LEAF_MARK = -2
 """Stands in the splits of leaves, as in scikit-learn's trees."""

@@ -121,15 +121,8 @@ def mean_of_models(forests: Sequence[Forest], trees_per_round: int = 1) -> tuple
 
 def weighted_sum(forests: Sequence[Forest], shares: Float64[np.ndarray, " model"]) -> Forest:
     """Returns several sums of trees as one, in which each counts with a share: the trees of the first come first."""
-    words = max(own.nodes.subset.shape[1] for own in forests)
     weighted = zip(forests, shares, strict=True)
-    return join_forests([_with_sums(_with_words(own, words), own.nodes.target_sum * share) for own, share in weighted])
-
-
-def _with_words(forest: Forest, number: int) -> Forest:
-    """Returns the trees with wider sets of categories; the words of bits that are added are empty."""
-    subset = np.pad(forest.nodes.subset, ((0, 0), (0, number - forest.nodes.subset.shape[1])))
-    return dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, subset=subset))
+    return join_forests([_with_sums(own, own.nodes.target_sum * share) for own, share in weighted])
 
 
 def _with_sums(forest: Forest, target_sum: Float64[np.ndarray, "node output"]) -> Forest:

@@ -16,7 +16,8 @@ from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.table.words import Limit, value_in_words
 from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import CODES_PER_WORD, declared_majority, target_means
+from jaxtree.tree.nodes import declared_majority, target_means
+from jaxtree.tree.subsets import CODES_PER_WORD
 
 
 class Condition(NamedTuple):

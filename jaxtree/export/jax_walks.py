@@ -160,7 +160,7 @@ def _levels(forest: Forest) -> list[_Level]:
                 np.asarray(threshold)[asks],
                 np.asarray(nodes.missing_branch)[asks],
                 np.asarray(nodes.missing_branch)[asks] == ALL_BRANCHES,
-                np.asarray(nodes.subset)[asks],
+                np.asarray(nodes.subset[asks]),
             )
         )
         node = child

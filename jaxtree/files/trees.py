@@ -22,7 +22,7 @@ from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import CODES_PER_WORD
+from jaxtree.tree.subsets import CODES_PER_WORD, SharedSubsets
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")
 _MOST_DAYS = 2**63 // 86_400
@@ -84,7 +84,8 @@ class TreeArrays:
     next_code: Int32[np.ndarray, " node"]
     threshold: Float64[np.ndarray, " node"]
     split_kind: Int32[np.ndarray, " node"]
-    subset: UInt32[np.ndarray, "node word"]
+    subset: UInt32[np.ndarray, "subset word"]
+    subset_row: Int32[np.ndarray, " node"] | None
     missing_code: Int32[np.ndarray, " node"]
     missing_branch: Int32[np.ndarray, " node"]
     first_child: Int32[np.ndarray, " node"]
@@ -99,7 +100,14 @@ class TreeArrays:
     @classmethod
     def of(cls, tree: Tree) -> "TreeArrays":
         """The nodes of a tree, or of several, without padding."""
-        return cls(**{field.name: np.asarray(getattr(tree, field.name)) for field in dataclasses.fields(cls)})
+        names = {field.name for field in dataclasses.fields(cls)} - {"subset", "subset_row"}
+        subset, row = tree.subset, None
+        if isinstance(subset, SharedSubsets):
+            used = subset.without_unused()
+            subset, row = used.words, used.row
+        return cls(
+            subset=np.asarray(subset), subset_row=row, **{name: np.asarray(getattr(tree, name)) for name in names}
+        )
 
     def forest(
         self, first_node: Int64[np.ndarray, " boundary"], schema: Schema, *, num_classes: tuple[int, ...]
@@ -111,8 +119,10 @@ class TreeArrays:
         """
         parent, depth, root = node_links(self.first_child, self.num_children, first_node)
         _check_splits(self, schema)
+        shared = self.subset_row is not None
         trees = Tree(
-            **vars(self),
+            **{name: values for name, values in vars(self).items() if not name.startswith("subset")},
+            subset=SharedSubsets(self.subset_row, self.subset) if shared else self.subset,
             parent=parent,
             depth=depth,
             root=root,
@@ -276,6 +286,9 @@ def _check_splits(nodes: TreeArrays, schema: Schema) -> None:
 @check.register
 def _(nodes: TreeArrays) -> None:
     require_finite(nodes, "weight", "count", "num_rows", "target_sum", "impurity", "gain")
+    row = np.arange(len(nodes.feature)) if nodes.subset_row is None else nodes.subset_row
+    is_row = len(row) == 0 or (row.min() >= 0 and row.max() < len(nodes.subset))
+    require(is_row and (nodes.subset_row is not None or len(nodes.subset) == len(row)), "a node has a subset of none")
     for name in ("weight", "count", "num_rows", "missing_branch", "missing_code"):
         require((getattr(nodes, name) >= 0).all(), f"{name} has a value that is negative")
     require(not np.isnan(nodes.threshold).any(), "a node has a threshold that is no number")

@@ -16,8 +16,9 @@ from jaxtree.soft.walk import hard_tests
 from jaxtree.table.binning import Bins
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.nodes import CODES_PER_WORD, branch_of, words_of_subsets
+from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links
+from jaxtree.tree.subsets import CODES_PER_WORD, Subsets, words_of_subsets
 
 MARK = -2
 """The `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
@@ -38,7 +39,7 @@ class AxisSplits(NamedTuple):
     kind: Int[np.ndarray, " node"]
     threshold: Float64[np.ndarray, " node"]
     missing_branch: Int[np.ndarray, " node"]
-    subset: UInt32[np.ndarray, "node word"]
+    subset: Subsets
 
     def branch(self, value: Float[np.ndarray, " row"], node: Int[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
         """The branch that every row takes at its node, given the value that is compared there."""

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Int, Int64
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.checks import check_mask
 from jaxtree.tree.nodes import children_of
+from jaxtree.tree.subsets import join_subsets, map_columns
 from jaxtree.tree.tree import Tree
 
 
@@ -55,7 +56,7 @@ class Forest:
         if not 0 <= number < len(self):
             raise IndexError(f"tree {number} of a forest of {len(self)}")
         first, end = (int(node) for node in self.first_node[number : number + 2])
-        tree = jax.tree.map(lambda x: x[first:end] if x.ndim else x, self.nodes)
+        tree = map_columns(lambda x: x[first:end] if x.ndim else x, self.nodes)
         return dataclasses.replace(_moved(tree, -first), num_nodes=np.array(end - first, np.int32))
 
     def __iter__(self) -> Iterator[Tree]:
@@ -65,7 +66,7 @@ class Forest:
     def first(self, number: int) -> "Forest":
         """The first trees, as views."""
         end = int(self.first_node[number])
-        nodes = jax.tree.map(lambda x: x[:end] if x.ndim else x, self.nodes)
+        nodes = map_columns(lambda x: x[:end] if x.ndim else x, self.nodes)
         return Forest(dataclasses.replace(nodes, num_nodes=np.array(end, np.int32)), self.first_node[: number + 1])
 
     def take(self, numbers: Int[np.ndarray, " taken"]) -> "Forest":
@@ -74,7 +75,7 @@ class Forest:
         boundaries = np.concatenate([[0], np.cumsum(sizes)])
         shift = np.repeat(self.first_node[numbers] - boundaries[:-1], sizes)
         nodes = np.arange(boundaries[-1]) + shift
-        taken = jax.tree.map(lambda x: x[nodes] if x.ndim else x, self.nodes)
+        taken = map_columns(lambda x: x[nodes] if x.ndim else x, self.nodes)
         moved = _moved(taken, -shift)
         return Forest(dataclasses.replace(moved, num_nodes=np.array(boundaries[-1], np.int32)), boundaries)
 
@@ -121,7 +122,7 @@ def take_trees(
     new = np.zeros(stops.size, np.int32)
     new[old] = np.arange(old.size)
     first_node = np.concatenate([[0], np.cumsum(np.bincount(tree_of_node, minlength=len(roots)))])
-    taken, leaf = jax.tree.map(lambda x: x[old] if x.ndim else x, table), stops[old]
+    taken, leaf = map_columns(lambda x: x[old] if x.ndim else x, table), stops[old]
     nodes = dataclasses.replace(
         taken,
         parent=new[parent[old]],
@@ -175,9 +176,11 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
     sizes = [forest.first_node[-1] for forest in forests]
     offsets = np.cumsum([0, *sizes])
     moved = [_moved(forest.nodes, int(offset)) for forest, offset in zip(forests, offsets, strict=False)]
-    nodes = jax.tree.map(lambda *parts: np.concatenate(parts) if parts[0].ndim else parts[0], *moved)
+    subset = join_subsets([nodes.subset for nodes in moved])
+    others = [dataclasses.replace(nodes, subset=np.zeros((nodes.capacity, 0), np.uint32)) for nodes in moved]
+    nodes = jax.tree.map(lambda *parts: np.concatenate(parts) if parts[0].ndim else parts[0], *others)
     boundaries = [forest.first_node[:-1] + offset for forest, offset in zip(forests, offsets, strict=False)]
-    nodes = dataclasses.replace(nodes, num_nodes=np.array(offsets[-1], np.int32))
+    nodes = dataclasses.replace(nodes, subset=subset, num_nodes=np.array(offsets[-1], np.int32))
     return Forest(nodes, np.concatenate([*boundaries, offsets[-1:]]))
 
 

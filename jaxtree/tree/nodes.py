@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import lax
-from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped, UInt, UInt32
+from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped
 
 from jaxtree.arrays import AnyArray, is_traced, library_of
 from jaxtree.buckets import node_bucket, pad_to
+from jaxtree.tree.subsets import CODES_PER_WORD, SharedSubsets, Subsets
 
 
 class SplitKind(enum.IntEnum):
@@ -30,9 +31,6 @@ class SplitKind(enum.IntEnum):
     SUBSET = 3
 
 
-CODES_PER_WORD = 32
-"""Codes of a subset that one word of bits holds."""
-
 ALL_BRANCHES = 2**30
 """The branch of a missing value that goes to all branches, with a share in each (Quinlan's fractional instances)."""
 
@@ -46,7 +44,7 @@ class NodeFields:
     next_code: Int[AnyArray, "*tree node"]
     threshold: Float[AnyArray, "*tree node"]
     split_kind: Int[AnyArray, "*tree node"]
-    subset: UInt[AnyArray, "*tree node word"]
+    subset: Subsets
     missing_code: Int[AnyArray, "*tree node"]
     missing_branch: Int[AnyArray, "*tree node"]
     first_child: Int[AnyArray, "*tree node"]
@@ -112,26 +110,21 @@ def branch_of_code(
         code: The row's code of the node's feature.
         has_missing: Whether any code may mean missing.
     """
-    num_words = tree.subset.shape[-1]
+    num_words, subset = tree.subset.shape[-1], tree.subset
+    if isinstance(subset, SharedSubsets):
+        node_of_words, words = subset.row[node], subset.words
+    else:
+        node_of_words, words = node, subset
 
     def read_word(place):
-        if isinstance(tree.subset, np.ndarray):
-            return tree.subset[node, np.minimum(place, num_words - 1)]
-        return tree.subset.at[node, place].get(mode="clip")
+        if isinstance(words, np.ndarray):
+            return words[node_of_words, np.minimum(place, num_words - 1)]
+        return words.at[node_of_words, place].get(mode="clip")
 
     branch = branch_of(tree.split_kind[node], tree.code[node], code, read_word if num_words else None)
     if has_missing:
         branch = where(code == tree.missing_code[node], tree.missing_branch[node], branch)
     return branch
-
-
-def words_of_subsets(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
-    """Returns subsets of codes as bits: `NodeFields.subset`."""
-    num_words = -(-is_member.shape[1] // CODES_PER_WORD)
-    padded = np.zeros((len(is_member), num_words * CODES_PER_WORD), bool)
-    padded[:, : is_member.shape[1]] = is_member
-    bits = padded.reshape(len(is_member), num_words, CODES_PER_WORD).astype(np.uint32)
-    return (bits << np.arange(CODES_PER_WORD, dtype=np.uint32)).sum(axis=2, dtype=np.uint32)
 
 
 def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:

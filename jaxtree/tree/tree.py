@@ -36,7 +36,7 @@ class Tree(NodeFields):
         threshold: Values up to it go to branch 0 of a threshold split.
         split_kind: A `SplitKind`.
         subset: Bit c % 32 of word c // 32 is 1 if code c is in a subset split's subset; no words if the
-            table has no such split.
+            table has no such split. An array, or `SharedSubsets`, which is read like one.
         missing_code: The code that means missing in the feature.
         missing_branch: The branch of a missing value; at `num_children` or more the row stays at the node.
         first_child: The node's first child.

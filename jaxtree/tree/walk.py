@@ -20,6 +20,7 @@ from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask, known
 from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
+from jaxtree.tree.subsets import SharedSubsets, Subsets
 
 Read = Callable[[Int[AnyArray, " row"]], Real[AnyArray, " row"]]
 """Returns every row's value of a feature, which differs from row to row."""
@@ -124,7 +125,7 @@ class OtherSplits(NamedTuple):
     kind: Int32[AnyArray, " node"]
     num_children: Int32[AnyArray, " node"]
     missing_branch: Int32[AnyArray, " node"]
-    subset: UInt[AnyArray, "node word"]
+    subset: Subsets
 
 
 class Steps(NamedTuple):
@@ -214,8 +215,10 @@ def _through_any_split(
     """The next node where splits are of any kind, and a row may stay at one."""
     other = steps.other
     assert other is not None
-    num_words = other.subset.shape[1]
-    read_word = (lambda place: take(other.subset, node, place.clip(max=num_words - 1))) if num_words else None
+    num_words, node_of_words, words = other.subset.shape[1], node, other.subset
+    if isinstance(words, SharedSubsets):
+        node_of_words, words = take(words.row, node), words.words
+    read_word = (lambda place: take(words, node_of_words, place.clip(max=num_words - 1))) if num_words else None
     branch = branch_of(take(other.kind, node), take(steps.limit, node), value, read_word)
     branch = where(_is_missing(steps, node, value), take(other.missing_branch, node), branch)
     stays = branch >= take(other.num_children, node)

@@ -1,5 +1,7 @@
 """Columns of many words: every estimator takes them by default, and none is worse than without."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from jaxtree.estimators.common.growing import decode_thresholds, grow_tables
 from jaxtree.estimators.common.ordered_categories import MANY_WORDS, order_for_trees
 from jaxtree.tree import SplitKind
 from jaxtree.tree.predictor import Predictor
+from jaxtree.tree.subsets import SharedSubsets
 from tests.marks import rest_is_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxtree.errors.RareWordsWarning", "ignore::UserWarning")
@@ -162,3 +165,32 @@ def test_no_row_sees_its_own_target():
             bins, code = own.schema.columns[0].bins, own.codes[0, row]
             middles.append((bins.low[code] + bins.high[code]) / 2)
         assert middles[0] == pytest.approx(middles[1], abs=0.02)
+
+
+MADE_OF_SUBSETS = {
+    "tree": jaxtree.DecisionTreeClassifier(),
+    "C4.5": jaxtree.C45Classifier(),
+    "forest": jaxtree.RandomForestClassifier(3, random_state=0),
+    "boosted": jaxtree.GradientBoostingClassifier(3, max_depth=3),
+    "of classes": jaxtree.RandomForestClassifier(3, random_state=0),
+    "folds": jaxtree.GradientBoostingClassifier(3, max_depth=3, early_stopping="folds", folds=2),
+}
+
+
+@pytest.mark.parametrize("name", rest_is_slow([*MADE_OF_SUBSETS]))
+def test_nodes_share_subsets_of_words(name, tmp_path):
+    """The memory of subsets grows with the bins of statistics, not with nodes; files and pickles keep them so."""
+    X, score = table(num_rows=4000)
+    X["many"] = np.random.default_rng(1).choice([f"m{number}" for number in range(40)], len(X))
+    model = clone(MADE_OF_SUBSETS[name]).fit(X, np.digitize(score, [-1, 1]) if name == "of classes" else score > 0)
+    nodes = model.tree_ if hasattr(model, "tree_") else model.forest_.nodes
+    num_statistics = {"of classes": 3, "boosted": 2, "folds": 4}.get(name, 1)  # "many" has them in boosting
+    of_few = len(np.unique(np.asarray(nodes.subset)[:, :2], axis=0))
+    assert isinstance(nodes.subset, SharedSubsets) and nodes.subset.shape[1] > 5
+    assert len(nodes.subset.words) <= 2 + 255 * num_statistics + of_few
+    model.save(tmp_path / "model.jaxtree")
+    for again in (jaxtree.load(tmp_path / "model.jaxtree"), pickle.loads(pickle.dumps(model))):
+        other = again.tree_ if hasattr(again, "tree_") else again.forest_.nodes
+        assert len(other.subset.words) <= len(nodes.subset.words)
+        np.testing.assert_array_equal(other.subset, nodes.subset)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

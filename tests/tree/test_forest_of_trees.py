@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxtree.tree import Tree, take_tree
-from jaxtree.tree.forest import join_forests, join_trees, take_trees
+from jaxtree.tree.forest import Forest, join_forests, join_trees, take_trees
+from jaxtree.tree.subsets import SharedSubsets
 
 NUM_TREES = 5
 
@@ -38,6 +39,11 @@ def table():
         count=rng.random((size + 7, 3)), target_sum=np.zeros((size + 7, 0)), num_rows=numbers, impurity=real, gain=real,
         num_nodes=np.array(size, np.int32), num_classes=(3,),
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def table_of_shared_subsets(table):
+    return dataclasses.replace(table, subset=SharedSubsets.of(table.subset))
 
 
 def assert_same(one, other):
@@ -76,6 +82,32 @@ def test_joining_undoes_slicing(table):
     twice = join_forests([forest, take_trees(table, np.array([2]))])
     assert_same(twice[NUM_TREES], forest[2])
     assert_same(twice[0], forest[0])
+
+
+def test_shared_subsets_go_where_nodes_go(table, table_of_shared_subsets):
+    """Taken, sliced and joined trees have the subsets that trees have whose nodes do not share them."""
+    roots = np.arange(NUM_TREES)
+    alone, shared = take_trees(table, roots), take_trees(table_of_shared_subsets, roots)
+    pool = table_of_shared_subsets.subset.words
+    for change in (
+        lambda forest: forest,
+        lambda forest: forest.first(3),
+        lambda forest: forest.take(np.array([3, 0])),
+        lambda forest: join_trees(list(forest)),
+        lambda forest: join_forests([forest, forest.first(2)]),
+    ):
+        own = change(shared).nodes
+        assert_same(change(alone).nodes, own)
+        assert isinstance(own.subset, SharedSubsets) and own.subset.words is pool
+
+
+def test_joined_subsets_are_as_wide_as_the_widest(table, table_of_shared_subsets):
+    narrow, wide = take_trees(table, np.array([1])), take_trees(table_of_shared_subsets, np.array([2]))
+    words = np.pad(wide.nodes.subset.words, ((0, 0), (0, 3)))
+    wide = Forest.of(dataclasses.replace(wide.nodes, subset=SharedSubsets(wide.nodes.subset.row, words)))
+    joined = join_forests([narrow, wide, narrow])
+    expected = [np.pad(narrow.nodes.subset, ((0, 0), (0, 3))), np.asarray(wide.nodes.subset)]
+    np.testing.assert_array_equal(joined.nodes.subset, np.concatenate([*expected, expected[0]]))
 
 
 @pytest.mark.parametrize("number", [-1, NUM_TREES])

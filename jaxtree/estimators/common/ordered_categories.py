@@ -9,8 +9,8 @@ of all rows, is above.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.table.binning import Bins, fit_bins
 from jaxtree.table.schema import Column, Feature, Schema
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.nodes import CODES_PER_WORD
+from jaxtree.tree.subsets import SharedSubsets, join_subsets, words_of_subsets
 
 Derivatives = tuple[Float64[np.ndarray, " row"], Float64[np.ndarray, " row"]]
 """The first derivative of every row's loss by a score, and the second."""
@@ -100,17 +100,29 @@ class OrderedCategories:
             result[feature] = own.code_of_category[codes[own.feature]]
         return result
 
+    @functools.cached_property
+    def _subsets(self) -> UInt32[np.ndarray, "subset word"]:
+        """The empty subset, and for every bin of the statistics the categories whose statistic is above it.
+
+        They are few, and each is as wide as the column has categories; so nodes share them.
+        """
+        above = [
+            words_of_subsets(own.code_of_category[:-1] > np.arange(own.bins.num_bins)[:, None])
+            for own in self._statistics.values()
+        ]
+        return join_subsets([np.zeros((1, 0), np.uint32), *above])
+
     def with_subsets(self, tree: Tree) -> Tree:
         """Returns grown trees, whose thresholds are decoded, with subsets of categories in place of statistics."""
         if not self._statistics:
             return tree
-        num_words = max(-(-len(own.code_of_category) // CODES_PER_WORD) for own in self._statistics.values())
-        num_words = max(num_words, tree.subset.shape[1])
-        subset = np.pad(tree.subset, ((0, 0), (0, num_words - tree.subset.shape[1])))
-        is_moved = np.zeros(len(tree.feature), bool)
+        others, is_moved = SharedSubsets.of(tree.subset), np.zeros(len(tree.feature), bool)
+        parts = [self._subsets] if tree.subset.shape[1] == 0 else [others.words, self._subsets]
+        row, first = others.row.copy(), sum(map(len, parts)) - len(self._subsets) + 1
         for feature, own in self._statistics.items():
             at = np.flatnonzero(~tree.is_leaf & (tree.feature == feature))
-            subset[at] = _categories_above(own, num_words)[tree.code[at]]
+            row[at] = first + tree.code[at]
+            first += own.bins.num_bins
             is_moved[at] = True
         feature = tree.feature.astype(np.int32)
         # Leaves have no feature of the table.
@@ -120,7 +132,7 @@ class OrderedCategories:
         return dataclasses.replace(
             tree,
             feature=feature,
-            subset=subset,
+            subset=SharedSubsets(row, parts[0] if len(parts) == 1 else join_subsets(parts)),
             split_kind=np.where(is_moved, SplitKind.SUBSET, tree.split_kind).astype(np.int32),
             code=np.where(is_moved, 0, tree.code).astype(np.int32),
             next_code=np.where(is_moved, 0, tree.next_code).astype(np.int32),
@@ -188,7 +200,7 @@ def order_for_trees(
     is_ordered = data.schema.is_categorical & (data.schema.num_values > least)
     if not is_ordered.any():
         return features, None
-    ordered = order_categories(data, features, is_ordered, partial(_distances, data), SEED_OF_TREES)
+    ordered = order_categories(data, features, is_ordered, functools.partial(_distances, data), SEED_OF_TREES)
     return ordered.features, ordered
 
 
@@ -252,11 +264,3 @@ def _with_statistics(schema: Schema, statistics: dict[int, Statistic]) -> Schema
         columns[at : at + 1] = [Column(replaced.name, "numeric", (), bins, has_missing)]
         features[feature : feature + 1] = [Feature(replaced.name, at, "numeric", None, bins.num_bins, has_missing)]
     return Schema(tuple(columns), tuple(features))
-
-
-def _categories_above(statistic: Statistic, num_words: int) -> UInt32[np.ndarray, "bin word"]:
-    """For every bin the categories whose statistic is above it, as bits of words."""
-    codes = statistic.code_of_category[:-1]
-    is_above = np.zeros((statistic.bins.num_bins, num_words * CODES_PER_WORD), bool)
-    is_above[:, : len(codes)] = codes > np.arange(statistic.bins.num_bins)[:, None]
-    return np.packbits(is_above, axis=1, bitorder="little").view("<u4").astype(np.uint32)

@@ -14,7 +14,7 @@ from jaxtree.growth.inputs.whole_numbers import BITS
 from jaxtree.growth.plan.backends import CPU, Accumulation, Backend, for_entries
 from jaxtree.growth.plan.costs import Costs, Sums
 from jaxtree.tree import SplitKind
-from jaxtree.tree.nodes import CODES_PER_WORD
+from jaxtree.tree.subsets import CODES_PER_WORD
 
 MANY_CLASSES = 64
 """From this many classes on the kernel sums each node separately: each has few classes. Its `kManyClasses`."""

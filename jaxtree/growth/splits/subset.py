@@ -17,7 +17,7 @@ from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.plan.problem import FeatureContext
 from jaxtree.growth.splits.candidates import UNRESOLVED, Judge
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.nodes import CODES_PER_WORD
+from jaxtree.tree.subsets import CODES_PER_WORD
 
 MOST_CODES_EXHAUSTIVE = 8
 """The most codes for which every subset is tried, with more than two classes: 127 subsets."""
