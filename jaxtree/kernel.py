@@ -14,7 +14,7 @@ from typing import Any
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 17
+INTERFACE = 18
 """The version of the arguments of the kernel's functions that this package knows."""
 
 
@@ -77,14 +77,15 @@ def _why_not_installed() -> str:
 def find_walk() -> Any:
     """Returns the function that walks rows, with the types of its arguments; None if the kernel has none.
 
-    These are the trees; values with their size, number of rows and strides; the nodes to be written, or the means, with
-    the values of nodes and how many each has; and the number of threads. It returns whether there was enough memory.
+    These are the trees; values with their size, number of rows and strides; the nodes where rows begin; the nodes to be
+    written, or the means, with the values of nodes and how many each has; and the number of threads. It returns whether
+    there was enough memory.
     """
     walk = getattr(load(), "jaxtree_walk", None)
     if walk is not None:
         whole, pointer = ctypes.c_int64, ctypes.c_void_p
         values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
-        walk.argtypes = [pointer, *values, *results, whole]
+        walk.argtypes = [pointer, *values, pointer, *results, whole]
         walk.restype = ctypes.c_bool
     return walk
 

@@ -1,20 +1,23 @@
-"""Walks of rows by the kernel in C++, of trees whose every split is a threshold; see native/src/walk/values.h.
+"""Walks of rows by the kernel in C++; see native/src/walk/values.h.
 
 A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing
 value has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had
-children, so that a way needs no node to say where it leads.
+children, so that a way needs no node to say where it leads. Trees with splits of other kinds than thresholds have no
+complete levels, and a *rule* a node.
 """
 
 import ctypes
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt
+from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 
 from jaxtree import kernel
 from jaxtree.cores import num_cores
 from jaxtree.errors import InvalidInputError
-from jaxtree.tree.walk import Steps
+from jaxtree.tree.nodes import SplitKind
+from jaxtree.tree.subsets import SharedSubsets
+from jaxtree.tree.walk import OtherSplits, Steps
 
 ROWS_TOGETHER = 8
 """Rows that the kernel walks together, `kTogether` there."""
@@ -29,9 +32,9 @@ STEPS_OF_A_THREAD = 2**17
 """Steps of walks, and values that are read, that are worth a thread of their own."""
 
 
-def can_walk(steps: Steps) -> bool:
-    """Whether the kernel is there, and every split is a threshold that sends missing values to a branch."""
-    return steps.other is None and kernel.find_walk() is not None
+def can_walk() -> bool:
+    """Whether the kernel is there."""
+    return kernel.find_walk() is not None
 
 
 class _Pointers(ctypes.Structure):
@@ -41,6 +44,8 @@ class _Pointers(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("num_trees", "num_keys", "is_straight")),
         *((name, ctypes.c_void_p) for name in ("column", "first_top", "levels", "more_levels")),
         *((name, ctypes.c_void_p) for name in ("tops", "top_missing", "below", "nodes", "node_missing")),
+        *((name, ctypes.c_void_p) for name in ("rules", "words")),
+        ("num_words", ctypes.c_int64),
     ]
 
 
@@ -76,9 +81,10 @@ class NativeTrees:
         # No key is above the greatest.
         limit = np.where(is_leaf, _greatest(self._dtype), _key_of_number(steps.limit))
         takes_left = (~is_leaf & (steps.question % 2 == 0)).astype(np.uint8)
-        tops = _complete(steps.child, is_leaf, first_node, depths)
+        tops = _complete(steps.child, is_leaf, first_node, depths if steps.other is None else np.zeros_like(depths))
         more_levels = (depths - tops.levels).astype(np.int32)
-        size = len(limit) if more_levels.any() else 0
+        size = len(limit) if more_levels.any() or steps.other is not None else 0
+        rules, words = _rules_of(steps.other)
         self._arrays = {
             "column": column,
             "first_top": tops.first,
@@ -89,19 +95,31 @@ class NativeTrees:
             "below": tops.below,
             "nodes": _records({"limit": limit[:size], "key": key[:size], "child": steps.child[:size]}),
             "node_missing": takes_left,
+            "rules": rules,
+            "words": words,
         }
         self._pointers = _Pointers(
             num_trees=self._num_trees,
             num_keys=len(column),
             is_straight=int(len(column) == column[-1] + 1),
-            **{name: array.ctypes.data for name, array in self._arrays.items()},
+            num_words=words.shape[1],
+            **{name: array.ctypes.data if array.size else None for name, array in self._arrays.items()},
         )
+        # Rows that begin anywhere walk as long as those of any tree.
+        self._most_levels = more_levels.max(keepdims=True)
         self._num_columns, self._steps_of_row = int(column[-1]) + 1, int(depths.sum()) + len(column)
 
-    def ends(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
-        """The nodes where the walks of every row end."""
-        ends = np.empty((len(values), self._num_trees), np.int64)
-        self._walk(values, ends.ctypes.data, None, None, 0)
+    def ends(
+        self, values: Float[np.ndarray, "row feature"], start: Int32[np.ndarray, " row"] | None = None
+    ) -> Int64[np.ndarray, "row tree"]:
+        """The nodes where the walks of every row end.
+
+        Args:
+            values: The rows.
+            start: Where each begins in trees that have rules, and walks as in a single one; at all roots if not given.
+        """
+        ends = np.empty((len(values), self._num_trees if start is None else 1), np.int64)
+        self._walk(values, start, ends.ctypes.data, None, None, 0)
         return ends
 
     def means(
@@ -110,10 +128,15 @@ class NativeTrees:
         """The means over the trees of the values of the nodes where a row ends, added up tree after tree."""
         node_value = np.ascontiguousarray(node_value, np.float64)
         means = np.empty((len(values), node_value.shape[1]))
-        self._walk(values, None, means.ctypes.data, node_value.ctypes.data, node_value.shape[1])
+        self._walk(values, None, None, means.ctypes.data, node_value.ctypes.data, node_value.shape[1])
         return means
 
-    def _walk(self, values: Float[np.ndarray, "row feature"], *results: int | None) -> None:
+    def _walk(
+        self,
+        values: Float[np.ndarray, "row feature"],
+        start: Int32[np.ndarray, " row"] | None,
+        *results: int | None,
+    ) -> None:
         """Calls the kernel, which reads the values where they are, in any order of memory."""
         if values.shape[1] < self._num_columns:
             raise InvalidInputError(f"the trees split on {self._num_columns} columns, got {values.shape[1]}")
@@ -125,9 +148,12 @@ class NativeTrees:
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
             num_threads = min(num_cores(), num_threads)
-        walk = kernel.find_walk()
-        trees = ctypes.byref(self._pointers)
-        if not walk(trees, values.ctypes.data, size, len(values), *strides, *results, num_threads):
+        walk, trees, begin = kernel.find_walk(), self._pointers, None
+        if start is not None:
+            begin, trees = start.ctypes.data, _Pointers.from_buffer_copy(trees)
+            trees.num_trees, trees.more_levels = 1, self._most_levels.ctypes.data
+        at = ctypes.byref(trees), values.ctypes.data, size, len(values), *strides, begin
+        if not walk(*at, *results, num_threads):
             raise MemoryError(f"there is not enough memory to walk {len(values)} rows through {self._num_trees} trees")
 
 
@@ -176,9 +202,22 @@ def _complete(
     return _Tops(first, levels, top_node, below)
 
 
+def _rules_of(other: OtherSplits | None) -> tuple[np.ndarray, UInt32[np.ndarray, "subset word"]]:
+    """The rules of the nodes, and the words of their subsets; none where every split is a threshold."""
+    if other is None:
+        return np.zeros(0, np.int32), np.zeros((0, 0), np.uint32)
+    subset, row = other.subset, np.arange(len(other.kind), dtype=np.int32)
+    if isinstance(subset, SharedSubsets):
+        subset, row = subset.words, subset.row
+    assert subset.shape[1] or not np.any(other.kind == SplitKind.SUBSET)
+    columns = {"kind": other.kind, "children": other.num_children, "missing": other.missing_branch, "subset": row}
+    rules = _records({name: column.astype(np.int32) for name, column in columns.items()})
+    return rules, np.ascontiguousarray(subset, np.uint32)
+
+
 def _records(columns: dict[str, np.ndarray]) -> np.ndarray:
     """Columns side by side, as an array of structures in C++."""
-    records = np.empty(len(columns["limit"]), [(name, column.dtype) for name, column in columns.items()])
+    records = np.empty(len(next(iter(columns.values()))), [(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         records[name] = column
     return records

@@ -135,8 +135,9 @@ class Predictor:
             values: The rows: numbers, or the codes of categories; NaN is a missing value.
             start: Where each begins; at the root of the first tree if not given.
         """
-        if start is None and self._is_native(values):
-            return self._native_trees(values.dtype).ends(values)[:, 0]
+        if self._is_native(values) and (start is None or self._shares_any):
+            begin = None if start is None else start.astype(np.int32)
+            return self._native_trees(values.dtype).ends(values, begin)[:, 0]
         start = np.full(len(values), self._roots[0]) if start is None else start.astype(np.int32)
         if _is_for_the_host(values):
             return self._walk_on_the_host(values, start[:, None])[:, 0]
@@ -177,7 +178,7 @@ class Predictor:
         """
         if self.num_trees == 1:
             return self.mean_at(values, self.ends(values), node_value)
-        if self._is_native(values):
+        if self._is_native(values) and not self._shares_any:
             return self._native_trees(values.dtype).means(values, node_value)
         total = np.zeros((len(values), node_value.shape[1]))
         if not (_is_for_the_host(values) or self._shares_any):
@@ -271,7 +272,7 @@ class Predictor:
 
     def _is_native(self, values: Float[np.ndarray, "row feature"]) -> bool:
         """Whether the kernel walks these rows; many rows are for an accelerator, if JAX has one."""
-        return (len(values) <= FEW_ROWS or current_platform() == "cpu") and can_walk(self._host_steps(values.dtype))
+        return (len(values) <= FEW_ROWS or current_platform() == "cpu") and can_walk()
 
     def _native_trees(self, dtype: np.dtype) -> NativeTrees:
         if dtype not in self._native:

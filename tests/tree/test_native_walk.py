@@ -1,5 +1,6 @@
 """Walks by the kernel in C++, beside those that NumPy and XLA make of the same steps."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -8,9 +9,10 @@ import pytest
 from jaxtree import DecisionTreeRegressor, kernel
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import SplitKind
-from jaxtree.tree import native_walk, predictor
+from jaxtree.tree import ALL_BRANCHES, native_walk, predictor
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor
+from jaxtree.tree.subsets import SharedSubsets
 from tests.reference.walks import made_up_tree, made_up_values
 
 pytestmark = pytest.mark.skipif(kernel.find_walk() is None, reason="the kernel is not installed")
@@ -38,7 +40,7 @@ def said_at(forest, columns):
 
 def without_the_kernel(monkeypatch, predict):
     with monkeypatch.context() as patched:
-        patched.setattr(predictor, "can_walk", lambda steps: False)
+        patched.setattr(predictor, "can_walk", lambda: False)
         return predict()
 
 
@@ -119,11 +121,37 @@ def test_threads_change_nothing(monkeypatch):
         np.testing.assert_array_equal(Predictor(forest).mean(values, said), expected)
 
 
-def test_other_splits_are_walked_without_it():
-    forest = trees_of(kinds=tuple(SplitKind))
-    steps = Predictor(forest)._host_steps(np.dtype(float))
-    assert not native_walk.can_walk(steps)
-    assert native_walk.can_walk(Predictor(trees_of())._host_steps(np.dtype(float)))
+def of_wide_subsets(forest, num_words=40):
+    """The trees with a few wide subsets, which nodes share, and in whose first words and last ones are codes."""
+    words = np.random.default_rng(4).integers(0, 2**32, (5, num_words), dtype=np.uint32)
+    row = np.random.default_rng(5).integers(0, len(words), forest.nodes.node_count).astype(np.int32)
+    nodes = dataclasses.replace(forest.nodes, subset=SharedSubsets(row, words))
+    return dataclasses.replace(forest, nodes=nodes)
+
+
+@pytest.mark.parametrize("missing", [(0, 1), (0, 1, 9), (0, 1, ALL_BRANCHES)], ids=["branch", "stays", "shared out"])
+@pytest.mark.parametrize("number", [3, 3000])
+def test_splits_of_every_kind(monkeypatch, number, missing):
+    trees = [made_up_tree(seed, num_splits=size, missing=missing) for seed, size in enumerate(SIZES)]
+    narrow = join_trees(trees)
+    values = made_up_values(narrow.nodes, number, seed=1)
+    for forest in (narrow, of_wide_subsets(narrow)):
+        own = values.copy()
+        if forest is not narrow:
+            own[::2, 1::2] *= 30  # codes up to the last words
+        for dtype, columns in itertools.product((np.float64, np.float32), (1, 3)):
+            with np.errstate(under="ignore"):
+                assert_as_without(monkeypatch, forest, own.astype(dtype), columns)
+                assert_as_without(monkeypatch, forest.first(4), own.astype(dtype), columns)
+
+
+def test_subsets_that_nodes_share_are_those_of_nodes():
+    forest = of_wide_subsets(trees_of(kinds=tuple(SplitKind)))
+    alone = dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, subset=np.asarray(forest.nodes.subset)))
+    values = made_up_values(forest.nodes, 1000, seed=1)
+    for predict in (lambda own: own.ends_in_trees(values), lambda own: own.mean(values, said_at(forest, 2))):
+        np.testing.assert_array_equal(predict(Predictor(forest)), predict(Predictor(alone)))
+    assert not np.array_equal(Predictor(forest).ends_in_trees(values), Predictor(trees_of()).ends_in_trees(values))
 
 
 def test_rows_without_the_columns_of_the_trees_are_refused():

@@ -27,7 +27,7 @@ def made_up_forest(**kinds):
 @pytest.fixture(autouse=True, params=["with the kernel", "without"])
 def kernel_or_not(request, monkeypatch):
     if request.param == "without":
-        monkeypatch.setattr(predictor, "can_walk", lambda steps: False)
+        monkeypatch.setattr(predictor, "can_walk", lambda: False)
 
 
 @pytest.fixture(params=KINDS)

@@ -52,7 +52,8 @@ class Sums {
 };
 
 template <typename Real>
-void WalkRows(const Trees& trees, const Matrix<Real>& values, const Results& results, int64_t num_threads) {
+void WalkRows(const Trees& trees, const Matrix<Real>& values, const int32_t* start, const Results& results,
+              int64_t num_threads) {
   // Of few rows every thread has a part.
   const int64_t part = (values.num_rows / num_threads + kTogether) / kTogether * kTogether;
   const int64_t size = std::min(RowsOfBlock(trees, sizeof(KeyOf<Real>)), part);
@@ -64,11 +65,11 @@ void WalkRows(const Trees& trees, const Matrix<Real>& values, const Results& res
       const int64_t begin = block * size, end = std::min(begin + size, values.num_rows);
       if (results.means) {
         sums.Clear();
-        WalkBlock(trees, keys, values, begin, end,
+        WalkBlock(trees, keys, values, start, begin, end,
                   [&](int64_t, int64_t row, const int32_t* ends) { sums.Add(row - begin, ends); });
         sums.Write(begin, end, trees.num_trees);
       } else {
-        WalkBlock(trees, keys, values, begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
+        WalkBlock(trees, keys, values, start, begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
           for (int64_t at = row; at < std::min(row + kTogether, end); ++at) {
             results.ends[at * trees.num_trees + tree] = ends[at - row];
           }
@@ -83,16 +84,17 @@ void WalkRows(const Trees& trees, const Matrix<Real>& values, const Results& res
 
 extern "C" {
 
-// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8. Returns whether
-// there was enough memory.
+// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8. `start` has the
+// nodes where rows begin, in trees with rules; where it is null they begin at the roots. Returns whether there was enough
+// memory.
 bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows, int64_t row_stride,
-                  int64_t column_stride, int64_t* ends, double* means, const double* values, int64_t num_columns,
+                  int64_t column_stride, const int32_t* start, int64_t* ends, double* means, const double* values, int64_t num_columns,
                   int64_t num_threads) {
   const jaxtree::Results results{ends, means, values, num_columns};
   const auto walk = [&](auto real) {
     using Real = decltype(real);
     const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
-    jaxtree::WalkRows(*trees, rows, results, num_threads);
+    jaxtree::WalkRows(*trees, rows, start, results, num_threads);
   };
   try {
     bytes_of_value == 4 ? walk(float{}) : walk(double{});

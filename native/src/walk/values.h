@@ -1,9 +1,10 @@
-// Rows of values walked through trees of thresholds; jaxtree/tree/native_walk.py makes the tables.
+// Rows of values walked through trees; jaxtree/tree/native_walk.py makes the tables.
 //
 // The values of a block of rows become *keys*, whole numbers in the order of the values, of which a missing value has the
 // greatest. Eight rows stand beside one another and are walked together, so that the processor reads for one while it waits
 // for another. The upper levels of a tree are complete: node i has the children 2 i and 2 i + 1, so that a step adds a
-// comparison to twice the number of the node. Nodes below them say where their children are.
+// comparison to twice the number of the node. Nodes below them say where their children are. Where splits are of other kinds
+// than thresholds no level is complete, and every node has a rule.
 
 #ifndef JAXTREE_NATIVE_WALK_VALUES_H_
 #define JAXTREE_NATIVE_WALK_VALUES_H_
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -27,6 +29,15 @@ struct Matrix {
   int64_t num_rows, row_stride, column_stride;
 };
 
+enum class Kind : int32_t { kThreshold, kMultiway, kOneVsRest, kSubset };  // `SplitKind`
+
+// What a node has where splits are of any kind; a row without a branch stays.
+struct Rule {
+  Kind kind;
+  int32_t num_children, missing_branch;
+  int32_t subset;  // the row of words of the subset
+};
+
 // The trees, as `_Pointers` in jaxtree/tree/native_walk.py has them.
 struct Trees {
   int64_t num_trees;
@@ -41,6 +52,9 @@ struct Trees {
   const int32_t* below;        // the node to which every way through the upper levels leads
   const void* nodes;           // Node<Key>: all nodes; none where no tree has levels below
   const uint8_t* node_missing;
+  const Rule* rules;      // of all nodes; null where every split is a threshold that sends missing values to a branch
+  const uint32_t* words;  // bits of subsets, [subset, word]
+  int64_t num_words;      // of a subset
 };
 
 template <typename Key>
@@ -75,6 +89,19 @@ inline KeyOf<Real> MakeKey(Real value) {
   std::memcpy(&bits, &number, sizeof(Key));
   const Key is_negative = -(bits >> kSign);
   return (bits ^ (is_negative | (Key{1} << kSign))) | IsMissing(value);
+}
+
+// The code of a category, which is not missing, from its key.
+template <typename Key>
+inline int32_t CodeOf(Key key) {
+  using Real = std::conditional_t<sizeof(Key) == 4, float, double>;
+  constexpr Real kMost = 1 << 30;
+  constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
+  if (key < kSign) return 0;  // no code is negative
+  const Key bits = key ^ kSign;
+  Real value;
+  std::memcpy(&value, &bits, sizeof(Key));
+  return static_cast<int32_t>(value < kMost ? value : kMost);  // rows behind the last may have any key
 }
 
 // The keys of a block of rows, [row / kTogether, key, row % kTogether].
@@ -150,7 +177,45 @@ inline bool IsAbove(Key key, Key limit, const uint8_t* is_left) {
   return limit < key;
 }
 
-// The nodes where a group of rows ends in a tree.
+// Whether a subset has a code. The last word answers for codes behind all, as in `next_node` of jaxtree/tree/walk.py.
+inline bool IsMember(const Trees& trees, const Rule& rule, int32_t code) {
+  const int64_t word = std::min<int64_t>(code / 32, trees.num_words - 1);
+  return trees.words[rule.subset * trees.num_words + word] >> (code % 32) & 1;
+}
+
+// The node after one that splits in any way.
+template <typename Key>
+inline int32_t NextOfAny(const Trees& trees, const Node<Key>& node, int32_t at, Key key) {
+  const Rule& rule = trees.rules[at];
+  int32_t branch = rule.missing_branch;
+  if (key != std::numeric_limits<Key>::max()) {
+    switch (rule.kind) {
+      case Kind::kThreshold: branch = key > node.limit; break;
+      case Kind::kMultiway: branch = CodeOf(key); break;
+      case Kind::kOneVsRest: branch = key == node.limit; break;
+      case Kind::kSubset: branch = IsMember(trees, rule, CodeOf(key)); break;
+    }
+  }
+  return branch < rule.num_children ? node.child + branch : at;
+}
+
+// Moves a group of rows down a tree of any splits, from the nodes `ends` to those where they end.
+template <typename Key>
+void WalkAnyGroup(const Trees& trees, int64_t tree, const Key* keys, int32_t* ends) {
+  const Node<Key>* const nodes = static_cast<const Node<Key>*>(trees.nodes);
+  for (int32_t level = 0; level < trees.more_levels[tree]; ++level) {
+    int32_t moved = 0;
+    for (int64_t row = 0; row < kTogether; ++row) {
+      const Node<Key>& node = nodes[ends[row]];
+      const int32_t next = NextOfAny(trees, node, ends[row], keys[node.key + row]);
+      moved |= next ^ ends[row];
+      ends[row] = next;
+    }
+    if (moved == 0) break;
+  }
+}
+
+// The nodes where a group of rows ends in a tree of thresholds.
 template <bool kHasMissing, typename Key>
 void WalkGroup(const Trees& trees, int64_t tree, const Key* keys, int32_t* ends) {
   const int64_t first = trees.first_top[tree];
@@ -181,24 +246,40 @@ void WalkGroup(const Trees& trees, int64_t tree, const Key* keys, int32_t* ends)
   }
 }
 
-// Calls take(tree, row, nodes) for all rows of a block, kTogether at a time, tree by tree.
-template <bool kHasMissing, typename Real, typename Take>
-void WalkTrees(const Trees& trees, const Keys<Real>& keys, int64_t begin, int64_t end, const Take& take) {
+// Calls walk(tree, row, keys, nodes), and then take(tree, row, nodes), for all rows of a block, kTogether at a time, tree by
+// tree.
+template <typename Real, typename Walk, typename Take>
+void WalkTrees(const Trees& trees, const Keys<Real>& keys, int64_t begin, int64_t end, const Walk& walk, const Take& take) {
   int32_t ends[kTogether];
   for (int64_t tree = 0; tree < trees.num_trees; ++tree) {
     for (int64_t row = begin; row < end; row += kTogether) {
-      WalkGroup<kHasMissing>(trees, tree, keys.Group((row - begin) / kTogether), ends);
+      walk(tree, row, keys.Group((row - begin) / kTogether), ends);
       take(tree, row, ends);
     }
   }
 }
 
+// Rows begin at the nodes `start`, or where it is null at the roots.
 template <typename Real, typename Take>
-void WalkBlock(const Trees& trees, Keys<Real>& keys, const Matrix<Real>& values, int64_t begin, int64_t end,
-               const Take& take) {
+void WalkBlock(const Trees& trees, Keys<Real>& keys, const Matrix<Real>& values, const int32_t* start, int64_t begin,
+               int64_t end, const Take& take) {
+  using Key = KeyOf<Real>;
   keys.Read(values, begin, end);
-  if (keys.has_missing()) return WalkTrees<true>(trees, keys, begin, end, take);
-  WalkTrees<false>(trees, keys, begin, end, take);
+  const auto any = [&](int64_t tree, int64_t row, const Key* group, int32_t* ends) {
+    for (int64_t next = 0; next < kTogether; ++next) {
+      ends[next] = start ? start[std::min(row + next, end - 1)] : trees.below[trees.first_top[tree]];
+    }
+    WalkAnyGroup(trees, tree, group, ends);
+  };
+  const auto with_missing = [&](int64_t tree, int64_t, const Key* group, int32_t* ends) {
+    WalkGroup<true>(trees, tree, group, ends);
+  };
+  const auto known = [&](int64_t tree, int64_t, const Key* group, int32_t* ends) {
+    WalkGroup<false>(trees, tree, group, ends);
+  };
+  if (trees.rules) return WalkTrees(trees, keys, begin, end, any, take);
+  if (keys.has_missing()) return WalkTrees(trees, keys, begin, end, with_missing, take);
+  WalkTrees(trees, keys, begin, end, known, take);
 }
 
 // Rows of a block, whose keys stay in a core's own cache; a multiple of kTogether.
