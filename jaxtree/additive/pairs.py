@@ -63,7 +63,8 @@ def _ranked(
     """Returns the pairs that save some of the loss, those that save most first."""
     # Rows of the first bag, which are all but of a very long table.
     whole = Bag.of(shared.data, shared.data.bags[0]._replace(is_held=None))
-    scores = whole.codes.row_scores(mains, np.rint(values_of_scores / whole.loss.score_unit).astype(np.int64))
+    unit = whole.loss.score_unit * whole.loss.units[:, None]
+    scores = whole.codes.row_scores(mains, np.rint(values_of_scores / unit).astype(np.int64))
     reading = whole.loss.read(scores, renews=True)
     assert reading.weight is not None
     saved = savings_of_pairs(

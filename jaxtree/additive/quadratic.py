@@ -1,9 +1,9 @@
 """Rows as boosting sees them between two readings: whole gradients, and the weights of a quadratic loss.
 
 A *reading* takes the scores of all rows and gives the exact gradients of the loss, and where asked for its second
-derivatives, which are the weights of Gram sums. All are whole numbers in units that are powers of two: a score unit, a
-weight unit, and their product, that of gradients. So a step of s units on rows of weight w changes their gradients by
-exactly w s units.
+derivatives, which are the weights of Gram sums. All are whole numbers: of a score unit, which is a part of the largest
+step and so has the target's unit, of a weight unit, a power of two, and of their product, that of gradients. So a step
+of s units on rows of weight w changes their gradients by exactly w s units.
 
 With squared errors one reading is enough: gradients after any steps are known by Gram sums alone, bit by bit.
 """
@@ -21,8 +21,11 @@ from jaxtree import buckets
 from jaxtree.boosting.data import ScoredRows
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.errors import TrainingError
+from jaxtree.losses.distribution import Distribution
+from jaxtree.losses.links import are_in_target_unit
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.numbers import squared
+from jaxtree.losses.start import weighted_quantile
 
 WEIGHT_BITS = 30
 """Bits of the sum of all weights, so that Gram sums fit in 32."""
@@ -31,7 +34,7 @@ SCORE_BITS = 28
 """Bits of the largest Newton step of a row at the start."""
 
 LONGEST_STEP = 2.0
-"""The longest Newton step of a row, in units of the loss: gradients are read again before scores have moved far."""
+"""The longest Newton step of a row, in units of its score: gradients are read again before scores have moved far."""
 
 LEAST_RESIDUAL = 0.1
 """The least size of residuals, in parts of their mean size, where a loss has no curvature."""
@@ -60,8 +63,11 @@ class RowLoss(abc.ABC):
         is_held: Which rows are held out.
 
     Attributes:
-        score_unit: The unit of scores.
+        score_unit: The unit of scores, as a part of `units`.
+        units: The units of every score; locations of distributions move by scales.
+        log_densities: Whether losses are minus log densities, which have no size of their own.
         weight_unit: The unit of the weights that were read last.
+        curvature: The second derivatives of a row of weight 1 that limits and penalties count as 1, for every score.
         whole_held: Of quadratic losses, the weights of the rows held out.
     """
 
@@ -69,11 +75,13 @@ class RowLoss(abc.ABC):
     whole_held: Int32[np.ndarray, " row"]
     score_unit: float
     weight_unit: float
+    log_densities = False
 
     def __init__(
         self, rows: ScoredRows, start: Float64[np.ndarray, " score"], is_held: Bool[np.ndarray, " row"] | None
     ):
         self.rows, self.start, self.is_held = rows, start, is_held
+        self.units = self.curvature = np.ones(len(start))
         self.num_rows = len(rows.target)
         weight = np.asarray(rows.weight, np.float64)
         self.weight = weight if is_held is None else np.where(is_held, 0.0, weight)
@@ -101,7 +109,7 @@ class SquaredErrors(RowLoss):
         target = np.asarray(rows.target, np.float64).reshape(self.num_rows, -1).T
         offset = np.asarray(rows.extras.get("offset", 0.0), np.float64).T
         residual = target - start[:, None] - offset
-        self.score_unit = power_of_two(np.abs(residual).max(initial=0.0)) * 2.0**-SCORE_BITS
+        self.score_unit = score_unit_of(np.abs(residual).max(initial=0.0))
         self.residual = np.rint(residual / self.score_unit).astype(np.int64)
         self.weight_unit = unit_of_weights(np.asarray(rows.weight, np.float64))
         self.whole = whole_weights(self.weight, self.weight_unit)
@@ -132,6 +140,7 @@ class NewtonRows(RowLoss):
     """
 
     is_quadratic = False
+    mean_residual = 0.0
 
     def __init__(
         self,
@@ -142,12 +151,15 @@ class NewtonRows(RowLoss):
     ):
         super().__init__(rows, start, is_held)
         self.loss, self.size = loss, buckets.row_bucket(self.num_rows)
+        self.log_densities = isinstance(loss, Distribution)
         units = loss.units(start)
-        self.units = np.ones(len(start)) if units is None else np.asarray(units, np.float64)
+        if units is not None:
+            self.units = np.asarray(units, np.float64)
+        self.longest = LONGEST_STEP * self._usual_steps(is_counted=units is not None)
         pad = functools.partial(buckets.pad_to, size=self.size)
         self.padded = ScoredRows(rows.codes, pad(rows.target), pad(self.weight), _padded_extras(rows.extras, pad))
         self.padded_held = pad(self.weight if self.held_weight is None else self.held_weight)
-        self.least_residual, self.score_unit, self.weight_unit = 0.0, 1.0, 1.0
+        self.score_unit, self.weight_unit = 1.0, 1.0
         gradient, hessian, _ = self._derivatives(np.zeros((len(start), self.num_rows), np.int64))
         if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
             raise TrainingError(f"{loss}: derivatives at the start, {start.tolist()}, are no numbers")
@@ -155,7 +167,7 @@ class NewtonRows(RowLoss):
         # The size of a row's step, as large as gradients are, on rows of mean curvature.
         heaviest = np.abs(gradient / np.where(self.weight > 0, self.weight, 1)).max(initial=0.0)
         mean = hessian.sum() / max(total * len(start), np.finfo(float).tiny)
-        self.score_unit = power_of_two(heaviest / mean if mean > 0 else 1.0) * 2.0**-SCORE_BITS
+        self.score_unit = score_unit_of(heaviest / mean if mean > 0 else 1.0)
 
     def read(self, scores: Int64[np.ndarray, "score row"], *, renews: bool = False) -> Reading:
         """Reads the rows; see `RowLoss.read`."""
@@ -169,8 +181,9 @@ class NewtonRows(RowLoss):
         self, gradient: Float64[np.ndarray, "score row"], hessian: Float64[np.ndarray, "score row"]
     ) -> Int32[np.ndarray, "score row"]:
         """Returns whole weights, and sets their unit."""
-        # Far from the least loss a Newton step of a row alone would go too far.
-        hessian = np.maximum(hessian, np.abs(gradient) / (LONGEST_STEP * self.units[:, None]))
+        # Far from the least loss a Newton step of a row alone would go too far, but not one by a bound of curvature.
+        if self.loss.renewal is None:
+            hessian = np.maximum(hessian, np.abs(gradient) / self.longest[:, None])
         hessian = np.nan_to_num(hessian, posinf=0.0)
         self.weight_unit = power_of_two(hessian.sum(axis=1).max()) * 2.0**-WEIGHT_BITS
         return whole_weights(hessian, self.weight_unit)
@@ -180,7 +193,7 @@ class NewtonRows(RowLoss):
     ) -> tuple[Float64[np.ndarray, "score row"], Float64[np.ndarray, "score row"], float]:
         """Returns gradients, the diagonals of second derivatives, and the mean loss of the rows held out."""
         real = np.zeros((len(scores), self.size))
-        real[:, : self.num_rows] = self.start[:, None] + scores * self.score_unit
+        real[:, : self.num_rows] = self.start[:, None] + scores * (self.score_unit * self.units[:, None])
         rows = self.padded
         with jax.enable_x64(True):
             gradient, hessian, held = _derivatives(
@@ -188,8 +201,27 @@ class NewtonRows(RowLoss):
             )
         gradient, hessian = (np.asarray(own)[:, : self.num_rows] for own in (gradient, hessian))
         if self.loss.renewal is not None:
-            hessian = self._majorised(real[:, : self.num_rows])
-        return gradient, hessian, float(held)
+            return gradient, self._majorised(real[:, : self.num_rows]), float(held)
+        return gradient * self.units[:, None], hessian * np.square(self.units[:, None]), float(held)
+
+    def _residuals(self, scores: Float64[np.ndarray, "score #row"]) -> Float64[np.ndarray, "score row"]:
+        """Returns what scores leave of targets, of which there is one or one a score."""
+        target = np.asarray(self.rows.target, np.float64).reshape(self.num_rows, -1).T
+        return target - np.asarray(self.rows.extras.get("offset", 0.0), np.float64).T - scores
+
+    def _usual_steps(self, *, is_counted: bool) -> Float64[np.ndarray, " score"]:
+        """Returns how far scores usually go: those in the target's unit by the median size of residuals, others by 1.
+
+        Args:
+            is_counted: Whether scores are counted in units of the loss.
+        """
+        steps, target = np.ones(len(self.start)), np.asarray(self.rows.target)
+        moves = are_in_target_unit(self.loss, target)
+        if is_counted or not moves.any():
+            return steps
+        sizes = np.abs(self._residuals(self.start[:, None]))
+        middles = np.array([weighted_quantile(own, self.weight, 0.5) or np.max(own) for own in sizes])
+        return np.where(moves & (middles > 0), middles, 1.0)
 
     def _majorised(self, scores: Float64[np.ndarray, "score row"]) -> Float64[np.ndarray, "score row"]:
         """Returns the curvature of the quadratic that lies on a loss of quantiles at these scores, and above it.
@@ -197,12 +229,12 @@ class NewtonRows(RowLoss):
         It is half of the inverse of a residual's size (Hunter and Lange, *Quantile regression via an MM algorithm*,
         Journal of Computational and Graphical Statistics 9, 2000).
         """
-        target, offset = np.asarray(self.rows.target, np.float64), np.asarray(self.rows.extras.get("offset", 0.0)).T
-        size = np.abs(target - offset - scores)
-        if not self.least_residual:
+        size = np.abs(self._residuals(scores))
+        if not self.mean_residual:
             mean = float(np.average(size.mean(axis=0), weights=self.weight)) if self.weight.any() else 1.0
-            self.least_residual = LEAST_RESIDUAL * mean or 1.0
-        return self.weight / (2 * np.maximum(size, self.least_residual))
+            self.mean_residual = mean or 1.0
+            self.curvature = np.full(len(scores), 1 / (2 * self.mean_residual))
+        return self.weight / (2 * np.maximum(size, LEAST_RESIDUAL * self.mean_residual))
 
 
 @compiled("loss", what=lambda *_, loss: f"the derivatives of {loss}", options=options_of_small_programs)
@@ -231,6 +263,14 @@ def rows_of_loss(
     return NewtonRows(loss, rows, start, is_held)
 
 
+def score_unit_of(largest: float) -> float:
+    """Returns the unit of scores of which the largest step is a number.
+
+    It is proportional to that step, so that whole numbers are the same in any unit of the target.
+    """
+    return float(np.clip(largest, 2.0**-900, 2.0**1000) if largest > 0 else 1.0) * 2.0**-SCORE_BITS
+
+
 def power_of_two(number: float) -> float:
     """Returns the least power of two that is not below a number; 1 for 0.
 
@@ -239,7 +279,8 @@ def power_of_two(number: float) -> float:
     """
     if not (number > 0 and np.isfinite(number)):
         return 1.0
-    return float(2.0 ** np.clip(np.ceil(np.log2(number)), -900, 900))
+    fraction, exponent = np.frexp(number)
+    return float(2.0 ** np.clip(int(exponent) - (fraction == 0.5), -900, 900))
 
 
 def unit_of_weights(weight: Float64[np.ndarray, " row"]) -> float:

@@ -36,7 +36,7 @@ class StepRules(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AdditiveRules:
-    """The rules of a boosting, in units of the loss.
+    """The rules of a boosting, in units of the loss; second derivatives in those of rows, see `RowLoss.curvature`.
 
     Attributes:
         learning_rate: The part of a Newton step that is made.
@@ -64,23 +64,24 @@ class AdditiveRules:
     greedy_ratio: float
     gram_memory: int
 
-    def of_steps(self, weight: float, score: float, mean_weight: float, num_terms: int) -> StepRules:
+    def of_steps(self, weight: float, score: float, curvature: float, mean_weight: float, num_terms: int) -> StepRules:
         """Returns the rules of steps in units of whole numbers.
 
         Args:
             weight: The unit of weights, which are second derivatives.
             score: The unit of scores.
+            curvature: The second derivatives that count as 1.
             mean_weight: The mean weight of a row, in units.
             num_terms: The number of terms.
         """
         gradient = weight * score
         return StepRules(
             learning_rate=self.learning_rate,
-            l2=self.reg_lambda / weight,
+            l2=self.reg_lambda * curvature / weight,
             l1=self.reg_alpha / gradient,
             max_step=self.max_delta_step / score,
             min_rows=self.min_samples_leaf,
-            min_hessian=self.min_hessian / weight,
+            min_hessian=self.min_hessian * curvature / weight,
             smoothing=self.cat_smooth * mean_weight,
             max_leaves=self.max_leaves,
             greedy_steps=round(self.greedy_ratio * num_terms),
@@ -94,21 +95,25 @@ class Ending(NamedTuple):
         max_rounds: The most rounds, of as many steps as there are terms.
         patience: Rounds without a better loss of the rows held out after which boosting ends.
         tolerance: How much less a loss must be to be better, as a part of the least so far,
-            or of a tenth of the first one.
+            or of a tenth of the first one; of log densities as a number.
     """
 
     max_rounds: int
     patience: int
     tolerance: float
 
-    def least_gain(self, first: float, best: float) -> float:
+    def least_gain(self, first: float, best: float, *, log_densities: bool = False) -> float:
         """Returns how much less a loss must be to be better than the best.
 
         Args:
             first: The loss before the first step.
             best: The least loss so far.
+            log_densities: Whether losses are minus log densities: these have no size, which follows from the target's
+                unit, and 1 takes its place.
         """
-        return self.tolerance * max(abs(best), abs(first) / 10) if np.isfinite(best) else 0.0
+        if not np.isfinite(best):
+            return 0.0
+        return self.tolerance * (1.0 if log_densities else max(abs(best), abs(first) / 10))
 
 
 class BoostingPlan(NamedTuple):

@@ -43,13 +43,13 @@ class BaggedTerms(NamedTuple):
 
     Attributes:
         steps: The sums of the steps of every bin, in units of scores.
-        score_unit: The unit.
+        score_unit: The unit of every score.
         num_rounds: The rounds that are kept.
         held_losses: The loss of the rows held out after every reading.
     """
 
     steps: Int64[np.ndarray, "score place"]
-    score_unit: float
+    score_unit: Float64[np.ndarray, " score"]
     num_rounds: int
     held_losses: list[float]
 
@@ -61,7 +61,7 @@ class BaggedTerms(NamedTuple):
     @property
     def values(self) -> Float64[np.ndarray, "score place"]:
         """The sums of steps as scores."""
-        return self.steps * self.score_unit
+        return self.steps * self.score_unit[:, None]
 
 
 def boost_terms(
@@ -100,7 +100,7 @@ def boost_terms(
         booster = _OnRows(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
-    cuts = [_Cut(own, rounds_per_pass, row_loss.held_weight is not None) for own in plan.endings]
+    cuts = [_Cut(own, rounds_per_pass, row_loss) for own in plan.endings]
     losses: list[float] = []
     number = 0
     while True:
@@ -122,14 +122,15 @@ def boost_terms(
         steps += new
         scores += codes.row_scores(layout, new, num_threads)
         number += 1
-    return [own.terms(row_loss.score_unit, losses) for own in cuts]
+    return [own.terms(row_loss.score_unit * row_loss.units, losses) for own in cuts]
 
 
 class _Cut:
     """Early stopping of one setting."""
 
-    def __init__(self, ending: Ending, rounds_per_pass: float, holds_out: bool):
-        self.ending, self.rounds_per_pass, self.holds_out = ending, rounds_per_pass, holds_out
+    def __init__(self, ending: Ending, rounds_per_pass: float, row_loss: RowLoss):
+        self.ending, self.rounds_per_pass = ending, rounds_per_pass
+        self.holds_out, self.log_densities = row_loss.held_weight is not None, row_loss.log_densities
         self.best_loss, self.best_pass, self.end = np.inf, 0, 0
         self.is_over = False
 
@@ -137,9 +138,8 @@ class _Cut:
         """Whether the steps of some passes are better than those of fewer."""
         loss = losses[-1]
         is_number = np.isfinite(loss) or not self.holds_out
-        return number == 0 or bool(
-            is_number and not loss >= self.best_loss - self.ending.least_gain(losses[0], self.best_loss)
-        )
+        gain = self.ending.least_gain(losses[0], self.best_loss, log_densities=self.log_densities)
+        return number == 0 or bool(is_number and not loss >= self.best_loss - gain)
 
     def keep(self, number: int, loss: float, steps: Int64[np.ndarray, "score place"]) -> None:
         """Takes the steps of some passes as the best."""
@@ -153,7 +153,7 @@ class _Cut:
         is_last = number * self.rounds_per_pass >= self.ending.max_rounds
         self.is_over, self.end = is_late or is_last, number
 
-    def terms(self, score_unit: float, losses: Sequence[float]) -> BaggedTerms:
+    def terms(self, score_unit: Float64[np.ndarray, " score"], losses: Sequence[float]) -> BaggedTerms:
         """Returns the best steps, and the losses until the end."""
         num_rounds = round(self.best_pass * self.rounds_per_pass)
         return BaggedTerms(self.steps, score_unit, num_rounds, list(losses[: self.end + 1]))
@@ -185,8 +185,11 @@ class _Booster(abc.ABC):
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         """Takes the weights of rows, which are second derivatives, of every score."""
         means = weights.sum(axis=1, dtype=np.int64) / self.num_rows
-        units = self.row_loss.weight_unit, self.row_loss.score_unit
-        self.step_rules = [self.rules.of_steps(*units, mean, self.layout.num_terms) for mean in means.tolist()]
+        units, curvature = (self.row_loss.weight_unit, self.row_loss.score_unit), self.row_loss.curvature
+        self.step_rules = [
+            self.rules.of_steps(*units, *of_score, self.layout.num_terms)
+            for of_score in zip(curvature.tolist(), means.tolist(), strict=True)
+        ]
 
     @abc.abstractmethod
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:

@@ -64,7 +64,10 @@ def weighted_mean(
     target: Shaped[np.ndarray, "row *output"], weight: Shaped[np.ndarray, " row"]
 ) -> Float[np.ndarray, " output"]:
     """The mean of targets, as the one score; of several outputs a score each."""
-    return np.atleast_1d(np.average(target, axis=0, weights=weight))
+    mean = np.average(target, axis=0, weights=weight)
+    # Sums are rounded: the mean of equal targets is that target.
+    counts = weight > 0
+    return np.atleast_1d(np.clip(mean, target[counts].min(axis=0), target[counts].max(axis=0)))
 
 
 def log_of_mean(target: Shaped[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"]) -> Float[np.ndarray, "1"]:

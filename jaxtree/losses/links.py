@@ -7,13 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from jaxtree import forks
 from jaxtree.errors import JaxtreeError
 from jaxtree.losses.classes import class_probability
 from jaxtree.losses.cox import Cox
 from jaxtree.losses.distribution import first_score
+from jaxtree.losses.domain import NUMBERS
 from jaxtree.losses.elementary import exp_link, sigmoid
 from jaxtree.losses.loss import BaseLoss, Given, Loss, identity
 from jaxtree.losses.shaped import exp_of_first
@@ -49,6 +50,19 @@ def name_of_link(loss: BaseLoss) -> str | None:
     elif type(loss).predict is BaseLoss.predict:
         function = identity
     return next((name for name, (own, _) in LINKS.items() if own is function), None)
+
+
+def are_in_target_unit(loss: BaseLoss, target: Shaped[np.ndarray, "row *output"]) -> Bool[np.ndarray, " score"]:
+    """Returns which scores of a loss are numbers in the unit of its target, such as locations.
+
+    >>> from jaxtree.boosting import distributions, poisson
+    >>> [are_in_target_unit(own, np.zeros(2)).tolist() for own in (distributions.normal(), poisson())]
+    [[True, False], [False]]
+    """
+    is_plain = isinstance(loss, Loss) and loss.link is identity
+    is_location = loss.has_location or (is_plain and loss.num_scores == (target.shape[1] if target.ndim == 2 else 1))
+    is_moving = loss.moves_with_target or (is_location and loss.domain == NUMBERS)
+    return np.arange(loss.num_scores) < is_moving * (1 if loss.has_location else loss.num_scores)
 
 
 def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Float[np.ndarray, "prediction row"]:

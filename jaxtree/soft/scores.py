@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, Real, Shaped
 
 from jaxtree.arrays import AnyArray
-from jaxtree.losses.domain import NUMBERS
-from jaxtree.losses.loss import BaseLoss, Extras, Loss, identity
+from jaxtree.losses.links import are_in_target_unit
+from jaxtree.losses.loss import BaseLoss, Extras
 
 
 @jax.tree_util.register_dataclass
@@ -194,13 +194,11 @@ def _units(
     loss: BaseLoss, target: Real[np.ndarray, "row *output"], weight: Real[np.ndarray, " row"]
 ) -> Float64[np.ndarray, " score"]:
     """Deviations of the target for scores that are in its unit, 1 for others."""
-    units, is_plain = np.ones(loss.num_scores), isinstance(loss, Loss) and loss.link is identity
-    num_outputs = target.shape[1] if target.ndim == 2 else 1
-    is_location = loss.has_location or (is_plain and loss.num_scores == num_outputs)
-    if not (loss.moves_with_target or (is_location and loss.domain == NUMBERS)):
+    units, moves = np.ones(loss.num_scores), are_in_target_unit(loss, target)
+    if not moves.any():
         return units
     values = np.asarray(target, np.float64).reshape(len(target), -1)
     mean = np.average(values, axis=0, weights=weight)
     deviation = np.sqrt(np.average(np.square(values - mean), axis=0, weights=weight))
-    units[slice(1) if loss.has_location else slice(None)] = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
+    units[moves] = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)
     return units

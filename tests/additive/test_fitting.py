@@ -59,7 +59,7 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     assert isinstance(errors, SquaredErrors)
     (made,) = boost_terms(layout, CodedRows(codes), errors, BoostingPlan(RULES, [Ending(20, 10**6, 0.0)]))
     own = RULES.of_steps(
-        errors.weight_unit, errors.score_unit, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
+        errors.weight_unit, errors.score_unit, 1.0, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
     )
     steps, _ = reference.boost_on_rows(
         layout, codes, errors.whole.astype(np.int64), errors.residual[0], own, made.num_rounds // 2
