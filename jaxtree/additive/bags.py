@@ -44,6 +44,7 @@ class FitData(NamedTuple):
         start: The scores before the first step.
         bags: The rows of every bag.
         devices: Devices that bags are divided among; none for the one that JAX computes on.
+        weight_unit: The unit of the weights of the rows: these times it are those that the user gave.
     """
 
     codes: CodedRows
@@ -53,6 +54,7 @@ class FitData(NamedTuple):
     start: Float64[np.ndarray, " score"]
     bags: Sequence[BagRows]
     devices: Sequence[Device] = ()
+    weight_unit: float = 1.0
 
     @property
     def share_left_out(self) -> float:

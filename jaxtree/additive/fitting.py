@@ -292,4 +292,5 @@ def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
     """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
     unit = unit_of_weights(weight)
-    return data.codes.bin_sums(layout, whole_weights(weight, unit).astype(np.int64)[None])[0] * unit
+    sums = data.codes.bin_sums(layout, whole_weights(weight, unit).astype(np.int64)[None])[0]
+    return sums * unit * data.weight_unit

@@ -47,7 +47,7 @@ def to_forest(model: AdditiveModel) -> tuple[Forest, Float64[np.ndarray, "node s
         weight=weight,
         count=np.zeros((len(step), 0)),
         target_sum=step,
-        num_rows=np.rint(weight).astype(np.int32),
+        num_rows=np.minimum(np.rint(weight), np.iinfo(np.int32).max).astype(np.int32),
         impurity=np.zeros(len(step)),
         gain=np.zeros(len(step)),
         num_nodes=np.array(len(step), np.int32),

@@ -59,6 +59,8 @@ class BaseLoss(abc.ABC):
             number a row moves; if not, it moves all scores.
         moves_with_target: Whether locations move as targets do: for `a y + b` they are `a s + b` with a positive, and
             scales `a` times those of y; so a model may learn from targets of mean 0 and deviation 1.
+        degree: The power of the target's unit that second derivatives have: of targets times `a` they are `a**degree`
+            times those of y, at the scores that fit them.
         joins_rows: Whether the loss of a row depends on other rows.
         takes_batches: Whether derivatives follow from any part of the rows, and not from all of a group, or of all.
     """
@@ -71,6 +73,7 @@ class BaseLoss(abc.ABC):
     needs: tuple[str, ...]
     has_location: bool = False
     moves_with_target: bool = False
+    degree: float = 0.0
     joins_rows: ClassVar[bool] = False
 
     @property
@@ -193,6 +196,7 @@ class Loss(BaseLoss):
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
             number a row moves; if not, it moves all scores.
         moves_with_target: Whether locations move as targets do, see `BaseLoss`.
+        degree: The power of the target's unit that second derivatives have, see `BaseLoss`.
         units_at: The function from the start to the units of scores, see `BaseLoss.units`; by default all are 1.
         name: Its name in messages; by default the function's.
         parameters: What it was made with, names and values: for messages and files.
@@ -225,6 +229,7 @@ class Loss(BaseLoss):
     renewal: float | tuple[float, ...] | None = None
     has_location: bool = False
     moves_with_target: bool = False
+    degree: float = 0.0
     units_at: Callable[..., Float[np.ndarray, " score"]] | None = None
     name: str = ""
     parameters: tuple[tuple[str, Any], ...] = ()

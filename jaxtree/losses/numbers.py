@@ -153,7 +153,8 @@ def poisson() -> Loss:
     r"""$e^s - y + y (\log y - s)$: half the deviance of counts of mean $e^s$ (Nelder and Wedderburn, 1972).
 
     Predictions are means $e^s$; the gradient is $e^s - y$, the Hessian $e^s$. The extra `offset` is the logarithm of a
-    row's exposure. The unit matters, as it does to counts: the variance is the mean.
+    row's exposure. To limits and penalties an estimator counts events: targets, times weights, in units of the least
+    where all are whole multiples of it, else of their mean.
 
     Example: two claims in half a year, and one in two years.
         >>> import numpy as np
@@ -162,7 +163,9 @@ def poisson() -> Loss:
         [1.2]
     """
     domain = Domain(0, has_positive=True)
-    return Loss(_poisson, is_convex=True, link=exp_link, constant=log_of_mean, domain=domain, name="poisson")
+    return Loss(
+        _poisson, is_convex=True, link=exp_link, constant=log_of_mean, domain=domain, degree=1.0, name="poisson"
+    )  # fmt: skip
 
 
 def _gamma(scores: Row, target: Target, extras: Any) -> Row:
@@ -196,7 +199,7 @@ def tweedie(power: FloatLike = 1.5) -> Loss:
 
     A target is a sum of a Poisson number of gamma variables, 0 where there are none, such as all claims of a year; its
     variance is proportional to the power $p$ of the mean $e^s$ (Jørgensen, 1987). Predictions are means; the gradient
-    is $e^{(2-p)s} - y e^{(1-p)s}$. Penalties of steps count less in a smaller unit of the target.
+    is $e^{(2-p)s} - y e^{(1-p)s}$. To limits and penalties of an estimator, one row has the mean of $y^{2-p}$.
 
     Args:
         power: Between 1 (`poisson`) and 2 (`gamma`).
@@ -216,6 +219,7 @@ def tweedie(power: FloatLike = 1.5) -> Loss:
         link=exp_link,
         constant=log_of_mean,
         domain=Domain(0, has_positive=True),
+        degree=2 - float(power),
         name="tweedie",
         parameters=function.keywords,
     )

@@ -43,6 +43,7 @@ def of_outputs(loss: BaseLoss, num_outputs: int) -> BaseLoss:
         constant=given(_starts, loss=loss),
         domain=loss.domain,
         moves_with_target=loss.moves_with_target,
+        degree=loss.degree,
         name=loss.name,
         parameters=(*loss.parameters, ("num_outputs", num_outputs)),
     )

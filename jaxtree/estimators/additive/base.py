@@ -29,7 +29,7 @@ from jaxtree.estimators.additive.explained import ExplainsTerms
 from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.additive.together import DividedRows, join_sample
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.rows import target_of, weight_of
+from jaxtree.estimators.boosting.rows import target_of, unit_of_rows, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.extras import check_arguments, fit_fields
@@ -92,7 +92,9 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
                 see `jaxtree.ClassProbabilities`.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
-                column.
+                column. Weights have no unit: to `min_hessian`, `reg_lambda` and `reg_alpha` one row has the least
+                weight where all are whole multiples of it, and at most 32 times as large in the mean; of other weights
+                the mean one.
             mesh: Devices in one axis to divide the bags among. If these belong to several processes, each calls this
                 with rows of its own, and all get the whole model, bit for bit that of all rows in one process: each
                 keeps the codes of its rows, and the targets, weights and extras of all.
@@ -178,13 +180,15 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
 
     def fit_data(self, task: AdditiveTask) -> FitData:
         """Returns the rows of what was read, in bags."""
-        data, loss, codes, sample, devices = task
+        data, loss, codes, given, devices = task
+        unit = unit_of_rows(loss, given) if loss.degree or given.weight is not None else 1.0
+        sample = given if unit == 1 else given._replace(weight=weight_of(given) / unit)
         rows = ScoredRows(data.codes, target_of(sample), weight_of(sample), sample.fields)
         start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
         seed = self.seed()
         if codes.is_divided:
             check_same(seed, "random_state must be an integer over several processes, the same in all")
-        return FitData(codes, data.schema, rows, loss, start, self._rows_of_bags(sample, seed), devices)
+        return FitData(codes, data.schema, rows, loss, start, self._rows_of_bags(sample, seed), devices, unit)
 
     def config_of(self, task: AdditiveTask) -> AdditiveConfig:
         """Returns the parameters of the fit of what was read."""

@@ -30,6 +30,7 @@ from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
     evaluations_by_name,
+    in_unit_of_rows,
     read_evaluation,
     scored_rows,
     target_of,
@@ -106,7 +107,9 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
                 see `jaxtree.ClassProbabilities`; members of `eval_set` then have either.
             sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
-                column.
+                column. Weights have no unit: to `min_child_weight`, `reg_lambda`, `reg_alpha` and `gamma` one row has
+                the least weight where all are whole multiples of it, and at most 32 times as large in the mean; of
+                other weights the mean one.
             eval_set: Other tables that are measured after every round: pairs (X, y), perhaps with weights (or None) and
                 a dict of extras; or a dict of such by name. Without names they are "validation_0" and so on. With
                 `early_stopping` the first decides; without any, a part of the rows does, on which no tree is grown.
@@ -199,6 +202,8 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         earlier = self._earlier_rounds(outputs)
         group = sample.fields.get("group")
         loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
+        if together or loss.degree or sample.weight is not None:
+            sample = in_unit_of_rows(loss, sample, together=together)
         if earlier is not None and self.loss_ != loss and self._num_rounds() < self.most_rounds:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
@@ -334,7 +339,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
         sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
-        sample = allowed_rows(self.loss_, sample)
+        sample = in_unit_of_rows(self.loss_, allowed_rows(self.loss_, sample))
         with placed_fit(self, X):
             forest = refit(
                 self.forest_,

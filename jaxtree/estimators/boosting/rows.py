@@ -7,7 +7,9 @@ import numpy as np
 from jaxtyping import Shaped, UInt
 
 from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.dataset.collectives import join_rows
 from jaxtree.dataset.sample import Outputs, Sample, read_known
+from jaxtree.dataset.weight_units import unit_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.growing import padded_rows
@@ -29,6 +31,30 @@ def target_in_words(sample: Sample) -> Shaped[np.ndarray, "row *output"]:
 def weight_of(sample: Sample) -> Shaped[np.ndarray, " row"]:
     """Returns the weight of every row."""
     return np.ones(sample.num_rows) if sample.weight is None else sample.weight
+
+
+def unit_of_rows(loss: BaseLoss, sample: Sample, *, together: bool = False) -> float:
+    """Returns the weight that counts as one row where second derivatives are compared with limits and penalties.
+
+    Second derivatives of a loss such as that of Poisson have the unit of the target, too: a row counts by its weight
+    times its target, which is the number of events where the target is a rate and the weight an exposure.
+
+    Args:
+        loss: The loss, which allows the rows.
+        sample: The rows, all of positive weight.
+        together: Whether this process has a part of the rows.
+    """
+    weight = weight_of(sample)
+    if loss.degree:
+        target = np.asarray(target_of(sample), np.float64).reshape(sample.num_rows, -1)
+        weight = weight * np.mean(np.abs(target) ** loss.degree, axis=1)
+    return unit_of(join_rows(weight) if together else weight)
+
+
+def in_unit_of_rows(loss: BaseLoss, sample: Sample, *, together: bool = False) -> Sample:
+    """Returns the rows with weights that count rows; arguments as of `unit_of_rows`."""
+    unit = unit_of_rows(loss, sample, together=together)
+    return sample if unit == 1 else sample._replace(weight=weight_of(sample) / unit)
 
 
 def scored_rows(sample: Sample, codes: UInt[np.ndarray, "feature padded_row"]) -> ScoredRows:
