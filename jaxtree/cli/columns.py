@@ -16,6 +16,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
 from jaxtree.cli.conversion import are_whole, cast, check_columns, check_exact, converted_or_none, with_twins
+from jaxtree.cli.disguised import remarks_on
 from jaxtree.cli.extras import Fields, read_extras, taken
 from jaxtree.cli.lines import with_decimal_points
 from jaxtree.cli.reading import Contents, read_contents
@@ -46,6 +47,7 @@ class Labelled(NamedTuple):
         num_left_out: How many rows were left out, because their target is missing.
         cells: How cells became values, of the features that were text or were made words.
         fields: What else rows have: events or groups.
+        remarks: Why columns have words that look like others, by name.
     """
 
     X: pd.DataFrame
@@ -56,6 +58,7 @@ class Labelled(NamedTuple):
     num_left_out: int
     cells: dict[str, Cells]
     fields: Fields
+    remarks: dict[str, str]
 
     @property
     def score_name(self) -> str:
@@ -103,7 +106,8 @@ def read_labelled(
         raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
     kept, rows = _known(contents, target)
     kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
-    y: Any = _in_pandas(kept, {target: _target(kept, target, kinds.get(target), options.task)})[target]
+    of_target = _target(kept, target, kinds.get(target), options.task)
+    y: Any = _in_pandas(kept, {target: of_target})[target]
     has_numbers = target not in contents.categories and (
         y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
     )
@@ -123,6 +127,7 @@ def read_labelled(
         num_left_out=contents.frame.height - len(rows),
         cells=_cells_of(contents, names, words),
         fields=read_extras(kept, extras),
+        remarks=remarks_on(kept, {**features, target: of_target}, kinds),
     )
 
 
@@ -133,7 +138,7 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
     check_columns(contents, (name,))
     weight = cast(contents, name, "numbers")
     if weight.has_nulls():
-        raise InvalidInputError(f"weight {name!r} has no value in row {weight.is_null().arg_true()[0] + 1}")
+        raise InvalidInputError(f"weight {name!r} has no value in row {contents.row(weight.is_null().arg_true()[0])}")
     return weight.to_numpy()
 
 
@@ -145,6 +150,8 @@ def read_features(
     The target is given if the command reads one.
     """
     contents = read_contents(data, session)
+    for text in contents.notes:
+        session.note(f"{contents.name}: {text}")
     others = {*contents.index, *getattr(estimator, "other_columns_", ()), target}
     in_order = [name for name in contents.frame.columns if name not in others]
     are_named = hasattr(estimator, "feature_names_in_")
@@ -318,10 +325,10 @@ def _split(names: Names, columns: list[str]) -> list[str]:
 
 def _known(contents: Contents, target: str) -> tuple[Contents, Int[np.ndarray, " known"]]:
     """The rows with a target, and their numbers."""
-    is_known = contents.cells(target).is_not_null()
+    is_known = contents.cells(target).is_not_null().to_numpy()
     if not is_known.any():
         raise InvalidInputError(f"target {target!r} has no value in any row")
-    return contents._replace(frame=contents.frame.filter(is_known)), np.flatnonzero(is_known.to_numpy())
+    return contents.keep(is_known), np.flatnonzero(is_known)
 
 
 def _cells_of(contents: Contents, names: Iterable[str], words: Iterable[str]) -> dict[str, Cells]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 import polars as pl
 
-from jaxtree.cli.lines import COMMA_DECIMAL, has_cells_for_names
+from jaxtree.cli.lines import COMMA_DECIMAL, IDENTIFIER, has_cells_for_names
 from jaxtree.cli.reading import Contents
 from jaxtree.cli.session import listed
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -34,7 +34,6 @@ _DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}(:?\d{{2}})?
 _TRUTH = {"true": True, "false": False}
 _TWINS = {"numbers": {"true": "1", "false": "0"}, "truth": {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}}
 _WHOLE = r"^[+-]?\d+$"
-_IDENTIFIER = r"^[+-]?0\d+$"
 
 
 def converted_or_none(series: pl.Series, kind: str, *, is_forced: bool) -> pl.Series | None:
@@ -42,7 +41,7 @@ def converted_or_none(series: pl.Series, kind: str, *, is_forced: bool) -> pl.Se
 
     An identifier, as 01234, is a number only if the column is forced to have numbers.
     """
-    if kind in ("whole", "numbers") and not is_forced and series.str.contains(_IDENTIFIER).any():
+    if kind in ("whole", "numbers") and not is_forced and series.str.contains(IDENTIFIER).any():
         return None
     column = converted(series, kind)
     return column if column.null_count() == series.null_count() else None
@@ -67,10 +66,11 @@ def cast(contents: Contents, name: str, kind: str) -> pl.Series:
         allowed = f" {listed(declared)}" if kind == "categories" else ""
         has_comma = kind == "numbers" and re.fullmatch(COMMA_DECIMAL, str(series[wrong[0]]))
         missing = "--missing names words that mean that a value is missing"
-        hint = "--decimal , reads decimal commas" if has_comma else missing
+        commas = "--decimal , reads decimal commas; write numbers without commas between thousands"
+        hint = commas if has_comma else missing
         raise InvalidInputError(
             f"column {name!r} of {contents.name} must have {KINDS[kind]}{allowed}, and has {series[wrong[0]]!r} in "
-            f"row {wrong[0] + 1} ({hint})"
+            f"row {contents.row(wrong[0])} ({hint})"
         )
     return column
 

@@ -68,18 +68,19 @@ def read_extras(contents: "Contents", extras: ExtraOptions) -> Fields:
             events = cast(contents._replace(frame=cells.to_frame(), missing={}), extras.event, "truth")
         except (InvalidInputError, InvalidTypeError) as error:
             raise InvalidInputError(f"events are 1 or true, others 0 or false: {error}") from None
-        _check_known(events, "event", extras.event)
+        _check_known(contents, events, "event", extras.event)
         fields["event"] = events.to_numpy().astype(bool)
     if extras.group is not None:
         groups = contents.cells(extras.group)
-        _check_known(groups, "group", extras.group)
+        _check_known(contents, groups, "group", extras.group)
         fields["group"] = np.array([str(value) for value in groups.to_list()])
     return fields
 
 
-def _check_known(values: Any, role: str, name: str) -> None:
+def _check_known(contents: "Contents", values: Any, role: str, name: str) -> None:
     if values.has_nulls():
-        raise InvalidInputError(f"{role} {name!r} has no value in row {values.is_null().arg_true()[0] + 1}")
+        row = contents.row(values.is_null().arg_true()[0])
+        raise InvalidInputError(f"{role} {name!r} has no value in row {row}")
 
 
 def check_model_has_extras(estimator: Any, extras: ExtraOptions) -> None:

@@ -168,12 +168,13 @@ def read_training(
 ) -> "Labelled":
     """Reads the rows of a fit, and notes the kinds of the columns and the task."""
     from jaxtree.cli.columns import read_labelled
-    from jaxtree.cli.lines import has_decimal_commas
     from jaxtree.cli.reading import read_contents
 
     contents = read_contents(data, session)
     rows = read_labelled(contents, target, columns, extras)
     session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
+    for text in contents.notes:
+        session.note(f"  {text}")
     left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]
     for kind, names in {**kinds_of(rows.X), "left out": left_out}.items():
         if names:
@@ -182,9 +183,8 @@ def read_training(
         session.note(f"  {rows.num_left_out} rows without a target are left out")
     why = "" if columns.task else f", so {rows.task} (--task overrides)"
     session.note(f"  target {in_short(target)}: {target_in_words(rows.y, rows.task)}{why}")
-    text = [name for name in (*rows.X, target) if name in contents.missing and contents.decimal == "."]
-    if commas := [name for name in text if has_decimal_commas(contents.cells(name))]:
-        session.note(f"  {listed(commas)}: words that are numbers with decimal commas, which --decimal , reads")
+    for said in dict.fromkeys(rows.remarks.values()):
+        session.note(f"  {listed(name for name, own in rows.remarks.items() if own == said)}: {said}")
     for name, how in [(in_short(name), names_rows(column)) for name, column in rows.X.items()]:
         if how:
             session.note(f"  {name} {how}: if it is a name or number of rows, --ignore {name}")

@@ -1,10 +1,12 @@
 """Lines of cells: what is between the cells, what is before decimals, and whether the first line has names."""
 
 import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from jaxtree.cli.session import in_short
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.cells import is_scalar_word
 
@@ -16,7 +18,11 @@ _MOST_LINES = 200
 _LONGEST_RECORD = 20
 """Lines that a cell in quotes may go over."""
 
+IDENTIFIER = r"^[+-]?0\d+$"
+"""A number of rows or the like, as 01234, which is a word."""
+
 COMMA_DECIMAL = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
+_BY_POINTS = r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
 _POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
 
 
@@ -59,21 +65,18 @@ def _records(text: str) -> Iterator[str]:
         yield from (line for line in pending if line.strip())
 
 
+def check_unique(names: Sequence[str], meaning: str, hint: str = "") -> None:
+    """Raises InvalidInputError if a name stands there twice."""
+    twice = next((name for name, number in Counter(names).items() if number > 1), None)
+    if twice is not None:
+        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice{hint}")
+
+
 def has_cells_for_names(frame: pl.DataFrame) -> bool:
     """Returns whether the names of a table of text look like cells: one is a number, or most stand in their columns."""
     names = frame.columns
     in_column = sum(bool((frame[name].head(_MOST_LINES).str.strip_chars() == name).any()) for name in names)
     return any(map(is_scalar_word, names)) or 2 * in_column > len(names)
-
-
-def has_decimal_commas(cells: pl.Series) -> bool:
-    """Returns whether all cells of text are numbers if their commas are before decimals.
-
-    >>> has_decimal_commas(pl.Series(["1,5", None, "2"])), has_decimal_commas(pl.Series(["1,5", "a"]))
-    (True, False)
-    """
-    is_decimal = cells.str.contains(COMMA_DECIMAL)
-    return bool(is_decimal.any()) and bool((is_decimal | cells.str.contains(r"^[+-]?\d+$")).all())
 
 
 def with_decimal_points(cells: pl.Series) -> pl.Series:
@@ -95,3 +98,14 @@ def with_decimal_points(cells: pl.Series) -> pl.Series:
         .to_series()
         .alias(cells.name)
     )
+
+
+def has_points_between_thousands(cells: pl.Series) -> bool:
+    """Returns whether all points of a column's numbers may be between thousands, where decimals have commas.
+
+    >>> has_points_between_thousands(pl.Series(["1.200", "80"])), has_points_between_thousands(pl.Series(["1.25"]))
+    (True, False)
+    """
+    pointed = cells.drop_nulls()
+    pointed = pointed.filter(pointed.str.contains(".", literal=True))
+    return bool(len(pointed)) and bool(pointed.str.contains(_BY_POINTS).all())

@@ -1,8 +1,7 @@
 """Files of tables as columns: text as it is written, or the types that a binary file has.
 
 The first bytes of a file show what it is: Parquet, Arrow (Feather), Weka's ARFF, else lines of cells. Any of them may
-be gzipped, and may come from the standard input. ARFF is read as Weka's manual describes it: nominal attributes declare
-their categories; attributes of dates and relations, and sparse rows, are refused.
+be gzipped, and may come from the standard input.
 """
 
 import codecs
@@ -11,17 +10,20 @@ import io
 import re
 import sys
 import zlib
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+import numpy as np
 import pandas as pd
 import polars as pl
+from jaxtyping import Bool, Int
 
-from jaxtree.cli.lines import separator_of, with_decimal_points
-from jaxtree.cli.session import TextOptions, in_short, listed
+from jaxtree.cli.arff import read_arff
+from jaxtree.cli.lines import check_unique, has_points_between_thousands, separator_of, with_decimal_points
+from jaxtree.cli.parsing import divide, without_preamble
+from jaxtree.cli.session import TextOptions, listed
 from jaxtree.cli.typed import ARROW, PARQUET, read_typed
 from jaxtree.errors import InvalidInputError
 
@@ -66,13 +68,6 @@ _ENCODINGS = {
 }
 """Byte order marks, and the encoding of a text that begins with one."""
 
-_QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
-_ATTRIBUTE = re.compile(
-    rf"""@attribute\s+(?P<name>{_QUOTED}|[^\s{{'"][^\s{{]*)\s*(?P<kind>\{{.*\}}|[^\s{{]+).*""", re.IGNORECASE
-)
-# The second group is what no cell can be.
-_CELL = re.compile(rf"""\s*({_QUOTED}|(?:[^\s,'"][^,]*)?)\s*,|(.+)""")
-
 
 class Contents(NamedTuple):
     """The columns of a file.
@@ -86,6 +81,8 @@ class Contents(NamedTuple):
         index: Columns that are the index of a saved table, and no features unless they are asked for by name.
         decimal: The character that was before decimals in the file; in cells of numbers it is a point now.
         categories: The categories that columns of a file with types declare.
+        notes: What was strange in the file, in words.
+        rows: The numbers of the rows in the file, from 1; None if all are there.
     """
 
     name: str
@@ -96,6 +93,17 @@ class Contents(NamedTuple):
     index: tuple[str, ...] = ()
     decimal: str = "."
     categories: Mapping[str, pd.CategoricalDtype] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+    rows: Int[np.ndarray, " row"] | None = None
+
+    def row(self, place: int) -> int:
+        """Returns the number that a row has in the file, from 1; blank lines are no rows."""
+        return place + 1 if self.rows is None else int(self.rows[place])
+
+    def keep(self, is_kept: Bool[np.ndarray, " row"]) -> Self:
+        """Returns the file with some of the rows."""
+        rows = np.arange(1, len(is_kept) + 1) if self.rows is None else self.rows
+        return self._replace(frame=self.frame.filter(pl.Series(is_kept)), rows=rows[is_kept])
 
     def cells(self, name: str) -> pl.Series:
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
@@ -155,7 +163,7 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
     if other is not None:
         raise InvalidInputError(f"{name} is {(_OFFICE | _OTHERS)[other]}")
     if data.startswith((PARQUET, ARROW)):
-        table, is_chosen = read_typed(data), options.missing is not None
+        table, is_chosen = read_typed(data, name), options.missing is not None
         return Contents(name, table.frame, {}, {}, is_chosen, table.index, categories=table.categories)
     text = _decoded(data, name)
     if not text.strip():
@@ -166,7 +174,9 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
         raise InvalidInputError(f"{name} is {other}: write its table as CSV or Parquet")
     head = (line.strip() for line in text[:65536].split("\n"))
     first = next((line for line in head if line and not line.startswith("%")), "")
-    return (_from_arff if first.lower().startswith("@relation") else _from_lines)(text, name, options)
+    if first.lower().startswith("@relation"):
+        return _from_arff(text, name, options)
+    return _from_lines(text, name, options)
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -187,60 +197,52 @@ def _decoded(data: bytes, name: str) -> str:
 
 
 def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
-    text = text.strip("\n")
-    separator = options.cell_separator or separator_of(text, name)
-    if f"{separator} " in text and '"' in text:
-        # A quote opens a cell for polars only where no space is before it.
-        text = re.sub(f'(?<={re.escape(separator)}) +"', '"', text)
+    preamble = without_preamble(text, name, options.cell_separator)
+    text = preamble.text.strip("\n")
+    separator = preamble.separator or separator_of(text, name)
     try:
-        frame = pl.read_csv(io.BytesIO(text.encode()), separator=separator, has_header=False, infer_schema=False)
-    except pl.exceptions.PolarsError as error:
-        raise InvalidInputError(
-            f"{name} cannot be read as lines of cells with {separator!r} between them, in no line more than in the "
-            f"first: {_first_line(error)}"
-        ) from error
-    heads = frame.row(0) if options.header else (None,) * frame.width
-    names = [(head or "").strip() or f"x{place}" for place, head in enumerate(heads)]
+        rows = divide(text, separator, preamble.num_lines + 1)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{name} cannot be read: {error}") from None
+    frame = rows.frame
+    heads = [(head or "").strip() for head in frame.row(0)] if options.header else [""] * frame.width
+    names = [head or f"x{place}" for place, head in enumerate(heads)]
     hint = ": --no-header reads the first line as a row" if options.header else ""
-    _check_unique(names, f"the names of the columns of {name}", hint)
+    check_unique(names, f"the names of the columns of {name}", hint)
     frame = frame.slice(int(options.header))
     frame.columns = names
+    # A separator at the end of every line makes a column of nothing.
+    nothing = [
+        own for own, head in zip(names, heads, strict=True) if options.header and not head and _is_empty(frame[own])
+    ]
+    frame = frame.drop(nothing) if len(nothing) < frame.width else frame
+    names = frame.columns
+    points: list[str] = []
     if options.decimal == ",":
+        points = [own for own in names if has_points_between_thousands(frame[own].str.strip_chars())]
         frame = frame.with_columns(with_decimal_points(frame[column]) for column in names)
     missing = dict.fromkeys(names, options.missing_words)
     # So pandas and R write the names of rows.
-    blank = [place for place, head in enumerate(heads) if not (head or "").strip()]
+    blank = [place for place, head in enumerate(heads[: len(names)]) if not head]
     index = tuple(names[:1]) if options.header and blank == [0] and len(names) > 1 else ()
-    return Contents(name, frame, {}, missing, options.missing is not None, index, options.decimal)
+    notes = [f"lines before the first row that begin with # are left out: {preamble.num_comments}"]
+    notes = notes * bool(preamble.num_comments) + [f"rows that lack cells: {rows.num_short}"] * bool(rows.num_short)
+    notes += [f"{listed(points)}: points are before decimals here, also that of 1.200"] * bool(points)
+    return Contents(name, frame, {}, missing, options.missing is not None, index, options.decimal, notes=tuple(notes))
 
 
-def _check_unique(names: Sequence[str], meaning: str, hint: str = "") -> None:
-    twice = next((name for name, number in Counter(names).items() if number > 1), None)
-    if twice is not None:
-        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice{hint}")
+def _is_empty(cells: pl.Series) -> bool:
+    return not (cells.fill_null("") != "").any()
 
 
 def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
-    attributes: dict[str, tuple[str, ...] | None] = {}
-    rows: list[list[str | None]] = []
-    lines = (line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%"))
     try:
-        for line in lines:
-            if line.lower().startswith("@data"):
-                break
-            if line.lower().startswith("@attribute"):
-                column, categories = _attribute(line)
-                _check_unique([*attributes, column], "the names of its columns")
-                attributes[column] = categories
-        else:
-            raise InvalidInputError("the ARFF file has no @data")
-        rows = [_arff_row(line, list(attributes.values())) for line in lines]
+        table = read_arff(text)
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
-    declared = {column: categories for column, categories in attributes.items() if categories is not None}
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(attributes, pl.String), orient="row")
-    missing = {column: _missing_words(categories, options) for column, categories in attributes.items()}
-    return Contents(name, frame, declared, missing, options.missing is not None)
+    missing = {column: _missing_words(categories, options) for column, categories in table.attributes.items()}
+    declared = {column: categories for column, categories in table.attributes.items() if categories is not None}
+    return Contents(name, table.frame, declared, missing, options.missing is not None)
 
 
 def _missing_words(categories: tuple[str, ...] | None, options: TextOptions) -> tuple[str, ...]:
@@ -248,52 +250,3 @@ def _missing_words(categories: tuple[str, ...] | None, options: TextOptions) -> 
     if categories is None:
         return tuple(options.missing or ())
     return tuple(word for word in options.missing_words if word not in categories)
-
-
-def _attribute(line: str) -> tuple[str, tuple[str, ...] | None]:
-    """The name of an attribute, and its categories: none of numbers, None of strings."""
-    match = _ATTRIBUTE.fullmatch(line)
-    name, kind = (_unquoted(match["name"]), match["kind"]) if match else ("", "")
-    if not name:
-        raise InvalidInputError(
-            "an attribute of the ARFF file must be written as @attribute NAME KIND, with quotes around a name with "
-            f"spaces, got {line!r}"
-        )
-    if not kind.startswith("{"):
-        if kind.lower() not in ("numeric", "real", "integer", "string"):
-            raise InvalidInputError(f"attribute {name!r} is of kind {kind!r}; read are numeric, nominal and string")
-        return name, None if kind.lower() == "string" else ()
-    if not kind[1:-1].strip():
-        raise InvalidInputError(f"attribute {name!r} must declare its categories, as {{a,b}}, and declares none")
-    categories = [_unquoted(cell) for cell in _arff_cells(kind[1:-1])]
-    _check_unique(categories, f"the categories of attribute {name!r}")
-    return name, tuple(categories)
-
-
-def _arff_row(line: str, attributes: Sequence[tuple[str, ...] | None]) -> list[str | None]:
-    """The cells of a row: null for ? without quotes and for nothing, unless the attribute declares it as a category."""
-    if line.startswith("{"):
-        raise InvalidInputError("the ARFF file has sparse rows, which are not read: write all cells")
-    cells = _arff_cells(line)
-    if len(cells) != len(attributes):
-        raise InvalidInputError(f"a row of the ARFF file has {len(cells)} cells instead of {len(attributes)}: {line!r}")
-    return [
-        None if cell in ("?", "") and cell not in (categories or ()) else _unquoted(cell)
-        for cell, categories in zip(cells, attributes, strict=True)
-    ]
-
-
-def _arff_cells(line: str) -> list[str]:
-    """The cells of a line with the quotes around them."""
-    if "'" not in line and '"' not in line:
-        return [cell.strip() for cell in line.split(",")]
-    # Every cell ends with a comma, also the last.
-    cells = _CELL.findall(f"{line},")
-    if cells[-1][1]:
-        raise InvalidInputError(f"a cell of the ARFF file has a quote that is not closed, or text after it: {line!r}")
-    return [cell.strip() for cell, _ in cells]
-
-
-def _unquoted(text: str) -> str:
-    """A word without the quotes around it, if there are some, and without the backslashes that escape within them."""
-    return re.sub(r"\\(.)", r"\1", text[1:-1]).strip() if text.startswith(("'", '"')) else text
