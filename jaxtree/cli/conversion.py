@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import pandas as pd
 import polars as pl
 
+from jaxtree.cli.disguised import remark_on
 from jaxtree.cli.lines import COMMA_DECIMAL, IDENTIFIER, has_cells_for_names
 from jaxtree.cli.reading import Contents
 from jaxtree.cli.session import listed
@@ -64,10 +65,12 @@ def cast(contents: Contents, name: str, kind: str) -> pl.Series:
     wrong = (column.is_null() & series.is_not_null()).arg_true()
     if len(wrong):
         allowed = f" {listed(declared)}" if kind == "categories" else ""
-        has_comma = kind == "numbers" and re.fullmatch(COMMA_DECIMAL, str(series[wrong[0]]))
-        missing = "--missing names words that mean that a value is missing"
-        commas = "--decimal , reads decimal commas; write numbers without commas between thousands"
-        hint = commas if has_comma else missing
+        hint = "--missing names words that mean that a value is missing"
+        said = remark_on(series) if kind == "numbers" and series.dtype == pl.String else ""
+        if "--decimal" in said or re.fullmatch(COMMA_DECIMAL, str(series[wrong[0]])):
+            hint = "--decimal , reads decimal commas; write numbers without commas between thousands"
+        elif said.startswith("words that are"):
+            hint = said.removeprefix("words that are ")
         raise InvalidInputError(
             f"column {name!r} of {contents.name} must have {KINDS[kind]}{allowed}, and has {series[wrong[0]]!r} in "
             f"row {contents.row(wrong[0])} ({hint})"
@@ -82,6 +85,8 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
         if name not in columns:
             is_row = contents.missing and has_cells_for_names(contents.frame)
             hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
+            if contents.missing and len(columns) == 1:
+                hint = f"{hint} (--separator names the character between cells)"
             raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
 
 

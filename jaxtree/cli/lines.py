@@ -23,6 +23,7 @@ IDENTIFIER = r"^[+-]?0\d+$"
 
 COMMA_DECIMAL = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 _BY_POINTS = r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
+_HUNDREDS = r"^[+-]?[1-9][0-9]{2}$"
 _POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
 
 
@@ -100,12 +101,19 @@ def with_decimal_points(cells: pl.Series) -> pl.Series:
     )
 
 
-def has_points_between_thousands(cells: pl.Series) -> bool:
-    """Returns whether all points of a column's numbers may be between thousands, where decimals have commas.
+def has_points_between_thousands(cells: pl.Series, decimal: str) -> bool:
+    """Returns whether all points of a column's numbers may be between thousands.
 
-    >>> has_points_between_thousands(pl.Series(["1.200", "80"])), has_points_between_thousands(pl.Series(["1.25"]))
-    (True, False)
+    So they may where decimals have commas; else where 800 stands beside 1.200, and no point has other than three digits
+    behind it.
+
+    >>> [has_points_between_thousands(pl.Series([own, "80"]), ",") for own in ("1.200", "1.2")]
+    [True, False]
+    >>> [has_points_between_thousands(pl.Series(["1.200", other]), ".") for other in ("80", "800", "0.8")]
+    [False, True, False]
     """
-    pointed = cells.drop_nulls()
-    pointed = pointed.filter(pointed.str.contains(".", literal=True))
-    return bool(len(pointed)) and bool(pointed.str.contains(_BY_POINTS).all())
+    known = cells.drop_nulls()
+    has_point = known.str.contains(".", literal=True)
+    pointed, others = known.filter(has_point), known.filter(~has_point)
+    fits = len(pointed) > 0 and bool(pointed.str.contains(_BY_POINTS).all())
+    return fits and (decimal == "," or bool(others.str.contains(_HUNDREDS).any()))

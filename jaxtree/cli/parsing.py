@@ -30,13 +30,13 @@ _COMMENTS = re.compile(r"(?:#.*\n)*")
 
 
 class Preamble(NamedTuple):
-    """What stands before the first row of a text.
+    """Lines before the first row of a text.
 
     Attributes:
-        text: The text without it.
-        separator: The character between cells that it names; None if it names none.
-        num_lines: The number of its lines.
-        num_comments: The number of those that begin with #.
+        text: The text without them.
+        separator: The character between cells that they name; None if they name none.
+        num_lines: Their number.
+        num_comments: How many begin with #.
     """
 
     text: str
@@ -58,7 +58,7 @@ class DividedText(NamedTuple):
 
 
 def without_preamble(text: str, name: str, separator: str | None) -> Preamble:
-    r"""Leaves out what stands before the names of columns: blank lines, Excel's "sep=;", comments.
+    r"""Leaves out the lines before the names of columns: blank lines, Excel's "sep=;", comments.
 
     A comment begins with #. So may the names: "#,name" has as many cells as the lines below, and no line of names is
     below it.

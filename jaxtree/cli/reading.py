@@ -217,9 +217,9 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     ]
     frame = frame.drop(nothing) if len(nothing) < frame.width else frame
     names = frame.columns
-    points: list[str] = []
-    if options.decimal == ",":
-        points = [own for own in names if has_points_between_thousands(frame[own].str.strip_chars())]
+    decimal = options.decimal
+    points = [own for own in names if has_points_between_thousands(frame[own].str.strip_chars(), decimal)]
+    if decimal == ",":
         frame = frame.with_columns(with_decimal_points(frame[column]) for column in names)
     missing = dict.fromkeys(names, options.missing_words)
     # So pandas and R write the names of rows.

@@ -113,3 +113,35 @@ def test_messages_count_the_rows_of_the_file(run, tmp_path):
     (tmp_path / "t.csv").write_text("a,w,y\n1,1,\n\n2,1,p\n3,,q\n")
     refused = run("fit", "t.csv", "-t", "y", "-o", "m", "--weight", "w", status=1).stderr
     assert "weight 'w' has no value in row 3" in refused
+
+
+def test_points_between_three_digits_beside_hundreds_are_noted(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "1.200,1.250,p\n800,800.5,q\n1.500,3,p\n" * 3)
+    noted = run("fit", "t.csv", "-t", "y", "-o", "m").stderr
+    assert "\n  a: points are before decimals here, also that of 1.200" in noted
+
+
+WRITTEN = {
+    "7%": "numbers with '%' behind them, such as '.*': leave it out",
+    "$7": "numbers with '\\$' before them",
+    "1'200": "numbers with marks between thousands",
+    "1,200": "--decimal , reads decimal commas; write numbers without commas between thousands",
+    "-": "--missing names words",
+}
+
+
+@pytest.mark.parametrize(("cell", "hint"), WRITTEN.items())
+def test_cells_that_must_be_numbers_are_refused_with_the_cause(run, tmp_path, cell, hint):
+    (tmp_path / "t.csv").write_text("a,y\n" + "1,p\n2,q\n3,p\n" * 3)
+    run("fit", "t.csv", "-t", "y", "-o", "m")
+    (tmp_path / "new.csv").write_text(f'a\n1\n\n"{cell}"\n')
+    refused = run("predict", "m", "new.csv", status=1).stderr
+    assert re.search(rf"column 'a' of new.csv must have numbers, and has .* in row 2 \({hint}", refused), refused
+
+
+def test_a_file_of_one_column_is_told_of_separators(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a:y\n1:p\n2:q\n")
+    assert (
+        "(--separator names the character between cells)" in run("fit", "t.csv", "-t", "y", "-o", "m", status=1).stderr
+    )
+    run("fit", "t.csv", "-t", "y", "-o", "m", "--separator", ":")
