@@ -1,8 +1,8 @@
 """Blocks of rows, in threads: NumPy and compiled programs let threads run side by side."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from jaxtree.cores import num_cores, with_share_of_cores
 
@@ -10,6 +10,44 @@ Result = TypeVar("Result")
 
 ROWS_AT_A_TIME = 32_768
 """A block of a column stays in cache, and is long enough that threads seldom wait for Python."""
+
+
+class Threads(ThreadPoolExecutor):
+    """Threads that begin with their tasks. Where the system starts no more, those that run do all that is left.
+
+    A process may have too many threads by `ulimit -u` or by the number of a container's processes. If none can be
+    started, the thread that submits a task does it.
+
+    Example:
+        >>> with Threads(2) as threads:
+        ...     threads.submit(max, 1, 2).result()
+        2
+    """
+
+    _has_any = False
+
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future:
+        """Returns the result to come of a task."""
+        future: Future = Future()
+
+        def run() -> None:
+            if future.done() or not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(work(*arguments, **options))
+            except BaseException as error:
+                future.set_exception(error)
+
+        try:
+            super().submit(run)
+            self._has_any = True
+        except RuntimeError as error:
+            if "start new thread" not in str(error):
+                raise
+            # The task waits all the same: for a thread that runs, or for none.
+            if not self._has_any:
+                run()
+        return future
 
 
 def blocks_of(num_rows: int, size: int = ROWS_AT_A_TIME, *, equal: bool = False) -> list[slice]:
@@ -36,7 +74,7 @@ def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int |
     num_threads = num_cores() if num_threads is None else num_threads
     if num_threads == 1:
         return list(map(work, *items))
-    with ThreadPoolExecutor(num_threads) as pool:
+    with Threads(num_threads) as pool:
         return list(pool.map(with_share_of_cores(work, num_threads), *items))
 
 

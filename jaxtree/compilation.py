@@ -254,9 +254,10 @@ def num_maps() -> int | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that there is not enough memory."""
+    """Whether an error means that there is not enough memory: for XLA, or for the kernel in a program of XLA."""
     return isinstance(error, MemoryError) or (
-        isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error)
+        isinstance(error, jax.errors.JaxRuntimeError | ValueError)
+        and any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "XLA FFI call failed: std::bad_alloc"))
     )
 
 

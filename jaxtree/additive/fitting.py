@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from contextlib import nullcontext
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from jaxtree.additive.purify import purify
 from jaxtree.additive.quadratic import unit_of_weights, whole_weights
 from jaxtree.additive.rules import BoostingPlan
 from jaxtree.additive.training import BaggedTerms, boost_terms
+from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import carried
 
@@ -243,7 +244,7 @@ def _boost_all(
             return boost_bag(place)
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
-    with ThreadPoolExecutor(threads) as pool:
+    with Threads(threads) as pool:
         work = with_share_of_cores(carried(boost_on_device), threads)
         futures = [pool.submit(work, place) for place in range(number)]
         try:

@@ -1,11 +1,13 @@
 """Batches of trees: how many grow together, on how many cores, and what is done when memory or patience runs out."""
 
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import wait
 from typing import Any, NamedTuple, TypeVar
 
+from jaxtree.blocks import Threads
 from jaxtree.compilation import is_out_of_memory
 from jaxtree.cores import with_share_of_cores
 
@@ -130,15 +132,19 @@ def run_batches(
     """
     work = _Work(batches, on_grown)
     if len(workers) == 1:
-        _until_interrupted(work, lambda: work.run(workers[0]))
-    else:
-        workers = workers[: len(batches)]
-        with ThreadPoolExecutor(len(workers)) as pool:
-            run = with_share_of_cores(work.run, len(workers))
-            futures = [pool.submit(run, grow) for grow in workers]
-            _until_interrupted(work, lambda: wait(futures))
-        for future in futures:
-            future.result()
+        with contextlib.suppress(KeyboardInterrupt):
+            work.run(workers[0])
+        return work.finished()
+    workers = workers[: len(batches)]
+    with Threads(len(workers)) as pool:
+        run = with_share_of_cores(work.run, len(workers))
+        futures = [pool.submit(run, grow) for grow in workers]
+        try:
+            wait(futures)
+        except KeyboardInterrupt:
+            work.stopped = True
+    for future in futures:
+        future.result()
     return work.finished()
 
 
@@ -191,11 +197,3 @@ class _Work:
             if end > first + room:
                 self._left.appendleft(Batch(first + room, end, room))
             return Batch(first, min(end, first + room), room)
-
-
-def _until_interrupted(work: _Work, act: Callable[[], Any]) -> None:
-    """Lets the work go on; after an interrupt no further batch begins."""
-    try:
-        act()
-    except KeyboardInterrupt:
-        work.stopped = True

@@ -8,11 +8,12 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from typing import Any, ClassVar, NamedTuple
 
 from jaxtree.additive.bags import SharedRows
 from jaxtree.additive.fitting import fit_alike
+from jaxtree.blocks import Threads
 from jaxtree.boosting.ending import Deadline
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset
@@ -96,7 +97,7 @@ def fit_on_folds(
     groups = _grouped(settings)
     stops = [threading.Event() for _ in groups]
     num_threads = num_cores()
-    with ThreadPoolExecutor(num_threads) as pool:
+    with Threads(num_threads) as pool:
         futures: dict[Future[list[FittedSetting]], tuple[int, int]] = {}
         # Fold by fold, so that the rows of few are held at a time.
         for fold in range(len(search.splits)):

@@ -10,7 +10,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -18,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 
+from jaxtree.blocks import Threads
 from jaxtree.compilation import compiled
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import carried, current_platform
@@ -159,7 +159,7 @@ class _Session:
 
     def train_in_threads(self, blocks: Sequence[_Block], num_threads: int) -> list[list[Trained]]:
         """Trains blocks, as many at a time as there are threads."""
-        with ThreadPoolExecutor(num_threads) as pool:
+        with Threads(num_threads) as pool:
             work = with_share_of_cores(carried(self.train), num_threads)
             futures = [pool.submit(work, block) for block in blocks]
             try:

@@ -2,11 +2,11 @@
 
 import itertools
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import pytest
 
+from jaxtree.blocks import Threads
 from jaxtree.forests.batches import CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 
 SMALL = TreeSize(1000, 500, 2, 0)
@@ -105,12 +105,12 @@ def test_an_interrupt_waits_for_the_threads(monkeypatch):
         assert interrupted.wait(timeout=20)
         return trees_of(batch)
 
-    class Threads(ThreadPoolExecutor):
+    class Pool(Threads):
         def __exit__(self, *error):
             interrupted.set()
             return super().__exit__(*error)
 
     monkeypatch.setattr("jaxtree.forests.batches.wait", wait)
-    monkeypatch.setattr("jaxtree.forests.batches.ThreadPoolExecutor", Threads)
+    monkeypatch.setattr("jaxtree.forests.batches.Threads", Pool)
     batches = make_batches(12, SMALL, 2, trees_per_batch=3)
     assert run_batches(batches, [grow] * 2) == [[0, 1, 2], [3, 4, 5]]
