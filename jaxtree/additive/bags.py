@@ -1,6 +1,7 @@
 """The rows that additive models are fitted on, by bags, and what fits on the same rows have in common."""
 
 import functools
+import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -114,7 +115,8 @@ class SharedRows:
     def mains(self, monotone: Int32[np.ndarray, " feature"], min_category_rows: int) -> Layout:
         """Returns the terms of single features."""
         key = ("mains", monotone.tobytes(), min_category_rows)
-        return self.once(key, lambda: main_terms(self.data.schema, self.counts, monotone, min_category_rows))
+        made = functools.partial(main_terms, self.data.schema, self.counts, monotone, min_category_rows)
+        return self.once(key, made)
 
     def grams(self, layout: Layout, rules: AdditiveRules) -> Callable[[int], GramsAtStart]:
         """Returns what has sums over pairs of bins of the bag of a number.
@@ -127,11 +129,11 @@ class SharedRows:
         kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
         # By terms, of which those that others ask for live as long as this does.
         key = ("all", id(layout), rules.gram_memory, rules.greedy_ratio)
-        of_all = self.once(key, lambda: self._of_all(layout, rules))
+        of_all = self.once(key, functools.partial(self._of_all, layout, rules))
 
         def of_bag(bag: int) -> GramsAtStart:
             own = functools.partial(self.once, ("bag", id(layout), bag))
-            return GramsAtStart(of_all, own if bag < kept else lambda make: make())
+            return GramsAtStart(of_all, own if bag < kept else operator.call)
 
         return of_bag
 

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -62,7 +63,7 @@ def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
         return local[0] if local else mesh.devices.flat[0]
     for array in arrays:
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
-            return min(array.devices(), key=lambda device: device.id)
+            return min(array.devices(), key=operator.attrgetter("id"))
     return None
 
 

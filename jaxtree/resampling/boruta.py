@@ -16,6 +16,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import (
     SEED,
     AnnotatedParameters,
+    all_or_nothing,
     check_parameters,
     generator_of,
     progress_of,
@@ -87,6 +88,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         tags.input_tags.sparse = False
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Plays the rounds, until every column is decided.
 
@@ -117,6 +119,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         self.importances_, self.shadow_importances_ = np.array(rows), np.array(shadows)
         self.status_ = np.array(["tentative", "confirmed", "rejected"])[status]
         self.n_features_in_ = num_columns
+        vars(self).pop("feature_names_in_", None)
         if isinstance(table, nw.DataFrame) and not are_places(table.columns):
             self.feature_names_in_ = np.array(table.columns, object)
         return self

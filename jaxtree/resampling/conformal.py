@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import AnnotatedParameters, check_parameters, progress_of
+from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, check_parameters, progress_of
 from jaxtree.estimators.common.sorted_lists import SortedLists
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import HasMethods, safe_split
@@ -66,6 +66,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Fits a model on all rows but those of a fold, for every fold, and one on all.
 
@@ -93,6 +94,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
             self.fold_[test] = fold
             self.residuals_[test] = np.abs(own_y - own.predict(own_X))
         self.n_features_in_ = self.estimator_.n_features_in_
+        vars(self).pop("feature_names_in_", None)
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         return self

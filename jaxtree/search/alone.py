@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 from jaxtree import forks
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.files.registry import KeptInFiles
-from jaxtree.search.base import SettingsSearchCV
+from jaxtree.search.base import SettingsSearchCV, all_or_scores
 from jaxtree.search.evaluation import Results, Search, fit_alone
 
 
@@ -25,6 +25,7 @@ class PlainSearchCV(SettingsSearchCV):
         "estimator": [*_estimators],
     }
 
+    @all_or_scores
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows; see `SearchCV.fit`."""
         forks.check_is_whole("a search")

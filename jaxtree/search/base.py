@@ -1,6 +1,7 @@
 """The base of searches: scikit-learn's interface, folds, and results in its form."""
 
 import contextlib
+import functools
 import os
 import time
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.estimators.common.conventions import SEED, whole
+from jaxtree.estimators.common.conventions import SEED, all_or_nothing, whole
 from jaxtree.estimators.common.display import Shown
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
@@ -31,6 +32,15 @@ USUAL_FOLDS = 5
 
 ROUNDING = 1e-12
 """Scores that differ by a smaller share of the greatest one are equal."""
+
+NOT_ALWAYS = (
+    *("best_index_", "best_score_", "best_params_", "best_estimator_", "refit_time_", "feature_names_in_"),
+    *("n_resources_", "n_candidates_", "ensemble_weights_"),
+)
+"""Results that a search has by its parameters and its table: an earlier fit's are none of the next one's."""
+
+all_or_scores = functools.partial(all_or_nothing, kept="cv_results_")
+"""Makes a method search as a whole or not at all; what an interrupted first search has scored is kept."""
 
 
 class BaseSettingsSearch(Shown, BaseSearchCV):
@@ -123,6 +133,8 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
 
     def _task(self, X: Any, y: Any, params: Any, candidates: list[Parameters], scorers: Any) -> Search:
         """Returns what is searched: the rows of every fold, and what fits and scores are given."""
+        for name in NOT_ALWAYS:
+            vars(self).pop(name, None)
         X, y = indexable(X, plain_target(y))
         params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
@@ -148,19 +160,20 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         if callable(self.scoring):
             insert_error_scores(flat, self.error_score)
         _even_out(results)
-        self.cv_results_ = self._format_results(search.candidates, len(search.splits), flat, more)
+        formatted = self._format_results(search.candidates, len(search.splits), flat, more)
         first = flat[0]["test_scores"]
         self.multimetric_ = isinstance(first, dict)
         if callable(self.scoring) and self.multimetric_:
             self._check_refit_for_multimetric(first)
             refit_metric = self.refit
         self.scorer_ = getattr(search.scorer, "_scorers", search.scorer)
-        if not self.refit and self.multimetric_:
-            return
-        self.best_index_ = self._select_best_index(self.refit, refit_metric, self.cv_results_)
-        if not callable(self.refit):
-            self.best_score_ = self.cv_results_[f"mean_test_{refit_metric}"][self.best_index_]
-        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, formatted)
+            if not callable(self.refit):
+                self.best_score_ = formatted[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = formatted["params"][self.best_index_]
+        # The last: an interrupted search is kept if it has these.
+        self.cv_results_ = formatted
 
     def _keep_scored(self, search: Search, results: Results, refit_metric: Any) -> None:
         """Keeps the settings that were scored on all folds before an interrupt."""
@@ -174,8 +187,8 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
     def _refit(self, search: Search) -> None:
         began = time.perf_counter()
         best: Any = clone(self.best_params_, safe=False)
-        self.best_estimator_ = cloned(search.estimator).set_params(**best)
-        self.best_estimator_.fit(search.X, search.y, **search.fit_params)
+        estimator = cloned(search.estimator).set_params(**best)
+        self.best_estimator_ = estimator.fit(search.X, search.y, **search.fit_params)
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_

@@ -19,7 +19,7 @@ from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.ranker import GradientBoostingRanker
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.growth.inputs.mesh import check_mesh
-from jaxtree.search.base import BaseSettingsSearch, cloned
+from jaxtree.search.base import BaseSettingsSearch, all_or_scores, cloned
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, AveragingScale, fit_on_folds, select_with_replacement
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.halving import Halving, Standings, fit_settings, with_seeds
@@ -134,6 +134,7 @@ class BoostSearchCV(BaseSettingsSearch):
         self.factor = factor
         self.min_resources = min_resources
 
+    @all_or_scores
     def fit(self, X: Any, y: Any = None, *, mesh: Mesh | None = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one, or the best ensemble, on all rows.
 
@@ -233,9 +234,9 @@ class BoostSearchCV(BaseSettingsSearch):
             self.n_resources_ = [*halving.rungs(max(standings.most)), max(standings.most)]
             self.n_candidates_ = [int((more["iter"] >= rung).sum()) for rung in range(len(self.n_resources_))]
         results: Results = [[own.result for own in row] for row in fits]
-        self._choose(search, results, refit_metric, more)
         self.learning_curves_ = [[own.curve for own in row] for row in fits]
         self.oof_predictions_ = out_of_fold(search, fits)
+        self._choose(search, results, refit_metric, more)
         return search
 
     def _select_best_index(self, refit: Any, refit_metric: Any, results: Any) -> Any:

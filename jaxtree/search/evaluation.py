@@ -4,6 +4,7 @@ import copy
 import itertools
 import time
 import types
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from jaxtyping import Float, Int
 from sklearn.base import clone
 
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
@@ -107,6 +109,18 @@ def evaluate(search: Search, results: Results, on_scored: Callable[[int], None])
             for candidate, result in zip(own, scored, strict=True):
                 results[candidate][number] = result
             on_scored(len(own))
+
+
+def until_interrupted(fit: Callable[[], Any]) -> tuple[Any, bool]:
+    """Calls what fits; returns the result, and whether an interrupt has ended it early, of which no warning tells."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", InterruptedFitWarning)
+        fitted = fit()
+    is_of_interrupt = [str(own.message).startswith("fit was interrupted") for own in caught]
+    for own, is_left_out in zip(caught, is_of_interrupt, strict=True):
+        if not is_left_out:
+            warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
+    return fitted, any(is_of_interrupt)
 
 
 def unless_it_fails(function: Callable[..., Any], *arguments: Any) -> Any:

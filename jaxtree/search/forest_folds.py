@@ -5,15 +5,13 @@ ones of a larger one.
 """
 
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.growth.inputs.bundles import Limits
-from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails
+from jaxtree.search.evaluation import Results, Search, can_share_growth, fit_alone, unless_it_fails, until_interrupted
 from jaxtree.search.settings import configured, group_by_growth, loosest, masks_of_limits
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 from jaxtree.tree.forest import Forest, take_trees
@@ -100,11 +98,7 @@ def _fit_whole(search: Search, candidate: int, fold: int) -> dict[str, Any]:
 
 def _uninterrupted(fit: Callable[[], Any]) -> Any:
     """Calls what fits a forest, and raises the interrupt that left it with fewer trees."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", InterruptedFitWarning)
-        fitted = fit()
-    for own in caught:
-        if issubclass(own.category, InterruptedFitWarning):
-            raise KeyboardInterrupt
-        warnings.warn_explicit(own.message, own.category, own.filename, own.lineno)
+    fitted, was_interrupted = until_interrupted(fit)
+    if was_interrupted:
+        raise KeyboardInterrupt
     return fitted

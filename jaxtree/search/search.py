@@ -12,7 +12,7 @@ from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.search.additive_folds import AdditiveSearchCV
 from jaxtree.search.alone import PlainSearchCV
-from jaxtree.search.base import SettingsSearchCV
+from jaxtree.search.base import SettingsSearchCV, all_or_scores
 from jaxtree.search.boost_search import BoostSearchCV
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.soft_folds import SoftSearchCV
@@ -75,6 +75,7 @@ class SearchCV(SettingsSearchCV):
 
     _estimators = (KeptInFiles,)
 
+    @all_or_scores
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.
 
@@ -86,16 +87,14 @@ class SearchCV(SettingsSearchCV):
         """
         forks.check_is_whole("a search")
         own = self.specialised()
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+        for name in _results_of(getattr(self, "search_", None)):
+            vars(self).pop(name, None)
         try:
             own.fit(X, y, **params)
         finally:
             # An interrupted search has the results of the settings that were scored.
             self.search_ = own
-            for name, value in vars(own).items():
-                if name.endswith("_"):
-                    setattr(self, name, value)
+            vars(self).update(_results_of(own))
         return self
 
     def specialised(self) -> Any:
@@ -122,3 +121,8 @@ class SearchCV(SettingsSearchCV):
         kinds = {BaseAdditive: AdditiveSearchCV, BaseSoft: SoftSearchCV}
         kind = next((own for base, own in kinds.items() if isinstance(estimator, base)), PlainSearchCV)
         return kind(estimator, self.param_grid, **options)
+
+
+def _results_of(search: SettingsSearchCV | BoostSearchCV | None) -> dict[str, Any]:
+    """Returns what the search that has done the work has found, by the names of attributes."""
+    return {name: value for name, value in vars(search).items() if name.endswith("_")} if search else {}

@@ -7,7 +7,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.search.base import SettingsSearchCV
+from jaxtree.search.base import SettingsSearchCV, all_or_scores
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE
 from jaxtree.search.evaluation import Results, evaluate
 from jaxtree.search.forest_folds import evaluate_forests
@@ -30,7 +30,8 @@ class TreeSearchCV(SettingsSearchCV):
 
     Fits that fail score `error_score`, as in scikit-learn. A `random_state` that is a generator makes every setting
     grow. `mean_fit_time` is a setting's part of the shared growth. An interrupt (Ctrl-C) leaves `cv_results_`,
-    `best_params_` and `best_score_` of the settings that were scored on all folds, and is raised again.
+    `best_params_` and `best_score_` of the settings that were scored on all folds, unless there are those of an earlier
+    fit, which then stay; and is raised again.
 
     Args:
         estimator: A tree or a forest of jaxtree.
@@ -70,6 +71,7 @@ class TreeSearchCV(SettingsSearchCV):
         **SettingsSearchCV._parameter_constraints, "estimator": [*_estimators],
     }  # fmt: skip
 
+    @all_or_scores
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one on all rows.
 

@@ -1,7 +1,6 @@
 """Tuning of additive models in a given time: settings with one bag a fold, and the best one on all rows."""
 
 import functools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,11 +8,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InterruptedFitWarning, TrainingError
+from jaxtree.errors import TrainingError
 from jaxtree.search.additive_folds import FittedSetting, fit_on_folds
 from jaxtree.search.boosted_folds import Fitted, fit_alone
 from jaxtree.search.budget import Budget, Forecast
-from jaxtree.search.evaluation import Search
+from jaxtree.search.evaluation import Search, until_interrupted
 from jaxtree.search.finals import predictions
 from jaxtree.search.halving import Standings
 from jaxtree.search.out_of_fold import Choice, or_first, scores_of_folds
@@ -67,7 +66,8 @@ def find_additive(task: Task, space: Space, budget: Budget, seed: int = 0, repor
     chosen = or_first(judged, task.yardstick, tried.predicted, tried.scores, tests)
     fixed = {name: value for name, value in space.fixed.items() if name not in OF_THE_SEARCH}
     blank = configured(task.estimator, {**fixed, "random_state": seed})
-    model, was_interrupted = _fitted_on_all(configured(blank, tried.settings[int(chosen.weights.argmax())]), task)
+    setting = configured(blank, tried.settings[int(chosen.weights.argmax())])
+    model, was_interrupted = until_interrupted(lambda: setting.fit(task.X, task.y, task.weight))
     report(budget.used(), "the best setting on all rows")
     return TunedModel(
         model,
@@ -109,17 +109,6 @@ def _predicted(search: Search, setting: Any, fold: int) -> tuple[Float[np.ndarra
     train, test = search.splits[fold]
     X, _ = safe_split(setting, search.X, search.y, test, train)
     return predictions(setting, X), float(setting.num_rounds_.sum(axis=1).mean())
-
-
-def _fitted_on_all(setting: Any, task: Task) -> tuple[Any, bool]:
-    """Returns a setting fitted on all rows, and whether an interrupt has ended the fit."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "fit was interrupted", InterruptedFitWarning)
-        try:
-            return setting.fit(task.X, task.y, task.weight), False
-        except InterruptedFitWarning:
-            # It has what was boosted until then.
-            return setting, True
 
 
 def _of_other_choices(tried: Tried, tests: Sequence[Int[np.ndarray, " row"]]) -> Float[np.ndarray, "row column"]:

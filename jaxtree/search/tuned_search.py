@@ -18,7 +18,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidType
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
+from jaxtree.estimators.common.conventions import all_or_nothing, generator_of, progress_of, whole
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
@@ -144,6 +144,7 @@ class TunedSearchCV(BaseSettingsSearch):
         self.n_iter = n_iter
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Searches, and fits the members of the ensemble on all rows.
 
@@ -300,14 +301,15 @@ class TunedSearchCV(BaseSettingsSearch):
             for row in zip(tried.fit_seconds.tolist(), _or_nan(tried.scores).tolist(), strict=True)
         ]
         flat: Any = [own for row in results for own in row]
-        self.cv_results_ = self._format_results(tried.settings, self.n_splits_, flat, more)
         self.best_index_ = int(tried.scores.mean(axis=1).argmax())
         self.best_params_ = tried.settings[self.best_index_]
         self.best_score_ = float(tuned.scores.mean())
         self.best_estimator_ = tuned.model
         self.oof_predictions_ = tuned.predicted
+        vars(self).pop("feature_names_in_", None)
         if hasattr(tuned.model, "feature_names_in_"):
             self.feature_names_in_ = tuned.model.feature_names_in_
+        self.cv_results_ = self._format_results(tried.settings, self.n_splits_, flat, more)
 
 
 def tune(

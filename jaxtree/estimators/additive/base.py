@@ -31,7 +31,7 @@ from jaxtree.estimators.additive.together import DividedRows, join_sample
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.rows import target_of, unit_of_rows, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
-from jaxtree.estimators.common.conventions import progress_of
+from jaxtree.estimators.common.conventions import all_or_nothing, progress_of
 from jaxtree.estimators.common.extras import check_arguments, fit_fields
 from jaxtree.estimators.common.placing import placed_fit, shape_of
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
@@ -80,6 +80,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         check_name(type(self).__name__, "loss", vars(self).get("loss"), self._named_losses)
         super().check_parameters()
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None, **extras: Any) -> Self:
         """Fits the terms of columns, and those of the pairs of columns that interact.
 

@@ -39,6 +39,7 @@ from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times, without_hazards
 from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
+from jaxtree.estimators.common.conventions import all_or_nothing
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
@@ -79,6 +80,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             check_name(type(self).__name__, parameter, vars(self).get(parameter), self._named_losses)
         super().check_parameters()
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,

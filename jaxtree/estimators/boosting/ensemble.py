@@ -18,7 +18,7 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times, without_hazards
-from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tables, check_parameters
+from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, allow_tables, check_parameters
 from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
 from jaxtree.losses.links import name_of_link
@@ -70,6 +70,7 @@ class BoostedEnsemble(AnnotatedParameters, ScoredTrees):
         check_is_fitted(self)
         return np.average([model.feature_importances_ for model in self.estimators_], axis=0, weights=self.weights_)
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fits all members on the same rows.
 

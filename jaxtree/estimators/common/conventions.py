@@ -1,4 +1,4 @@
-"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
+"""scikit-learn's conventions: whole fits, checks of parameters and names of columns, tags, seeds, and progress."""
 
 import contextlib
 import enum
@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_origin
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, cast, get_origin
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from jaxtree import forks
+from jaxtree.compilation import is_out_of_memory
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -28,6 +29,8 @@ SEED = ("random_state", np.random.Generator)
 
 MOST_ALLOWED = 1000
 """Settings of parameters that are kept as allowed: scikit-learn's checks take a tenth of the time of a small fit."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALLOWED: set[tuple[Any, ...]] = set()
@@ -59,6 +62,51 @@ class GrowthLimit(NamedTuple):
     """
 
     loosest: Callable[[list], Any]
+
+
+def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
+    """Makes a method change its estimator as a whole once it has ended, or not at all if it fails or is interrupted.
+
+    The method changes a second object of the same attributes, and one assignment takes what it has learned. It may set
+    attributes, but must not write into what an earlier fit has left in one. Errors of XLA that mean that there is not
+    enough memory become MemoryError.
+
+    Args:
+        change: A method that changes attributes of its object and returns it, such as `fit`.
+        kept: The attribute that an interrupted method sets last if there is something to keep. It is kept, with all
+            that belongs to it, by an object that has no such attribute yet.
+
+    Example:
+        >>> class Model:
+        ...     @all_or_nothing
+        ...     def fit(self, y):
+        ...         self.least_, self.greatest_ = min(y), y[1] and max(y)
+        ...         return self
+        >>> model = Model().fit([1, 2])
+        >>> with contextlib.suppress(IndexError):
+        ...     model.fit([5])
+        >>> vars(model)
+        {'least_': 1, 'greatest_': 2}
+    """
+
+    @functools.wraps(change)
+    def changed(self: Any, *arguments: Any, **options: Any) -> Any:
+        beside = object.__new__(type(self))
+        beside.__dict__ = vars(self).copy()
+        try:
+            result = change(beside, *arguments, **options)
+        except KeyboardInterrupt:
+            if kept is not None and kept in vars(beside) and kept not in vars(self):
+                self.__dict__ = beside.__dict__
+            raise
+        except (jax.errors.JaxRuntimeError, ValueError) as error:
+            if is_out_of_memory(error):
+                raise MemoryError(f"there is not enough memory for {change.__name__}: {error}") from error
+            raise
+        self.__dict__ = beside.__dict__
+        return self if result is beside else result
+
+    return cast(Method, changed)
 
 
 def whole(least: int, most: int | None = None) -> Interval:

@@ -19,7 +19,7 @@ from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
 from jaxtree.estimators.common.constraints import check_kept_trees
-from jaxtree.estimators.common.conventions import key_of, progress_of
+from jaxtree.estimators.common.conventions import all_or_nothing, key_of, progress_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters
 from jaxtree.estimators.common.parts import part_by_part
@@ -55,6 +55,7 @@ class BaseForest(ForestParameters, FittedTrees):
     _rows_of_trees: str | None = None
     """A digest of the rows that all trees have drawn from; None where these are not known, or not the same."""
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None) -> Self:
         """Grows the trees, and prunes each if the estimator has a pruning.
 

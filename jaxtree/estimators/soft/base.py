@@ -14,7 +14,7 @@ from jaxtree.dataset.arguments import read_arguments
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError, named
-from jaxtree.estimators.common.conventions import check_names, check_parameters, key_of, progress_of
+from jaxtree.estimators.common.conventions import all_or_nothing, check_names, check_parameters, key_of, progress_of
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
@@ -86,6 +86,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """One training of several: that of the least loss, on validation rows if there are any."""
         return min(trained, key=final_loss)
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -195,6 +196,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         num_rows = len(rows.sample.values)
         return self._task(models, rows, loss, epochs_of(self, num_rows, self._rows_of_step(num_rows)))
 
+    @all_or_nothing
     def _partial_fit(
         self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
     ) -> Self:

@@ -24,7 +24,7 @@ from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.constraints import clip_to_bounds
-from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.conventions import all_or_nothing, key_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
 from jaxtree.estimators.common.parameters import TableParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
@@ -81,6 +81,7 @@ class BaseTree(TableParameters, FittedTree):
             max_bins=self.max_bins, max_categories=self.max_categories, categorical_features=self.categorical_features
         )
 
+    @all_or_nothing
     def fit(
         self,
         X: Any,
@@ -376,13 +377,9 @@ class BaseTreeRegressor(PredictsNumbers, BaseTree):
 
     def table_options(self) -> TableOptions:
         """Returns how the table of a fit is read."""
-        return TableOptions(
-            self.make_encoder(),
-            of_classes=False,
-            counts=self.poisson_sum if self.criterion == "poisson" else None,
-            held_out=self.held_out_share(),
-            seed=self.random_state,
-        )
+        counts = self.poisson_sum if self.criterion == "poisson" else None
+        held_out = {"held_out": self.held_out_share(), "seed": self.random_state}
+        return TableOptions(self.make_encoder(), of_classes=False, counts=counts, **held_out)
 
     def make_objective(self, outputs: Outputs) -> Numbers:
         """Returns the objective of growth."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.arrays import AnyArray
 from jaxtree.dropout.tuning import Tuned, tune
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import AnnotatedParameters, allow_tables, check_parameters
+from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, allow_tables, check_parameters
 from jaxtree.estimators.common.growing import mark_leaves
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
@@ -126,6 +126,7 @@ class LeafEncoder(AnnotatedParameters, MetaEstimatorMixin, TransformerMixin, Bas
     estimator: Annotated[Any, HasMethods(["fit", "apply"])]
     sparse_output: Annotated[bool, "boolean"] = dataclasses.field(default=True, kw_only=True)
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fits the tree or forest.
 

@@ -1,5 +1,6 @@
 """Converts the inputs of growth to a plan, entries in whole numbers, and a problem."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -79,14 +80,14 @@ def prepare(
     backend = backend_of(platform, devices.number)
     can_scan &= num_entries >= backend.costs.window
     most_bins = backend.costs.most_bins_tabled if can_scan else NO_LIMIT
-    has_tables = not is_native or _may(lambda kind: kind == SplitKind.SUBSET, features.split_kind)
+    has_tables = not is_native or _may(functools.partial(np.equal, SplitKind.SUBSET), features.split_kind)
     nothing = np.zeros(0, np.int32)
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, most_bins) if has_tables else ((), (nothing,))
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     order = sorted_entries(codes, lists[-1], row, root, num_entries)
     num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
     if is_native:
-        is_multiway = _may(lambda kind: kind == SplitKind.MULTIWAY, features.split_kind)
+        is_multiway = _may(functools.partial(np.equal, SplitKind.MULTIWAY), features.split_kind)
         of_rows = {"num_entries": num_entries, "num_features": len(codes)}
         plan = make_native_plan(resolved, sizes, shapes, max_branches=sizes.num_bins if is_multiway else 2, **of_rows)
     else:
@@ -136,8 +137,8 @@ def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
         *rules,
         is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
         has_missing=has_missing,
-        tells_missing=has_missing or _may(lambda kind: kind != SplitKind.THRESHOLD, features.split_kind),
-        has_monotone=features.monotone is not None and _may(lambda sign: sign != 0, features.monotone),
+        tells_missing=has_missing or _may(functools.partial(np.not_equal, SplitKind.THRESHOLD), features.split_kind),
+        has_monotone=features.monotone is not None and _may(np.any, features.monotone),
         has_close_values=features.first_apart is not None,
         has_sets=features.sets is not None,
     )
