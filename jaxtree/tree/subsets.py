@@ -94,9 +94,10 @@ def map_columns(function: Any, *tables: Any) -> Any:
 def words_of_subsets(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:
     """Returns subsets of codes as bits: `NodeFields.subset`."""
     num_words = -(-is_member.shape[1] // CODES_PER_WORD)
-    padded = np.zeros((len(is_member), num_words * CODES_PER_WORD), bool)
-    padded[:, : is_member.shape[1]] = is_member
-    return np.packbits(padded, axis=1, bitorder="little").view("<u4").astype(np.uint32)
+    packed = np.packbits(is_member, axis=1, bitorder="little")
+    padded = np.zeros((len(packed), num_words * CODES_PER_WORD // 8), np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    return padded.view("<u4").astype(np.uint32, copy=False)
 
 
 def join_subsets(parts: Sequence[UInt[np.ndarray, "_node _word"] | SharedSubsets]) -> Subsets:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt, UInt32
 
+from jaxtree.buckets import empty_codes
 from jaxtree.dataset import collectives
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.features import FeatureOptions
@@ -106,9 +107,11 @@ class OrderedCategories:
 
         They are few, and each is as wide as the column has categories; so nodes share them.
         """
+        # One bin after the other: of all bins and categories truth values are eight times as large.
         above = [
-            words_of_subsets(own.code_of_category[:-1] > np.arange(own.bins.num_bins)[:, None])
+            words_of_subsets((own.code_of_category[:-1] > number)[None])
             for own in self._statistics.values()
+            for number in range(own.bins.num_bins)
         ]
         return join_subsets([np.zeros((1, 0), np.uint32), *above])
 
@@ -177,9 +180,11 @@ def order_categories(
             statistics[feature] = Statistic(place, bins, codes_of.astype(np.uint16))
             own = own[own_rows]
             own_codes = np.where(np.isnan(own), bins.num_bins, np.searchsorted(bins.edges, own))
-            of_growth[feature : feature + 1] = [own_codes]
+            of_growth[feature : feature + 1] = [own_codes.astype(np.uint16)]
     dtype = _with_statistics(schema, statistics).code_dtype
-    codes = np.stack([own.astype(dtype, copy=False) for own in of_growth])
+    codes = empty_codes(len(of_growth), data.codes.shape[1], dtype)
+    for to, own in zip(codes, of_growth, strict=True):
+        to[:] = own
     return OrderedCategories(data, features, statistics, codes)
 
 
