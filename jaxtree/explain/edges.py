@@ -17,6 +17,7 @@ from jaxtree.table.schema import Schema
 from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
+from jaxtree.tree.subsets import SharedSubsets
 
 _WIDTH = 8
 """Levels are as wide as a multiple of this many edges."""
@@ -225,9 +226,9 @@ def _splits(forest: Forest) -> Splits:
     size = np.bincount(tree, minlength=len(forest))
     place = np.arange(inner.size) - (np.cumsum(size) - size)[tree]
 
-    def by_tree(values: np.ndarray, dtype: type) -> np.ndarray:
+    def by_tree(values: np.ndarray | SharedSubsets, dtype: type) -> np.ndarray:
         table = np.zeros((len(forest), max(1, size.max()), *values.shape[1:]), dtype)
-        table[tree, place] = values[inner]
+        table[tree, place] = np.asarray(values[inner])
         return table
 
     is_one = np.asarray(nodes.split_kind) == SplitKind.ONE_VS_REST

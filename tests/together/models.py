@@ -32,6 +32,8 @@ EXPOSURE = np.log(WEIGHT)
 PLAIN = ROWS[["number", "is_new"]].to_numpy(np.float64)
 NUMBERED = ROWS.set_axis([0, 1, 2, 3], axis=1)
 """The same table with columns named 0, 1, 2, 3."""
+MANY = ROWS.assign(color=[f"word {row * 7 % 20}" for row in range(len(ROWS))])
+"""The same with so many words that nodes share subsets of them."""
 
 
 class Model(NamedTuple):
@@ -92,6 +94,7 @@ TREES_BY_NAME = {
     "monotone tree": lambda: _fit(REGRESSION(max_depth=4, monotonic_cst={"number": 1}), NUMBERS),
     "tree that shares out rows": lambda: _fit(TREE(max_depth=3, missing="fraction"), CLASSES),
     "multiway tree": lambda: _fit(REGRESSION(max_depth=4, categorical_splits="multiway"), NUMBERS),
+    "tree of many words": lambda: _fit(TREE(categorical_splits="ordered"), CLASSES, MANY),
     "ID3": lambda: _fit(jaxtree.ID3Classifier(), CLASSES, ROWS[["color", "size"]]),
     "ID3 of columns of zeros and ones": lambda: _fit(jaxtree.ID3Classifier(encoding="onehot", max_depth=3), CLASSES),
     "C4.5": lambda: _fit(jaxtree.C45Classifier(), CLASSES),
@@ -120,6 +123,7 @@ FORESTS_BY_NAME = {
     "forest with weights": lambda: _fit(FOREST_OF_NUMBERS(**SMALL), NUMBERS, sample_weight=WEIGHT),
     "pruned forest": lambda: _fit(FOREST(**SMALL, max_features=None, pruning=jaxtree.ReducedError()), CLASSES),
     "forest of votes": lambda: _fit(FOREST(**SMALL, pruning=jaxtree.Dropout(0.3, draws=4)), CLASSES),
+    "forest of many words": lambda: _fit(FOREST(**SMALL, categorical_splits="ordered"), CLASSES, MANY),
     "forest begun again": lambda: _begun_again(FOREST(**SMALL, warm_start=True), CLASSES),
     "forest of 1,200 trees": lambda: _fit(FOREST_OF_NUMBERS(1200, max_depth=2, random_state=0), NUMBERS),
 }
@@ -130,6 +134,7 @@ BOOSTED_BY_NAME = {
     "boosted, two classes": lambda: _fit(BOOSTED(**FEW), IS_LOW),
     "boosted, a tree a class": lambda: _fit(BOOSTED(**FEW, multi_strategy="one_output_per_tree"), CLASSES),
     "boosted, ordered categories": lambda: _fit(BOOSTED(**FEW, categorical_splits="ordered"), CLASSES),
+    "boosted, many words": lambda: _fit(BOOSTED(**FEW), CLASSES, MANY),
     "boosted, multiway": lambda: _fit(BOOSTED_NUMBERS(**FEW, missing="branch", categorical_splits="multiway"), NUMBERS),
     "boosted, measured": lambda: _fit(BOOSTED(**FEW), CLASSES, eval_set={"training": (ROWS, CLASSES)}),
     "boosted, stopped early": lambda: _fit(

@@ -127,7 +127,7 @@ class RandomForestClassifier(BaseForestClassifier):
         min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
-            scores another way than accuracy.
+            scores another way than accuracy. Optimistic with columns of many categories, whose statistics hold the row.
         n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
         random_state: Seed of what is drawn, or a NumPy generator.
         verbose: 1 for a bar of progress; n for a line every n trees.
@@ -188,7 +188,7 @@ class ExtraTreesClassifier(BaseForestClassifier):
             `RandomForestClassifier`.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
-            of targets and predictions scores another way than accuracy.
+            of targets and predictions scores another way than accuracy. See `RandomForestClassifier`.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestClassifier`, too.
@@ -234,7 +234,7 @@ class RandomForestRegressor(BaseForestRegressor):
         min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
-            scores another way than R^2.
+            scores another way than R^2. Optimistic with columns of many categories, whose statistics hold the row.
         n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
         random_state: Seed of what is drawn, or a NumPy generator.
         verbose: 1 for a bar of progress; n for a line every n trees.
@@ -289,7 +289,7 @@ class ExtraTreesRegressor(BaseForestRegressor):
             `RandomForestRegressor`.
         bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
         oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
-            of targets and predictions scores another way than R^2.
+            of targets and predictions scores another way than R^2. See `RandomForestRegressor`.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestRegressor`, too.

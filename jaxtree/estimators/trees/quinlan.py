@@ -155,7 +155,8 @@ class C45Classifier(BaseTreeClassifier):
         binary_splits: Whether a categorical column is split into one category and the rest (J48's `-B`).
         collapse: Whether subtrees that make no fewer training errors than a leaf become one (J48 without `-O`).
         mdl_correction: Whether a threshold's gain is corrected for the cuts tried (J48 without `-J`).
-        laplace: Whether `predict_proba` returns (count + 1) / (weight + classes) (J48's `-A`).
+        laplace: Whether `predict_proba` returns (count + 1) / (weight + classes) (J48's `-A`). Without it leaves of
+            few rows, which columns of many categories make, have shares of 0 and 1.
         z: "exact" for the normal deviate of the confidence, as in J48; "release8" for that of Release 8's table.
         criterion: "entropy", which C4.5 means, or another impurity in its place.
         missing: "fraction", which C4.5 means; "learn" or "branch" as in `DecisionTreeClassifier`.
