@@ -83,6 +83,8 @@ def remark_on(cells: pl.Series, missing: Sequence[str] = ()) -> str:
     is_number = is_plain["numbers"]
     if is_number.all() or words.str.contains(IDENTIFIER).any():
         return ""
+    if is_plain["dates"].all():
+        return "words, though all look like dates: some have a time zone and others none, or a day is none of its month"
     rows, has_digit = counts.to_series(1), words.str.contains(r"[0-9]")
     others, bare = (words.filter(~is_number & kept).sort().to_list() for kept in (has_digit, ~has_digit))
     said = _written_otherwise(others, has_numbers=bool(is_number.any())) if others else ""

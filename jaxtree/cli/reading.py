@@ -187,18 +187,28 @@ def _decoded(data: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         if encoding in ("utf-16", "utf-32"):
             raise InvalidInputError(f"{name} begins as {encoding} does, and is damaged: {error.reason}") from error
-        text = data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
+        text = _in_one_byte(data.removeprefix(codecs.BOM_UTF8))
     if "\0" in text:
         raise InvalidInputError(
-            f"{name} is neither text nor Parquet nor Arrow: it has NUL bytes; text is read in UTF-8 and latin-1, and "
-            "in UTF-16 and UTF-32 with a byte order mark"
+            f"{name} is neither text nor Parquet nor Arrow: it has NUL bytes; text is read in UTF-8, Windows-1252 and "
+            "latin-1, and in UTF-16 and UTF-32 with a byte order mark"
         )
     return re.sub(r"\r*\n|\r", "\n", text) if "\r" in text else text
+
+
+def _in_one_byte(data: bytes) -> str:
+    """Text of a byte a character: Windows-1252, which has the euro where latin-1 has nothing, or else latin-1."""
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     preamble = without_preamble(text, name, options.cell_separator)
     text = preamble.text.strip("\n")
+    if not text.strip():
+        raise InvalidInputError(f"{name} has no rows")
     separator = preamble.separator or separator_of(text, name)
     try:
         rows = divide(text, separator, preamble.num_lines + 1)

@@ -28,6 +28,8 @@ REMARKS = {
     "days of Germany": (["31.01.2020", "1.2.2020"], "look like dates"),
     "days of America": (["1/31/2020", "02/01/20"], "look like dates"),
     "months in words": (["31 Jan 2020", "1 Feb 2020"], "look like dates"),
+    "time zones": (["2020-01-31", "2020-01-31T00:00:00Z"], "though all look like dates"),
+    "no day": (["2020-02-30", "2020-02-28"], "though all look like dates"),
     "errors of Excel": ([*NUMBERS, "#REF!"], r"3 of 603 cells are no numbers: '#REF!' \('--missing=#REF!' reads them"),
     "truth values": (["true", "false", "TRUE", "?"], "are no true and false: '\\?'"),
     "dates": (["2020-01-31", "2020-02-01", "n/a"], "3 of 9 cells are no dates: 'n/a'"),

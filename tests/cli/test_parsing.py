@@ -132,3 +132,18 @@ SPACES = 'a b "c"\n1 2 "3"' + " "
 def test_time_is_in_proportion_to_a_file(work):
     work(1_000)
     assert seconds(work, 240_000) < 3
+
+
+def test_text_of_windows_has_its_signs(tmp_path):
+    for encoding in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):
+        (tmp_path / "t.csv").write_bytes("price,name\n€5,“größe”\n".encode(encoding))
+        assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.rows() == [("€5", "“größe”")]
+    (tmp_path / "t.csv").write_bytes(b"a\n\x81\xe9\n")
+    assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.rows() == [("\x81é",)]
+
+
+@pytest.mark.parametrize("text", ["sep=;\n", "\n\n", "sep=;\n\n  \n"])
+def test_a_file_without_lines_has_no_rows(tmp_path, text):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InvalidInputError, match=r"has no rows|is empty"):
+        read_contents(str(tmp_path / "t.csv"), TextOptions())
