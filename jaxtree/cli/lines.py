@@ -1,6 +1,7 @@
 """Lines of cells: what is between the cells, what is before decimals, and whether the first line has names."""
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -15,8 +16,8 @@ _SEPARATOR_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _LOOKED_AT = 2**16
 """Characters of a text from which the separator follows."""
 _MOST_LINES = 200
-_LONGEST_RECORD = 20
-"""Lines that a cell in quotes may go over."""
+_QUOTED_CELL = re.compile(rf'(?:^|(?<=[{"".join(_SEPARATORS)}])) *"[^"]*(?:""[^"]*)*"', re.MULTILINE)
+"""A quotation mark opens a cell where it is the first character."""
 
 IDENTIFIER = r"^[+-]?0\d+$"
 """A number of rows or the like, as 01234, which is a word."""
@@ -48,22 +49,12 @@ def separator_of(text: str, name: str) -> str:
 
 
 def _records(text: str) -> Iterator[str]:
-    """The first lines of a text without what is in quotes, where line ends are none."""
-    lines = text[:_LOOKED_AT].split("\n")
+    """The first lines of a text without cells in quotes, where line ends are none."""
+    lines = _QUOTED_CELL.sub("", text[:_LOOKED_AT]).split("\n")
     if len(text) > _LOOKED_AT and len(lines) > 1:
         # The last one is cut.
         lines.pop()
-    pending: list[str] = []
-    for line in lines:
-        pending.append(line)
-        whole = "\n".join(pending)
-        if whole.count('"') % 2 and len(pending) < _LONGEST_RECORD:
-            continue
-        pending = []
-        if whole.strip():
-            yield "".join(whole.split('"')[::2])
-    if pending and not "".join(pending).isspace():
-        yield from (line for line in pending if line.strip())
+    return filter(str.strip, lines)
 
 
 def check_unique(names: Sequence[str], meaning: str, hint: str = "") -> None:

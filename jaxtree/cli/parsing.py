@@ -2,7 +2,7 @@
 
 pyarrow divides the text. A quotation mark opens a cell where it is the cell's first character; within a cell, as in
 5" pipe, it is a character like any other. Blank lines are no rows. A line of fewer cells than the first one lacks the
-last ones, and empty cells beyond these do not count.
+last ones, and is a comment if it begins with #; empty cells beyond those of the first line do not count.
 """
 
 import itertools
@@ -51,10 +51,12 @@ class DividedText(NamedTuple):
     Attributes:
         frame: Their cells as text, null where one is empty.
         num_short: The number of rows that lack cells.
+        num_comments: The number of lines that begin with #, and have fewer cells than rows.
     """
 
     frame: pl.DataFrame
     num_short: int
+    num_comments: int
 
 
 def without_preamble(text: str, name: str, separator: str | None) -> Preamble:
@@ -124,8 +126,10 @@ def divide(text: str, separator: str, first_line: int = 1) -> DividedText:
     if separator != " ":
         text = _without_spaces_before_quotes(text, separator)
     frame, odd = _read(text, separator, first_line)
+    comments = [row for row in odd if _is_comment(row)]
+    odd = [row for row in odd if not _is_comment(row)]
     if not odd:
-        return DividedText(frame, 0)
+        return DividedText(frame, 0, len(comments))
     mended = {row.text: _mended(row, separator) for row in odd}
     for row in odd:
         if mended[row.text] is None:
@@ -134,10 +138,14 @@ def divide(text: str, separator: str, first_line: int = 1) -> DividedText:
                 f"line {line} has {row.actual_columns} cells with {separator!r} between them, and the first line has "
                 f"{row.expected_columns}: {in_short(row.text)}"
             )
-    whole = "\n".join(mended.get(line) or line for line in text.split("\n"))
-    return DividedText(
-        _read(whole, separator, first_line)[0], sum(row.actual_columns < row.expected_columns for row in odd)
-    )
+    mended |= {row.text: "" for row in comments}
+    whole = "\n".join(mended.get(line, line) for line in text.split("\n"))
+    num_short = sum(row.actual_columns < row.expected_columns for row in odd)
+    return DividedText(_read(whole, separator, first_line)[0], num_short, len(comments))
+
+
+def _is_comment(row: Any) -> bool:
+    return row.actual_columns < row.expected_columns and row.text.startswith("#")
 
 
 def _mended(row: Any, separator: str) -> str | None:

@@ -214,31 +214,38 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
         rows = divide(text, separator, preamble.num_lines + 1)
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
-    frame = rows.frame
-    heads = [(head or "").strip() for head in frame.row(0)] if options.header else [""] * frame.width
-    names = [head or f"x{place}" for place, head in enumerate(heads)]
-    hint = ": --no-header reads the first line as a row" if options.header else ""
-    check_unique(names, f"the names of the columns of {name}", hint)
-    frame = frame.slice(int(options.header))
-    frame.columns = names
-    # A separator at the end of every line makes a column of nothing.
-    nothing = [
-        own for own, head in zip(names, heads, strict=True) if options.header and not head and _is_empty(frame[own])
-    ]
-    frame = frame.drop(nothing) if len(nothing) < frame.width else frame
-    names = frame.columns
-    decimal = options.decimal
+    frame, index = _with_names(rows.frame, name, has_header=options.header)
+    names, decimal = frame.columns, options.decimal
     points = [own for own in names if has_points_between_thousands(frame[own].str.strip_chars(), decimal)]
     if decimal == ",":
-        frame = frame.with_columns(with_decimal_points(frame[column]) for column in names)
-    missing = dict.fromkeys(names, options.missing_words)
-    # So pandas and R write the names of rows.
-    blank = [place for place, head in enumerate(heads[: len(names)]) if not head]
-    index = tuple(names[:1]) if options.header and blank == [0] and len(names) > 1 else ()
-    notes = [f"lines before the first row that begin with # are left out: {preamble.num_comments}"]
-    notes = notes * bool(preamble.num_comments) + [f"rows that lack cells: {rows.num_short}"] * bool(rows.num_short)
+        frame = frame.with_columns(with_decimal_points(frame[own]) for own in names)
+    num_comments = preamble.num_comments + rows.num_comments
+    notes = [f"lines that begin with # are left out: {num_comments}"] * bool(num_comments)
+    notes += [f"rows that lack cells: {rows.num_short}"] * bool(rows.num_short)
     notes += [f"{listed(points)}: points are before decimals here, also that of 1.200"] * bool(points)
-    return Contents(name, frame, {}, missing, options.missing is not None, index, options.decimal, notes=tuple(notes))
+    missing = dict.fromkeys(names, options.missing_words)
+    return Contents(name, frame, {}, missing, options.missing is not None, index, decimal, notes=tuple(notes))
+
+
+def _with_names(frame: pl.DataFrame, name: str, *, has_header: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows below the names of the columns, and the column that is an index.
+
+    A column of nothing, which has neither name nor cells, is none: a separator at the end of every line makes it.
+    """
+    heads = [(head or "").strip() for head in frame.row(0)] if has_header else [""] * frame.width
+    names = [head or f"x{place}" for place, head in enumerate(heads)]
+    hint = ": --no-header reads the first line as a row" if has_header else ""
+    check_unique(names, f"the names of the columns of {name}", hint)
+    frame = frame.slice(int(has_header))
+    frame.columns = names
+    if not has_header:
+        return frame, ()
+    unnamed = [own for own, head in zip(names, heads, strict=True) if not head]
+    nothing = [own for own in unnamed if _is_empty(frame[own])]
+    frame = frame.drop(nothing) if len(nothing) < frame.width else frame
+    # So pandas and R write the names of rows.
+    index = [own for own in unnamed if own in frame.columns]
+    return frame, tuple(index) if index == frame.columns[:1] and frame.width > 1 else ()
 
 
 def _is_empty(cells: pl.Series) -> bool:

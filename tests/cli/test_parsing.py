@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree.cli.arff import read_arff
+from jaxtree.cli.lines import separator_of
 from jaxtree.cli.parsing import divide, without_preamble
 from jaxtree.cli.reading import read_contents
 from jaxtree.cli.session import TextOptions
@@ -27,6 +28,8 @@ ROWS = {
     "spaces before quotes": ('a,b\n1, "x, y"\n2,   "he, ""no"", x"', [("1", "x, y"), ("2", 'he, "no", x')]),
     "formulas": ('a,b\n="0012",=1+2', [('="0012"', "=1+2")]),
     "a separator at the ends": ("a,b\n1,2,\n3,4,,\n", [("1", "2"), ("3", "4")]),
+    "comments between": ("a,b\n# units\n#\n1,2\n# the end", [("1", "2")]),
+    "cells that begin with #": ("a,b\n#ff0000,1\n#00ff00,2", [("#ff0000", "1"), ("#00ff00", "2")]),
     "short rows": ("a,b,c\n1\n2,3\n4,5,6", [("1", None, None), ("2", "3", None), ("4", "5", "6")]),
     "the last line without an end": ("a,b\n1,2", [("1", "2")]),
 }
@@ -37,6 +40,7 @@ def test_rows_and_cells(text, rows):
     found = divide(text, ",")
     assert found.frame.rows()[1:] == rows and set(found.frame.dtypes) == {pl.String}
     assert found.num_short == (2 if rows[0] == ("1", None, None) else 0)
+    assert found.num_comments == (3 if "units" in text else 0)
 
 
 REFUSED = {
@@ -147,3 +151,27 @@ def test_a_file_without_lines_has_no_rows(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidInputError, match=r"has no rows|is empty"):
         read_contents(str(tmp_path / "t.csv"), TextOptions())
+
+
+SEPARATED = [
+    'pipe;y\n5" pipe, thin, new;1\n6";2\n7" pipe, thick, old;3\n',
+    'pipe;y\n"5, 6, 7";1\n"8, 9, 10\n11, 12, 13";2\n',
+    '"a, b";y\n "1, 2, 3";1\n4" and 5";2\n',
+]
+
+
+@pytest.mark.parametrize("text", SEPARATED)
+def test_separators_are_found_beside_quotation_marks(text):
+    assert separator_of(text, "t.csv") == ";"
+
+
+def test_a_column_of_nothing_changes_no_index(tmp_path):
+    for text, columns, index in [
+        (",a,,b\n7,1,,2\n8,3,,4\n", ["x0", "a", "b"], ("x0",)),
+        ("a,,b\n1,,2\n", ["a", "b"], ()),
+        (",,a\n1,2,3\n", ["x0", "x1", "a"], ()),
+        (",,\n,,\n", ["x0", "x1", "x2"], ()),
+    ]:
+        (tmp_path / "t.csv").write_text(text)
+        contents = read_contents(str(tmp_path / "t.csv"), TextOptions())
+        assert (contents.frame.columns, contents.index) == (columns, index)
