@@ -7,12 +7,14 @@ run with the oldest and the newest of them. Where a release differs, this file m
 from sklearn.metrics._scorer import _MultimetricScorer as MultimetricScorer
 from sklearn.metrics._scorer import _Scorer as Scorer
 from sklearn.model_selection._search import BaseSearchCV
+from sklearn.model_selection._split import _CVIterableWrapper as SplitsGiven
 from sklearn.model_selection._validation import _fit_and_score as fit_and_score
 from sklearn.model_selection._validation import _insert_error_scores as insert_error_scores
 from sklearn.model_selection._validation import _score as score_by_scorer
 from sklearn.model_selection._validation import _warn_or_raise_about_fit_failures as warn_about_failures
 from sklearn.tree._tree import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED
 from sklearn.tree._tree import Tree as SklearnTree
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -37,11 +39,13 @@ __all__ = [
     "RealNotInt",
     "Scorer",
     "SklearnTree",
+    "SplitsGiven",
     "StrOptions",
     "check_method_params",
     "fit_and_score",
     "insert_error_scores",
     "output_config",
+    "safe_indexing",
     "safe_split",
     "score_by_scorer",
     "validate_parameter_constraints",

@@ -41,6 +41,7 @@ class Folds(NamedTuple):
         first: Where every fold begins among these, and the end.
         residual: The distance of the target of each from what the model of its fold predicts; none if that is no
             number.
+        weight: The weight of each; none if all are 1.
         predictions: Of every row of the table the mean prediction by the models that have not seen it; NaN where all
             have, or the row has no weight.
         score: What `score` says of these.
@@ -55,6 +56,7 @@ class Folds(NamedTuple):
     row: Int64[np.ndarray, " held"]
     first: Int64[np.ndarray, " boundary"]
     residual: Float64[np.ndarray, " residual"]
+    weight: Float64[np.ndarray, " weight"]
     predictions: Float64[np.ndarray, "row column"]
     score: float
     measured: Measured

@@ -7,11 +7,14 @@ import numpy as np
 import scipy.sparse
 
 from jaxtree.dataset.fields import split_structured
+from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.columns import TableColumn, as_array
 from jaxtree.table.names import column_place
+from jaxtree.table.reading import take_rows
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.summary import read_column
 from jaxtree.table.target import typed
+from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
 
 class FitArguments(NamedTuple):
@@ -30,6 +33,21 @@ class FitArguments(NamedTuple):
     sample_weight: Any
     fields: dict[str, Any]
     beside: tuple[str, ...]
+
+    def without_weightless_rows(self) -> "FitArguments":
+        """Returns the rows of some weight of a table in memory; of one that is read in parts all.
+
+        Raises:
+            InvalidInputError: The weights are not allowed, or X has another number of rows than y.
+        """
+        is_there = None if is_source(self.X) else rows_of_weight(self.sample_weight, self.y)
+        if is_there is None:
+            return self
+        rows = np.flatnonzero(is_there)
+        values = {**self.fields, "sample_weight": check_sample_weight(self.sample_weight, len(is_there))}
+        taken = {name: own if own is None else safe_indexing(own, rows) for name, own in values.items()}
+        X, weight = take_rows(self.X, rows, len(is_there)), taken.pop("sample_weight")
+        return self._replace(X=X, y=safe_indexing(self.y, rows), sample_weight=weight, fields=taken)
 
 
 def read_arguments(X: Any, y: Any, sample_weight: Any = None, fields: Mapping[str, Any] | None = None) -> FitArguments:

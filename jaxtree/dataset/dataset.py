@@ -5,6 +5,7 @@ reads the arguments, `encode_sample` holds rows out and encodes the others. With
 a part of those of several, which learn the same classes and columns; an error of one is raised in all.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
@@ -18,12 +19,14 @@ from jaxtree.dataset.fields import Fields, read_fields
 from jaxtree.dataset.magnitude import check_counts, check_sums
 from jaxtree.dataset.sample import Outputs, Sample, Weights, note_identifiers
 from jaxtree.errors import InvalidInputError
+from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
+from jaxtree.table.sources import is_source
 from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
-from jaxtree.table.weights import check_sample_weight, class_weights, weighted_shares
+from jaxtree.table.weights import check_sample_weight, class_weights, rows_of_weight, weighted_shares
 
 Target = ClassTarget | NumberTarget | ShareTarget
 Done = TypeVar("Done")
@@ -246,13 +249,25 @@ def _read_target(
     if options.of_classes and isinstance(given.y, ClassProbabilities):
         return given, encode_probabilities(given.y)
     if options.of_classes:
-        target = encode_classes(given.y)
-        note_identifiers(target)
-        return given, target
+        return given, _classes_of(given)
     target = encode_numbers(given.y)
     if options.counts is not None:
         check_counts(target.values, target.values.sum(), options.counts)
     return given, target
+
+
+def _classes_of(given: FitArguments) -> ClassTarget:
+    """Returns the classes of the rows of weight; other rows have a negative code."""
+    there = None if is_source(given.X) else rows_of_weight(given.sample_weight, given.y)
+    if there is None:
+        target = encode_classes(given.y)
+        note_identifiers(target)
+        return target
+    target = encode_classes(safe_indexing(given.y, np.flatnonzero(there)))
+    note_identifiers(target)
+    codes = np.full((len(target.codes), len(there)), -1, np.int32)
+    codes[:, there] = target.codes
+    return dataclasses.replace(target, codes=codes)
 
 
 def _check_part(target: Target) -> None:
@@ -272,11 +287,11 @@ def _sample_of(
         codes = target.values
         check_sums(codes, weight)
     elif isinstance(target, ShareTarget):
-        codes, factor = weighted_shares(options.class_weight, target)
+        codes, factor = weighted_shares(options.class_weight, target, weight)
         weight = _product(weight, factor)
     else:
         codes = target.codes
-        weight = _product(weight, class_weights(options.class_weight, target, counts))
+        weight = _product(weight, class_weights(options.class_weight, target, counts, weight))
     fields = read_fields(given.fields, target.num_rows)
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int32, Shaped
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.columns import is_missing
 
 Fields = dict[str, Shaped[np.ndarray, "row *part"]]
 """Arrays by name, rows first."""
@@ -56,8 +57,49 @@ def read_fields(given: Mapping[str, Any], num_rows: int) -> Fields:
         if values.dtype == bool:
             arrays[name] = values.astype(np.int32)
     if "group" in arrays:
-        arrays["group"] = np.unique(arrays["group"], return_inverse=True)[1].reshape(-1).astype(np.int32)
+        arrays["group"] = numbers_of_groups("group", arrays["group"])
     return arrays
+
+
+def numbers_of_groups(name: str, group: Any) -> Int32[np.ndarray, " row"]:
+    """Returns groups as whole numbers from 0, in the ascending order of their names.
+
+    Args:
+        name: The name of the argument.
+        group: The group of every row.
+
+    Raises:
+        InvalidInputError: A row has none.
+        InvalidTypeError: Names are not of one kind.
+
+    >>> numbers_of_groups("group", ["b", "a", "b"]).tolist()
+    [1, 0, 1]
+    """
+    values = np.asarray(group)
+    check_groups(name, values)
+    try:
+        return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.int32)
+    except TypeError:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise InvalidTypeError(f"{name} must be all words or all numbers, got {', '.join(kinds)}") from None
+
+
+def check_groups(name: str, group: Any) -> None:
+    """Raises InvalidInputError if a row has no group: which rows stay together would be unknown."""
+    values = np.asarray(group)
+    if values.dtype.kind == "O":
+        lacks = np.array([is_missing(value) for value in values.ravel().tolist()], bool)
+    elif values.dtype.kind in "fmM":
+        lacks = np.isnan(values) if values.dtype.kind == "f" else np.isnat(values)
+    else:
+        return
+    if lacks.any():
+        row, number = int(np.argmax(lacks)), int(lacks.sum())
+        others = f", as {number - 1} others" if number > 1 else ""
+        raise InvalidInputError(
+            f"{name} must have a group for every row, and row {row} has {values.ravel()[row]}{others}: leave these "
+            "rows out, or give each a group of its own"
+        )
 
 
 def _as_rows(name: str, values: Any, num_rows: int) -> Shaped[np.ndarray, "..."]:

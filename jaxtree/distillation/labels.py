@@ -64,7 +64,8 @@ def teacher_labels(
         teacher: A classifier or regressor of scikit-learn's conventions, such as a forest, boosted trees or a pipeline.
         X: A table.
         y: Its target; needed with folds, and for an alpha below 1.
-        sample_weight: The weight of every row where clones of the teacher are fitted.
+        sample_weight: The weight of every row where clones of the teacher are fitted; one of weight 0 is labelled by
+            all of them.
         folds: The number of parts that the rows are divided into, or a splitter of scikit-learn, or pairs of rows to
             fit on and to label. Each part is labelled by a clone of the teacher that is fitted on the others; what
             several say of a row is averaged. None takes a fitted teacher, which must not have seen X, as it is.
@@ -103,13 +104,17 @@ def teachers_of(teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, fold
         raise InvalidInputError("folds need y, which clones of the teacher are fitted to; folds=None does not")
     X, y = indexable(X, plain_target(vector_of_column(y)))
     weight = check_sample_weight(sample_weight, len(y))
-    splits = splits_of(teacher, X, y, folds, random_state)
+    splits = splits_of(teacher, X, y, folds, random_state, weight)
+    if weight is not None and not weight.all():
+        # No model has seen a row of weight 0.
+        splits = [(train, np.union1d(test, np.flatnonzero(weight == 0))) for train, test in splits]
     number = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
     if (number == 0).any():
         raise InvalidInputError(f"folds must label every row, and row {int((number == 0).argmax())} is in no part")
     given = {} if weight is None else {"sample_weight": weight}
     models = fit_parts(teacher, X, y, [train for train, _ in splits], given)
-    classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
+    there = slice(None) if weight is None else weight > 0
+    classes = np.unique(np.asarray(y)[there]) if is_classifier(teacher) else None
     said = _sum_of_parts(models, X, y, splits, classes)
     return Teachers(models, classes, said / number.reshape(-1, *(1,) * (said.ndim - 1)))
 
@@ -136,14 +141,16 @@ def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
     return alpha * teachers.said + (1 - alpha) * own
 
 
-def splits_of(teacher: Any, X: Any, y: Any, folds: Any, random_state: Any) -> list[Split]:
-    """Returns the rows to fit on and to label of every part; a number of parts is one of shuffled rows."""
+def splits_of(
+    teacher: Any, X: Any, y: Any, folds: Any, random_state: Any, weight: Float[np.ndarray, " row"] | None
+) -> list[Split]:
+    """Returns the rows of weight to fit on and to label of every part; a number of parts is one of shuffled rows."""
     if isinstance(folds, bool) or (isinstance(folds, int | np.integer) and folds < 2):
         raise InvalidInputError(f"folds must be 2 or more, a splitter, pairs of rows, or None, got {folds!r}")
     if isinstance(folds, int | np.integer):
         kind = StratifiedKFold if is_classifier(teacher) else KFold
         folds = kind(int(folds), shuffle=True, random_state=generator_of(random_state))
-    return folds_of(teacher, X, y, folds, {}, {})
+    return folds_of(teacher, X, y, folds, {}, {"sample_weight": weight})
 
 
 def said_by(model: Any, X: Any, classes: Shaped[np.ndarray, " class"] | None) -> Values:

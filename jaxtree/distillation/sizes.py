@@ -12,7 +12,7 @@ from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target, vector_of_column
 from jaxtree.dataset.splitting import generator_of
-from jaxtree.distillation.distil import check_student, fit_to_labels
+from jaxtree.distillation.distil import check_student, fit_to_labels, read_weights, rows_there
 from jaxtree.distillation.labels import in_columns_of, said_by, splits_of, teachers_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.node_tables import check_backend, frame_of
@@ -90,6 +90,7 @@ def distil_sizes(
     folds: Any = 5,
     n_synthetic: int = 0,
     random_state: Any = 0,
+    **weights: Any,
 ) -> SizeTable:
     """Returns what a student of several sizes says of rows that it has not seen, taught by labels or by a teacher.
 
@@ -108,6 +109,7 @@ def distil_sizes(
         folds: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
         n_synthetic: The number of further rows that the teacher labels, see `distil`.
         random_state: The seed of parts and further rows.
+        **weights: `sample_weight`, the weight of every row in fits and measures.
 
     Raises:
         InvalidInputError: One predicts classes and the other numbers; the student has no such parameter; there are
@@ -131,33 +133,35 @@ def distil_sizes(
     check_student(teacher, student)
     parameter, values = _sizes_of(student, sizes)
     X, y = indexable(X, plain_target(vector_of_column(y)))
+    X, y, weight = rows_there(X, y, read_weights(X, weights))
     if np.ndim(y) != 1:
         raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
     # A part may lack a class that is scored on.
     classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
     generator = generator_of(random_state)
-    splits = splits_of(teacher, X, y, folds, generator)
+    splits = splits_of(teacher, X, y, folds, generator, weight)
     inner = folds if isinstance(folds, int | np.integer) else 5
     scores = np.empty((2, len(values), len(splits), 2))
     of_teacher = np.empty((len(splits), 2))
     for fold, (train, test) in enumerate(splits):
         own_X, own_y = safe_split(student, X, y, train)
         test_X, test_y = safe_split(student, X, y, test)
-        teachers = teachers_of(teacher, own_X, own_y, folds=inner, random_state=generator)
+        own_weight, test_weight = (None if weight is None else weight[rows] for rows in (train, test))
+        teachers = teachers_of(teacher, own_X, own_y, own_weight, folds=inner, random_state=generator)
         said = teachers.say(test_X)
         if classes is not None:
             said = in_columns_of(classes, teachers.classes, said)
-        of_teacher[fold] = _measured(said, test_y, classes)
+        of_teacher[fold] = _measured(said, test_y, classes, test_weight)
         seed = generator.randint(2**31 - 1)
         for number, value in enumerate(values):
             blank: Any = clone(student)
             sized = blank.set_params(**{parameter: value})
             other: Any = clone(sized)
-            fitted = other.fit(own_X, own_y)
+            fitted = other.fit(own_X, own_y, **({} if weight is None else {"sample_weight": own_weight}))
             # The further rows are the same for all sizes.
-            taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed))
+            taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed), own_weight)
             for way, model in enumerate((fitted, taught)):
-                scores[way, number, fold] = _measured(said_by(model, test_X, classes), test_y, classes)
+                scores[way, number, fold] = _measured(said_by(model, test_X, classes), test_y, classes, test_weight)
     measures = ("accuracy", "log_loss") if classes is not None else ("rmse", "r2")
     return SizeTable(parameter, values, measures, scores[0], scores[1], of_teacher)
 
@@ -183,11 +187,13 @@ def _sizes_of(student: Any, sizes: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def _measured(
-    said: Float[np.ndarray, "row *class"], y: Any, classes: Shaped[np.ndarray, " class"] | None
+    said: Float[np.ndarray, "row *class"], y: Any, classes: Shaped[np.ndarray, " class"] | None, weight: Any
 ) -> tuple[float, float]:
     """Accuracy and log loss of probabilities, or the root mean squared error and R² of numbers."""
     target = np.asarray(y)
     if classes is None:
-        error = float(np.mean((said - target) ** 2))
-        return np.sqrt(error), 1 - error / max(float(np.var(target)), np.finfo(float).tiny)
-    return accuracy_score(target, classes[said.argmax(axis=1)]), log_loss(target, said, labels=classes)
+        error = float(np.average((said - target) ** 2, weights=weight))
+        variance = float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
+        return np.sqrt(error), 1 - error / max(variance, np.finfo(float).tiny)
+    named, given = classes[said.argmax(axis=1)], {"sample_weight": weight}
+    return accuracy_score(target, named, **given), log_loss(target, said, labels=classes, **given)

@@ -9,7 +9,7 @@ only values that it has in the table, and columns that depend on each other near
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, Shaped
+from jaxtyping import Float64, Int, Shaped
 from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError
@@ -24,13 +24,16 @@ SWAPPED = 0.1
 """The probability with which a category is that of another row, drawn at random."""
 
 
-def with_synthetic_rows(X: Any, number: int, generator: np.random.RandomState) -> tuple[Any, Any]:
+def with_synthetic_rows(
+    X: Any, number: int, generator: np.random.RandomState, weight: Float64[np.ndarray, " row"] | None = None
+) -> tuple[Any, Any]:
     """Returns so many new rows, and the table with these behind its own.
 
     Args:
         X: A table: a two-dimensional array, a list of rows, or a data frame.
         number: The number of new rows.
         generator: What draws.
+        weight: The weight of every row, to which the chance is in proportion that a new row is near it; None is 1.
 
     Raises:
         InvalidInputError: The table is sparse, one in parts, or one of another kind.
@@ -47,7 +50,10 @@ def with_synthetic_rows(X: Any, number: int, generator: np.random.RandomState) -
     table: Any = frame if hasattr(frame, "columns") else np.array(X, object) if isinstance(X, list) else np.asarray(X)
     if len(table.shape) != 2:
         raise InvalidInputError(f"n_synthetic is for tables of rows and columns, got an array of shape {table.shape}")
-    first = generator.randint(table.shape[0], size=number)
+    if weight is None:
+        first = generator.randint(table.shape[0], size=number)
+    else:
+        first = generator.choice(table.shape[0], size=number, p=weight / weight.sum())
     source = np.stack([near_rows(column, first, generator) for column in read_table(X).columns], axis=1)
     own = np.broadcast_to(np.arange(table.shape[0])[:, None], table.shape)
     new, whole = (_gathered(table, rows) for rows in (source, np.concatenate([own, source])))

@@ -125,7 +125,10 @@ def _values_to_try(
         if len(values) > MOST_VALUES:
             inside = np.linspace(FAR, 1 - FAR, MOST_VALUES // 2)
             even = np.linspace(values[0], values[-1], MOST_VALUES - len(inside))
-            values = np.unique([*even, *np.quantile(known, inside, method="nearest")])
+            order, own_weight = np.argsort(known, kind="stable"), weight[is_known]
+            below = np.cumsum(own_weight[order]) - own_weight[order] / 2
+            quantiles = known[order[np.searchsorted(below, inside * own_weight.sum()).clip(max=len(order) - 1)]]
+            values = np.unique([*even, *quantiles])
         shares = np.full(len(values), np.nan)
     if column.has_missing or not is_known.all() or not len(values):
         values, shares = np.append(values, np.nan), np.append(shares, weight[np.isnan(own)].sum() / total)

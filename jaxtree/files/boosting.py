@@ -176,11 +176,13 @@ def _(known: EventTimes) -> None:
 @check.register
 def _(folds: Folds) -> None:
     number, num_held = len(folds), len(folds.row)
-    require_finite(folds, "start", "residual")
+    require_finite(folds, "start", "residual", "weight")
     require(number > 0 and np.isin(folds.fold_of_tree, np.arange(number)).all(), "it has trees of no fold")
     fits = len(folds.first) == number + 1 and folds.first[0] == 0 and folds.first[-1] == num_held
     require(fits and (np.diff(folds.first) > 0).all(), "its folds do not divide the rows that they hold out")
     require(len(folds.residual) in (0, num_held), "it does not have a residual of every row that was held out")
+    fits = len(folds.weight) in (0, num_held) and (folds.weight > 0).all()
+    require(fits, "it does not have a weight above 0 of every row that was held out")
     require(((folds.row >= 0) & (folds.row < len(folds.predictions))).all(), "it holds out rows that are not there")
     require(len(folds.num_measured) == number, "it does not have the rounds of every fold")
 

@@ -54,7 +54,7 @@ def survival_brier_score(
     if not ((chances >= 0) & (chances <= 1)).all():
         raise InvalidInputError("survival must have chances from 0 to 1")
     weight = np.ones(number) if sample_weight is None else numbers_of_rows("sample_weight", sample_weight, number)
-    chance = censoring_of(observed if censoring is None else censoring)
+    chance = censoring_of(observed, weight) if censoring is None else censoring_of(censoring)
     own, own_time = _inverse(chance(observed.lower)), observed.lower[:, None]
     had_event = (own_time <= at) & observed.is_event[:, None]
     distance = np.where(had_event, chances**2 * own[:, None], 0)
@@ -95,13 +95,14 @@ def integrated_brier_score(
     return float(np.sum((scores[1:] + scores[:-1]) / 2 * np.diff(at)) / (at[-1] - at[0]))
 
 
-def censoring_of(given: Any) -> Chance:
+def censoring_of(given: Any, weight: Float[np.ndarray, " row"] | None = None) -> Chance:
     r"""Returns the chance not to be censored by a time, $\hat G(t)$, by Kaplan and Meier's product.
 
     Events come before the ends of watching at the same time. Behind the last time it stays what it was there.
 
     Args:
         given: Rows: times and events in a pair or a structured array, or as `read_times` returns them.
+        weight: The weight of every row; None is 1.
 
     >>> censoring_of(([1.0, 2.0, 3.0], [1, 0, 1]))(np.array([1.5, 2.0]))
     array([1. , 0.5])
@@ -110,8 +111,9 @@ def censoring_of(given: Any) -> Chance:
         is_pair = isinstance(given, tuple | list) and len(given) == 2
         given = read_times(given[0], event=given[1]) if is_pair else read_times(given)
     at, place = np.unique(given.lower, return_inverse=True)
-    total = np.bincount(place, minlength=len(at))
-    events = np.bincount(place, weights=given.is_event, minlength=len(at))
+    weight = np.ones(len(place)) if weight is None else weight
+    total = np.bincount(place, weight, minlength=len(at))
+    events = np.bincount(place, weight * given.is_event, minlength=len(at))
     at_risk = total[::-1].cumsum()[::-1] - events
     left = np.divide(total - events, at_risk, out=np.zeros(len(at)), where=at_risk > 0)
     kept = np.append(1.0, np.cumprod(1 - left))

@@ -64,6 +64,7 @@ def concordance_index_ipcw(
     event: Any = None,
     censoring: Any = None,
     tau: float | None = None,
+    sample_weight: Any = None,
     tied_tol: float = TIED,
 ) -> float:
     r"""Returns the concordance index whose pairs are weighted by the chance of being watched: censoring biases none.
@@ -79,6 +80,7 @@ def concordance_index_ipcw(
         censoring: The rows that $\hat G$ is estimated on, such as those of the fit: a pair of times and events, or a
             structured array; the rows themselves if not given.
         tau: Only events before this time count.
+        sample_weight: The weight of every row; a pair counts with the product of both.
         tied_tol: The greatest distance of equal risks.
 
     Raises:
@@ -89,17 +91,20 @@ def concordance_index_ipcw(
         1.0
     """
     observed = read_times(time, event=event)
-    chance = censoring_of(observed if censoring is None else censoring)
-    is_in = observed.is_event if tau is None else observed.is_event & (observed.lower < tau)
+    number = len(observed.lower)
+    weight = np.ones(number) if sample_weight is None else numbers_of_rows("sample_weight", sample_weight, number)
+    chance = censoring_of(observed, weight) if censoring is None else censoring_of(censoring)
+    is_in = (weight > 0) & observed.is_event
+    is_in = is_in if tau is None else is_in & (observed.lower < tau)
     watched = chance(observed.lower[is_in])
     if (watched <= 0).any():
         raise InvalidInputError(
             f"an event is at {observed.lower[is_in][watched <= 0][0]}, when all rows of censoring were censored: "
             "tau must be below that time"
         )
-    own = np.zeros(len(observed.lower))
-    own[is_in] = watched**-2.0
-    return _concordance(observed, risk, own, np.ones(len(own)), tied_tol)
+    own = np.zeros(number)
+    own[is_in] = weight[is_in] * watched**-2.0
+    return _concordance(observed, risk, own, weight, tied_tol)
 
 
 def _concordance(

@@ -50,8 +50,9 @@ class KaplanMeier(NamedTuple):
         weight = np.ones(number) if sample_weight is None else numbers_of_rows("sample_weight", sample_weight, number)
         order = np.argsort(rows.lower, kind="stable")
         later = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
-        steps, place = np.unique(rows.lower[rows.is_event], return_inverse=True)
-        num_events = np.bincount(place, weight[rows.is_event], minlength=len(steps))
+        happened = rows.is_event & (weight > 0)
+        steps, place = np.unique(rows.lower[happened], return_inverse=True)
+        num_events = np.bincount(place, weight[happened], minlength=len(steps))
         at_risk = np.maximum(later[np.searchsorted(rows.lower[order], steps)], num_events)
         left = at_risk - num_events
         share = np.cumprod(np.divide(left, at_risk, out=np.ones(len(steps)), where=at_risk > 0))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxtree.dataset.fields import numbers_of_groups
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.ranking import MOST_RELEVANT
 from jaxtree.metrics.times import numbers_of_rows
@@ -182,7 +183,7 @@ def _rank(y: Any, score: Any, group: Any, sample_weight: Any) -> _OrderedRows:
     if (weight < 0).any() or not weight.any():
         raise InvalidInputError("sample_weight must be 0 or more, and above 0 somewhere")
     kept = np.flatnonzero(weight)
-    number = np.unique(groups[kept], return_inverse=True)[1].reshape(-1)
+    number = numbers_of_groups("group", groups[kept])
     order = np.lexsort((-score[kept], number))
     rows, number = kept[order], number[order]
     begins = _begins(number)

@@ -18,6 +18,9 @@ NUM_TIMES = 100
 MOST_ROWS = 2000
 """The most rows of a group whose predicted curves are averaged; of more, as many spread over it."""
 
+ROUNDING = 1e-12
+"""The share by which a weight may be rounded."""
+
 Curves = Callable[[Int[np.ndarray, " some"], Float[np.ndarray, " time"]], Float[np.ndarray, "some time"]]
 """Returns the predicted chances of some rows to have had no event by some times."""
 
@@ -54,13 +57,23 @@ class RiskGroup(NamedTuple):
     predicted: Float64[np.ndarray, " time"] | None
 
 
-def groups_by_risk(risk: Float[np.ndarray, " row"], number: int) -> list[Int[np.ndarray, " some"]]:
-    """Returns the rows in groups of about equally many by risk, the least first; fewer where there are few rows.
+def groups_by_risk(
+    risk: Float[np.ndarray, " row"], weight: Float[np.ndarray, " row"], number: int
+) -> list[Int[np.ndarray, " some"]]:
+    """Returns the rows in groups of about equal weight by risk, the least first; rows of equal risk stay together.
 
-    >>> [rows.tolist() for rows in groups_by_risk(np.array([0.3, 0.1, 0.2]), 2)]
+    There are fewer groups where there are few different risks.
+
+    >>> [rows.tolist() for rows in groups_by_risk(np.array([0.3, 0.1, 0.2]), np.ones(3), 2)]
     [[1, 2], [0]]
     """
-    return [part for part in np.array_split(np.argsort(risk, kind="stable"), number) if len(part)]
+    _, place = np.unique(risk, return_inverse=True)
+    of_risk = np.bincount(place, weight)
+    # The middle of those of a risk says where all of them are.
+    middle = (np.cumsum(of_risk) - of_risk / 2) / weight.sum()
+    group = np.floor(number * middle * (1 - ROUNDING))[place]
+    order = np.argsort(risk, kind="stable")
+    return [order[group[order] == own] for own in np.unique(group)]
 
 
 def survival_by_risk(watched: WatchedRows, number: int, curves: Curves | None = None) -> list[RiskGroup]:
@@ -72,7 +85,7 @@ def survival_by_risk(watched: WatchedRows, number: int, curves: Curves | None = 
         curves: The predicted curves of some of the rows, called once; None where the model predicts none.
     """
     times = np.linspace(0.0, float(watched.time.max(initial=0.0)) or 1.0, NUM_TIMES)
-    groups = groups_by_risk(watched.risk, number)
+    groups = groups_by_risk(watched.risk, watched.weight, number)
     means: list[Any] = [None] * len(groups)
     if curves is not None:
         some = [rows[spread(len(rows), MOST_ROWS)] for rows in groups]

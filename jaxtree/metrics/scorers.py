@@ -5,8 +5,11 @@ routing of metadata, which they ask for.
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from sklearn.metrics import get_scorer
 
 from jaxtree.dataset.fields import EXTRAS
 from jaxtree.errors import InvalidInputError
@@ -50,7 +53,7 @@ class ScorerOfExtras(Scorer):
 
 
 class WithoutExtras:
-    """A scorer of scikit-learn beside those of extras: it gets none.
+    """A scorer of scikit-learn beside those of extras: it gets none; nor weights that it does not take.
 
     Args:
         scorer: The scorer.
@@ -59,13 +62,19 @@ class WithoutExtras:
     def __init__(self, scorer: Callable[..., Any]):
         self.scorer = scorer
 
+    def _accept_sample_weight(self) -> bool:
+        """Answers scikit-learn, which gives weights to those of several scorers that take them."""
+        return takes_weights(self.scorer)
+
     def __repr__(self) -> str:
         """The name of the scorer."""
         return repr(self.scorer)
 
     def __call__(self, estimator: Any, X: Any, y_true: Any, **given: Any) -> Any:
         """Scores an estimator on rows."""
-        own = {name: values for name, values in given.items() if name == "sample_weight"}
+        own = {
+            name: values for name, values in given.items() if name == "sample_weight" and self._accept_sample_weight()
+        }
         return self.scorer(estimator, X, y_true, **own)
 
 
@@ -108,7 +117,11 @@ def scorer_or_none(name: Any) -> ScorerOfExtras | None:
 
 
 def with_own_names(scoring: Any) -> Any:
-    """Returns the `scoring` of a search with scorers in the place of names that scikit-learn does not know."""
+    """Returns the `scoring` of a search with scorers in the place of names that scikit-learn does not know.
+
+    Raises:
+        InvalidInputError: It is, or has, a metric of targets and predictions, which is no scorer.
+    """
     if isinstance(scoring, str):
         return scorer_or_none(scoring) or scoring
     if isinstance(scoring, list | tuple | set):
@@ -116,6 +129,13 @@ def with_own_names(scoring: Any) -> Any:
         return {name: own or name for name, own in found.items()} if any(found.values()) else scoring
     if isinstance(scoring, Mapping):
         return {name: with_own_names(own) for name, own in scoring.items()}
+    if callable(scoring) and not takes_places(scoring, 3):
+        name = getattr(scoring, "__name__", type(scoring).__name__)
+        raise InvalidInputError(
+            f"scoring must be names or scorers, functions of an estimator, a table and its target, got {name}, which "
+            f"does not take these three: give sklearn.metrics.make_scorer({name}), with greater_is_better=False if it "
+            "is better if smaller"
+        )
     return scoring
 
 
@@ -127,15 +147,70 @@ def takes_extras(scoring: Any) -> bool:
 
 
 def apart(scorers: Any) -> Any:
-    """Returns several scorers, of which those of scikit-learn get no extras, if others take some; else the same."""
+    """Returns several scorers, of which those of scikit-learn get no extras, and some no weights, if others do."""
     if not isinstance(scorers, MultimetricScorer):
         return scorers
     of_names: Any = vars(scorers)["_scorers"]
-    if any(isinstance(own, ScorerOfExtras) for own in of_names.values()):
-        vars(scorers)["_scorers"] = {
-            name: own if isinstance(own, ScorerOfExtras) else WithoutExtras(own) for name, own in of_names.items()
-        }
+    have_extras = any(isinstance(own, ScorerOfExtras) for own in of_names.values())
+    vars(scorers)["_scorers"] = {
+        name: own if isinstance(own, ScorerOfExtras) or (takes_weights(own) and not have_extras) else WithoutExtras(own)
+        for name, own in of_names.items()
+    }
     return scorers
+
+
+def takes_weights(scorer: Any) -> bool:
+    """Returns whether a scorer takes the weights of rows, or any of several does.
+
+    Args:
+        scorer: A name, a scorer, several in a list or dict, or None for the estimator's `score`.
+
+    >>> [takes_weights(scoring) for scoring in (None, "r2", "max_error", ["max_error", "r2"], lambda model, X, y: 0)]
+    [True, True, False, True, False]
+    """
+    if scorer is None:
+        return True
+    if isinstance(scorer, str):
+        return takes_weights(scorer_or_none(scorer) or get_scorer(scorer))
+    if isinstance(scorer, list | tuple | set | Mapping):
+        return any(map(takes_weights, scorer.values() if isinstance(scorer, Mapping) else scorer))
+    known = getattr(scorer, "__dict__", {})
+    if "_scorers" in known:
+        return takes_weights(known["_scorers"])
+    if "_estimator" in known:  # what scikit-learn makes of None
+        return takes(known["_estimator"].score, "sample_weight")
+    return takes(known.get("_score_func", scorer), "sample_weight")
+
+
+def takes_places(function: Callable[..., Any], number: int) -> bool:
+    """Returns whether a function may be called with so many arguments by place; one that does not tell may.
+
+    >>> takes_places(lambda target, predicted: 0, 2), takes_places(lambda target, predicted: 0, 3)
+    (True, False)
+    """
+    try:
+        inspect.signature(function).bind(*[None] * number)
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Returns whether a function has a keyword; one that does not tell has none.
+
+    >>> takes(sorted, "key"), takes(sorted, "weight")
+    (True, False)
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+    own = parameters.get(name)
+    if own is not None:
+        return own.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
 def _concordance(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> float:

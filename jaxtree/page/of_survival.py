@@ -81,7 +81,7 @@ def _predicted(
 
 
 def _events(table: PageTable, times: WatchedRows) -> Chart:
-    groups = groups_by_risk(times.risk, NUM_GROUPS)
+    groups = groups_by_risk(times.risk, times.weight, NUM_GROUPS)
     items = [
         {
             "name": name,

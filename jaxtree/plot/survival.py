@@ -30,7 +30,8 @@ def plot_survival(
 ) -> Axes:
     """Draws the share of rows without the event over time, in groups of predicted risk, with 95 % bands.
 
-    Groups have about equally many rows. Where the model predicts survival functions, the mean of each group is dashed.
+    Groups have about equal weight, and rows of equal risk are in one. Where the model predicts survival functions, the
+    mean of each group is dashed.
 
     Args:
         estimator: Boosted trees with `loss="cox"`, which predict hazards, or of accelerated failure times, which
@@ -40,7 +41,7 @@ def plot_survival(
         event: Whether the event was at the end of that time, a truth value a row, or 1 and 0.
         sample_weight: The weight of every row in the curves; rows of weight 0 are left out.
         offset: What is added to the scores of every row, as in `fit`.
-        num_groups: How many groups.
+        num_groups: How many groups; fewer are drawn where there are few different risks.
         ax: Where to draw; a new figure if not given.
 
     Returns:
@@ -78,11 +79,11 @@ def plot_survival(
     watched = WatchedRows(time[kept], happened[kept], risk[kept], weight[kept])
     groups = survival_by_risk(watched, num_groups, _curves_of(estimator, X, kept, moved))
     ax = axes_to_draw_in(ax, (6.4, 4.4))
-    for number, (name, group) in enumerate(zip(_names(num_groups), groups, strict=False)):
-        _draw_group(ax, watched, group, f"{name} ({group.rows.size} rows)", _colour(number, num_groups))
+    for number, (name, group) in enumerate(zip(_names(len(groups)), groups, strict=True)):
+        _draw_group(ax, watched, group, f"{name} ({group.rows.size} rows)", _colour(number, len(groups)))
     for number, group in enumerate(groups):
         if group.predicted is not None:
-            colour = _colour(number, num_groups)
+            colour = _colour(number, len(groups))
             ax.plot(group.times, group.predicted, color=colour, linestyle="--", linewidth=1.3, zorder=2)
     if groups[0].predicted is not None:
         ax.plot([], [], color=grey(), linestyle="--", linewidth=1.3, label="predicted")

@@ -15,6 +15,7 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.common.conventions import generator_of, progress_of
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_split
+from jaxtree.table.weights import rows_of_weight
 
 
 class Bagged(NamedTuple):
@@ -54,7 +55,7 @@ def bag(
         n_estimators: The number of models.
         max_samples: The share of the rows of a sample without replacement, above 0 and below 1; None draws with it.
         random_state: The seed of the samples.
-        fit_params: Further arguments of `fit`, such as `sample_weight`, drawn like the rows.
+        fit_params: Further arguments of `fit`, such as `sample_weight`, drawn like the rows; rows of weight 0 are not.
         verbose: 1 for a bar of progress; n for a line every n fits.
 
     Raises:
@@ -73,9 +74,11 @@ def bag(
     _check(estimator, n_estimators, max_samples)
     X, y = indexable(X, plain_target(y))
     generator = generator_of(random_state)
-    target = np.asarray(y)
-    strata = [np.flatnonzero(target == own) for own in np.unique(target)] if is_classifier(estimator) else None
-    strata = strata or [np.arange(len(target))]
+    target, is_there = np.asarray(y), rows_of_weight((fit_params or {}).get("sample_weight"), y)
+    there = np.arange(len(target)) if is_there is None else np.flatnonzero(is_there)
+    strata = [there]
+    if is_classifier(estimator):
+        strata = [there[target[there] == own] for own in np.unique(target[there])]
     parts = [np.concatenate([_drawn(rows, max_samples, generator) for rows in strata]) for _ in range(n_estimators)]
     with progress_of(verbose, n_estimators, "fitting models", "fits") as report:
         fitted = fit_on_parts(estimator, X, y, parts, fit_params or {}, report)

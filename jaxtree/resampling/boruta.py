@@ -22,9 +22,10 @@ from jaxtree.estimators.common.conventions import (
     progress_of,
     whole,
 )
-from jaxtree.sklearn_compat import HasMethods, Interval
+from jaxtree.sklearn_compat import HasMethods, Interval, check_method_params, safe_indexing
 from jaxtree.table.names import are_places
 from jaxtree.table.sources import as_frame
+from jaxtree.table.weights import rows_of_weight
 
 LEAST_SHADOWS = 5
 """Shadows of a round at least: the greatest importance of fewer would be too easy to pass."""
@@ -95,9 +96,16 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         Args:
             X: A data frame, or an array of shape (rows, columns).
             y: The target of every row.
-            **fit_params: Further arguments of the estimator's `fit`.
+            **fit_params: Further arguments of the estimator's `fit`; with `sample_weight` shadows have values of the
+                rows of some weight.
         """
         check_parameters(self)
+        is_there = rows_of_weight(fit_params.get("sample_weight"), y)
+        if is_there is not None:
+            # Shadows have the values of the rows that count.
+            rows_there = np.flatnonzero(is_there)
+            fit_params = check_method_params(X, params=fit_params, indices=rows_there)
+            X, y = safe_indexing(X, rows_there), safe_indexing(y, rows_there)
         table = _columns_of(X)
         num_columns = table.shape[1]
         generator = generator_of(self.random_state)

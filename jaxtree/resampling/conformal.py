@@ -1,21 +1,21 @@
 """Intervals of predictions from folds, with a coverage that no distribution is assumed for."""
 
-import math
 from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, check_parameters, progress_of
-from jaxtree.estimators.common.sorted_lists import SortedLists
+from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.sorted_lists import SortedLists, intervals_around
 from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import HasMethods, safe_split
+from jaxtree.table.weights import check_sample_weight
 
 
 class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin, BaseEstimator):
@@ -34,8 +34,10 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
     Attributes:
         estimator_: The estimator fitted on all rows, which `predict` asks.
         estimators_: One a fold, fitted on the other folds.
-        residuals_: Of every row the distance of its target from what the model of the other folds predicts.
-        fold_: Of every row the number of its fold.
+        residuals_: Of every row the distance of its target from what the model of the other folds predicts; NaN of a
+            row of weight 0.
+        fold_: Of every row the number of its fold; -1 of a row of weight 0.
+        weights_: Of every row how many rows it counts as.
 
     Raises:
         InvalidInputError: A parameter is not allowed, or the folds do not hold every row once.
@@ -67,28 +69,30 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         return tags
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, groups: Any = None, **fit_params: Any) -> Self:
         """Fits a model on all rows but those of a fold, for every fold, and one on all.
 
         Args:
             X: A table.
             y: The number of every row.
-            **fit_params: Further arguments of `fit`, split like the rows where they have a value for each.
+            groups: What the splitter keeps together, a value a row, such as `cv=GroupKFold(10)` does.
+            **fit_params: Further arguments of `fit`, split like the rows where they have a value for each. With
+                `sample_weight` a row counts as so many rows, in the models and among the residuals.
         """
         check_parameters(self)
         X, y = indexable(X, column_or_1d(plain_target(y), warn=True))
-        splitter: Any = check_cv(self.cv)
-        splits = list(splitter.split(X, y))
-        number = sum(len(test) for _, test in splits)
+        splits = folds_of(self, X, y, self.cv, {"groups": groups}, fit_params)
+        weight = check_sample_weight(fit_params.get("sample_weight"), len(y))
+        weight = np.ones(len(y)) if weight is None else weight
+        there = np.flatnonzero(weight)
         tested = np.sort(np.concatenate([test for _, test in splits]))
-        if not np.array_equal(tested, np.arange(number)) or any(
-            len(train) + len(test) != number for train, test in splits
-        ):
+        if not np.array_equal(tested, there) or any(len(train) + len(test) != len(there) for train, test in splits):
             raise InvalidInputError(f"cv must have every row in the test part of one split, got {self.cv}")
-        parts = [*(train for train, _ in splits), np.arange(number)]
+        parts = [*(train for train, _ in splits), there]
         with progress_of(self.verbose, len(parts), "fitting folds", "fits") as report:
             *self.estimators_, self.estimator_ = fit_parts(self.estimator, X, y, parts, fit_params, report)
-        self.fold_, self.residuals_ = np.zeros(number, int), np.zeros(number)
+        self.fold_, self.residuals_ = np.full(len(y), -1), np.full(len(y), np.nan)
+        self.weights_ = weight
         for fold, (own, (_, test)) in enumerate(zip(self.estimators_, splits, strict=True)):
             own_X, own_y = safe_split(own, X, y, test)
             self.fold_[test] = fold
@@ -107,6 +111,8 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
     def predict_interval(self, X: Any, *, coverage: float = 0.9) -> Float[np.ndarray, "row 2"]:
         """Returns the lower and the upper end of every row's interval; infinite where the rows of the fit are too few.
 
+        Rows of the fit count with their weights: with those that add up to 1, say, they are fewer than two.
+
         Args:
             X: A table.
             coverage: The share of rows that the intervals are to hold, above 0 and below 1.
@@ -118,10 +124,6 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         if not 0 < coverage < 1:
             raise InvalidInputError(f"coverage must be above 0 and below 1, got {coverage}")
         center = np.stack([own.predict(X) for own in self.estimators_], axis=1)
-        number = len(self.residuals_)
-        place = math.ceil(round(coverage * (number + 1), 9))
-        if place > number:
-            return np.tile([-np.inf, np.inf], (len(center), 1))
-        lists = SortedLists.of(self.residuals_, self.fold_, center.shape[1])
-        # An end of minus the interval is a sum, too: that of a residual and minus the center.
-        return np.stack([-lists.smallest_sums(-center, place), lists.smallest_sums(center, place)], axis=1)
+        there = np.flatnonzero(self.weights_)
+        lists = SortedLists.of(self.residuals_[there], self.fold_[there], center.shape[1], self.weights_[there])
+        return intervals_around(center, lists, coverage=coverage, num_new=1)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -91,6 +90,7 @@ def learning_curve(
     scoring: Any = None,
     random_state: Any = 0,
     verbose: int = 0,
+    **params: Any,
 ) -> tuple[Int[np.ndarray, " size"], Float[np.ndarray, "size fold"], Float[np.ndarray, "size fold"]]:
     """Returns scores by the number of training rows, as scikit-learn's `learning_curve` with `shuffle` does.
 
@@ -101,11 +101,12 @@ def learning_curve(
         X: A table.
         y: Its target.
         train_sizes: Numbers of training rows, or fractions of those of the smallest fold if all are at most 1.
-        cv: The number of folds, or a splitter, or pairs of training and test rows, such as `GroupKFold().split(X, y,
-            groups)` gives.
+        cv: The number of folds, or a splitter, or pairs of training and test rows.
         scoring: A name or a scorer; the estimator's `score` if None.
         random_state: The seed of the order in which training rows are taken.
         verbose: 1 for a bar of progress; n for a line every n fits.
+        **params: Further arguments of `fit`, such as `sample_weight`, split like the rows; and `groups` for a splitter
+            that keeps groups together, such as `GroupKFold`.
 
     Returns:
         The numbers of rows, the scores on these training rows, and those on the test rows of every fold.
@@ -121,16 +122,20 @@ def learning_curve(
         >>> sizes.tolist(), bool(test[1].mean() > test[0].mean())
         ([50, 400], True)
     """
-    X, y = indexable(X, plain_target(y))
-    splits = folds_of(estimator, X, y, cv, {}, {})
+    X, y, groups = indexable(X, plain_target(y), params.get("groups"))
+    fit_params = {name: value for name, value in params.items() if value is not None and name != "groups"}
+    extras = extras_of_scores(estimator, scoring, fit_params)
+    splits = folds_of(estimator, X, y, cv, {"groups": groups}, fit_params)
     sizes = _numbers_of_rows(np.asarray(train_sizes), min(len(train) for train, _ in splits))
     generator = generator_of(random_state)
     shuffled = [(generator.permutation(train), test) for train, test in splits]
     parts = [(train[:size], test) for size in sizes for train, test in shuffled]
     with progress_of(verbose, len(parts), "fitting parts", "fits") as report:
-        fitted = fit_parts(estimator, X, y, [train for train, _ in parts], on_fitted=report)
+        fitted = fit_parts(estimator, X, y, [train for train, _ in parts], fit_params, report)
     train_scores, test_scores = (
-        np.array([_scores(own, X, y, rows[at], scoring)["score"] for own, rows in zip(fitted, parts, strict=True)])
+        np.array(
+            [_scores(own, X, y, rows[at], scoring, extras)["score"] for own, rows in zip(fitted, parts, strict=True)]
+        )
         for at in (0, 1)
     )
     return sizes, train_scores.reshape(len(sizes), -1), test_scores.reshape(len(sizes), -1)
@@ -147,9 +152,7 @@ def _numbers_of_rows(sizes: np.ndarray, most: int) -> Int[np.ndarray, " size"]:
     return np.unique(rows.astype(int))
 
 
-def _scores(
-    fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any, extras: Mapping[str, Any] = MappingProxyType({})
-) -> dict[str, float]:
+def _scores(fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any, extras: Mapping[str, Any]) -> dict[str, float]:
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
     own_X, own_y = safe_split(fitted, X, y, rows)
     params = check_method_params(X, params=extras, indices=rows)

@@ -4,12 +4,13 @@ import contextlib
 import functools
 import os
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,9 +22,10 @@ from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.export.models import best_of_search
-from jaxtree.metrics.scorers import apart, with_own_names
+from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
 from jaxtree.search.evaluation import Results, Search
 from jaxtree.search.parameter_importances import ParameterImportances, parameter_importances
+from jaxtree.search.scoring import check_scorer
 from jaxtree.search.settings import Parameters, settings_of
 from jaxtree.sklearn_compat import BaseSearchCV, check_method_params, insert_error_scores, warn_about_failures
 
@@ -139,6 +141,7 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         fit_params = routed.estimator.fit
+        self._check_scoring(y)
         splits = folds_of(self.estimator, X, y, self.cv, routed.splitter.split, fit_params)
         self.n_splits_ = len(splits)
         score_params = {**extras_of_scores(self.estimator, self.scoring, fit_params), **routed.scorer.score}
@@ -146,6 +149,20 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
             cloned(self.estimator), candidates, X, y, splits, scorers, fit_params, score_params,
             self.error_score, self.return_train_score,
         )  # fmt: skip
+
+    def _check_scoring(self, y: Any) -> None:
+        """Raises InvalidInputError if a scorer of scikit-learn that is named cannot score even a constant."""
+        if np.ndim(y) != 1:
+            return
+        names = [self.scoring] if isinstance(self.scoring, str) else self.scoring or []
+        names = names.values() if isinstance(names, Mapping) else [] if callable(names) else names
+        for name in names:
+            if isinstance(name, str) and scorer_or_none(name) is None:
+                check_scorer(name, y, of_classes=is_classifier(self.estimator))
+
+    def _check_scorers_accept_sample_weight(self) -> bool:
+        """Answers scikit-learn: `_task` says which scorers get weights."""
+        return False
 
     def _check_names(self, candidates: list[dict[str, Any]]) -> None:
         """Raises scikit-learn's error if a parameter is none of the estimator's."""

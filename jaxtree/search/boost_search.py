@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Int
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from jaxtree import forks
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
@@ -27,7 +27,7 @@ from jaxtree.search.out_of_fold import out_of_fold
 from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.search.search_progress import SearchProgress
 from jaxtree.search.settings import configured
-from jaxtree.sklearn_compat import Interval
+from jaxtree.sklearn_compat import Interval, check_method_params
 
 ENSEMBLED = (GradientBoostingClassifier, GradientBoostingRegressor)
 """The estimators whose models are averaged in ensembles."""
@@ -262,9 +262,9 @@ class BoostSearchCV(BaseSettingsSearch):
         able = self._able_numbers()
         tested = np.flatnonzero(~np.isnan(self.oof_predictions_[able]).any(axis=(0, 2)))
         predictions, scale = self.oof_predictions_[np.ix_(able, tested)], AveragingScale.of(self.estimator)
-        y = np.asarray(search.y)[tested]
-        classes = np.unique(np.asarray(search.y)) if is_classifier(self.estimator) else None
-        score = ScoresOfPredictions(self.scorer_, y, classes)
+        params = check_method_params(search.X, params=search.score_params, indices=tested)
+        y, weight = np.asarray(search.y)[tested], params.get("sample_weight")
+        score = ScoresOfPredictions(self.scorer_, y, search.classes, weight)
         of_scores: Any = lambda own: score(scale.predictions(own))  # noqa: E731
         weights = select_with_replacement(list(scale.scores(predictions)), of_scores)
         self.best_score_ = score(scale.mean(weights, predictions))

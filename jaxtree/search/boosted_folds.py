@@ -206,7 +206,9 @@ def _open(of: _Fold, setting: Any) -> _Opened:
         asked.discard("offset")  # scorers of scikit-learn predict without
     extras = {name: values for name, values in search.fit_params.items() if name in asked}
     extras = check_method_params(search.X, params=extras, indices=test)
-    task = setting.read_task(X, y, beside={TEST: (*of.rows_of_test(), extras)}, **params)
+    weight = {"weight": search.fit_params.get("sample_weight")}
+    weight = check_method_params(search.X, params=weight, indices=test)["weight"]
+    task = setting.read_task(X, y, beside={TEST: (*of.rows_of_test(), weight, extras)}, **params)
     rows = encode(task)
     # The rows of a loss that joins them keep their padding.
     data = rows.data if task.loss.joins_rows else rows.with_little_padding()

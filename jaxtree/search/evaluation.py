@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, Int
-from sklearn.base import clone
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import clone, is_classifier
 
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InterruptedFitWarning
@@ -31,6 +31,7 @@ from jaxtree.search.settings import (
     votes_of,
 )
 from jaxtree.sklearn_compat import check_method_params, fit_and_score, safe_split, score_by_scorer
+from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.model import FittedModel
 
@@ -65,6 +66,14 @@ class Search(NamedTuple):
     error_score: Any
     return_train_score: bool
     mesh: Mesh | None = None
+
+    @property
+    def classes(self) -> Shaped[np.ndarray, " class"] | None:
+        """The classes of the rows of weight; None for numbers."""
+        if not is_classifier(self.estimator):
+            return None
+        y, there = np.asarray(self.y), rows_of_weight(self.fit_params.get("sample_weight"), self.y)
+        return np.unique(y if there is None else y[there])
 
 
 class _ScoredRows(NamedTuple):

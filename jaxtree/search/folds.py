@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
+from jaxtree.dataset.fields import check_groups
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.folds import split_rows_of_weight
+from jaxtree.sklearn_compat import safe_indexing
+from jaxtree.table.weights import rows_of_weight
 
 Splits = list[tuple[Any, Any]]
 """The rows of every fold to fit on, and those to score on."""
@@ -38,8 +42,10 @@ def shuffled_folds(y: Any, number: int, seed: int, *, of_classes: bool) -> Split
     return list(kind(number, shuffle=True, random_state=seed).split(labels, labels if is_stratified else None))
 
 
-def folds_for(X: Any, y: Any, cv: Any, seed: int, *, of_classes: bool, groups: Any = None) -> Splits:
-    """Returns the folds of a number, which are shuffled, or those of a splitter of scikit-learn.
+def folds_for(
+    X: Any, y: Any, cv: Any, seed: int, *, of_classes: bool, groups: Any = None, sample_weight: Any = None
+) -> Splits:
+    """Returns the folds of a number, which are shuffled, or those of a splitter of scikit-learn, of rows of weight.
 
     Args:
         X: The table.
@@ -48,18 +54,24 @@ def folds_for(X: Any, y: Any, cv: Any, seed: int, *, of_classes: bool, groups: A
         seed: The seed of the shuffle.
         of_classes: Whether the target has classes.
         groups: What the splitter keeps together, a value a row; a number of folds takes none.
+        sample_weight: The weight of every row, or None.
 
     Raises:
-        InvalidInputError: There are fewer rows than folds, or groups are given with a number of folds.
+        InvalidInputError: There are fewer rows than folds, groups are given with a number of folds, or a row has none.
     """
     if isinstance(cv, int | np.integer):
         if groups is not None:
             raise InvalidInputError(
                 f"groups are for a splitter that keeps them together, such as cv=GroupKFold({cv}), got cv={cv}"
             )
-        return shuffled_folds(y, int(cv), seed, of_classes=of_classes)
+        there = rows_of_weight(sample_weight, y)
+        rows = np.arange(len(y)) if there is None else np.flatnonzero(there)
+        splits = shuffled_folds(safe_indexing(y, rows), int(cv), seed, of_classes=of_classes)
+        return [(rows[train], rows[test]) for train, test in splits]
+    if groups is not None:
+        check_groups("groups", groups)
     splitter: Any = check_cv(cv, y, classifier=of_classes)
-    return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+    return split_rows_of_weight(splitter, X, y, sample_weight, groups=groups)
 
 
 def check_rows_to_fit_on(splits: Sequence[tuple[Any, Any]], least: int, num_rows: int) -> None:

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.estimators.common.fixed import fixed_predictions
-from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.estimators.common.scorers import scorer_named, weighted_if_taken
 from jaxtree.search.ensemble import AveragingScale, select_with_replacement
 from jaxtree.search.evaluation import Search
 from jaxtree.search.scoring import log_of_chance
@@ -25,6 +24,7 @@ class Yardstick(NamedTuple):
         target: The targets of all rows; of classes their numbers.
         most: Settings that an ensemble is chosen from, and members that are taken, at most.
         scale: The scale on which an ensemble averages predictions.
+        weight: The weight of every row, or None.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Yardstick(NamedTuple):
     target: Float[np.ndarray, " row"] | Int[np.ndarray, " row"]
     most: int
     scale: AveragingScale
+    weight: Float[np.ndarray, " row"] | None = None
 
     @property
     def in_words(self) -> str:
@@ -47,10 +48,12 @@ class Yardstick(NamedTuple):
         if not np.isfinite(predicted).all():
             return -np.inf
         target: Any = self.target[rows]
+        weight = None if self.weight is None else self.weight[rows]
         if self.name in _QUICK:
-            return _QUICK[self.name](predicted, target)
+            return _QUICK[self.name](predicted, target, weight)
         named = target if self.classes is None else self.classes[target]
-        return float(fixed_predictions(predicted, self.classes).scored_by(scorer_named(self.name), named))
+        scorer = weighted_if_taken(scorer_named(self.name), weight)
+        return float(fixed_predictions(predicted, self.classes).scored_by(scorer, named))
 
 
 class Choice(NamedTuple):
@@ -65,7 +68,9 @@ class Choice(NamedTuple):
     predicted: Float[np.ndarray, "row column"]
 
 
-def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: AveragingScale | None = None) -> Yardstick:
+def make_yardstick(
+    name: str | None, y: Any, *, of_classes: bool, scale: AveragingScale | None = None, weight: Any = None
+) -> Yardstick:
     """Returns how predictions of a target are scored.
 
     Args:
@@ -73,6 +78,7 @@ def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: Averagi
         y: The target.
         of_classes: Whether it has classes.
         scale: The scale on which an ensemble averages predictions; of numbers their own if not given.
+        weight: The weight of every row, or None.
 
     >>> yardstick = make_yardstick(None, ["a", "b"], of_classes=True)
     >>> yardstick.in_words, round(yardstick.shown(yardstick.score(np.array([[0.5, 0.5], [0.0, 1.0]]), np.arange(2))), 4)
@@ -81,9 +87,9 @@ def make_yardstick(name: str | None, y: Any, *, of_classes: bool, scale: Averagi
     name = name or ("neg_log_loss" if of_classes else "neg_root_mean_squared_error")
     most = 25 if name in _QUICK else 12
     if not of_classes:
-        return Yardstick(name, None, np.asarray(y, np.float64), most, scale or AveragingScale(Link.IDENTITY))
+        return Yardstick(name, None, np.asarray(y, np.float64), most, scale or AveragingScale(Link.IDENTITY), weight)
     classes, target = np.unique(np.asarray(y), return_inverse=True)
-    return Yardstick(name, classes, target, most, scale or AveragingScale(Link.SOFTMAX))
+    return Yardstick(name, classes, target, most, scale or AveragingScale(Link.SOFTMAX), weight)
 
 
 def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
@@ -93,8 +99,7 @@ def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarr
         search: The task.
         fits: Of every setting its `jaxtree.search.boosted_folds.Fitted` of every fold.
     """
-    y = np.asarray(search.y)
-    classes = np.unique(y) if is_classifier(search.estimator) else None
+    y, classes = np.asarray(search.y), search.classes
     predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
     num_columns = len(classes) if classes is not None else max((own.shape[1] for own in predicted), default=1)
     total, number = np.zeros((len(fits), len(y), num_columns)), np.zeros((len(fits), len(y), 1))
@@ -183,18 +188,20 @@ def or_first(
     return Choice((np.arange(len(scores)) == 0).astype(np.float64), predicted[0])
 
 
-def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
+def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"], weight: Any) -> float:
     """The mean logarithm of the chance of the true class, of chances that add up to 1."""
     own = predicted[np.arange(len(target)), target] / predicted.sum(axis=1)
-    return float(log_of_chance(own).mean())
+    return float(np.average(log_of_chance(own), weights=weight))
 
 
-def _minus_root_of_squares(predicted: Float[np.ndarray, "row one"], target: Float[np.ndarray, " row"]) -> float:
-    return -float(np.sqrt(np.square(predicted[:, 0] - target).mean()))
+def _minus_root_of_squares(
+    predicted: Float[np.ndarray, "row one"], target: Float[np.ndarray, " row"], weight: Any
+) -> float:
+    return -float(np.sqrt(np.average(np.square(predicted[:, 0] - target), weights=weight)))
 
 
-def _accuracy(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"]) -> float:
-    return float((predicted.argmax(axis=1) == target).mean())
+def _accuracy(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"], weight: Any) -> float:
+    return float(np.average(predicted.argmax(axis=1) == target, weights=weight))
 
 
 _QUICK: dict[str, Callable[..., float]] = {

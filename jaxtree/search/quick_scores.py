@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from sklearn import metrics
 
 from jaxtree.estimators.common.fixed import FixedPredictions, fixed_predictions
+from jaxtree.estimators.common.scorers import weighted_if_taken
 from jaxtree.search.evaluation import Search
 from jaxtree.search.scoring import log_of_chance
 from jaxtree.sklearn_compat import score_by_scorer
@@ -31,7 +32,9 @@ class ScoresOfRows:
 
     def __init__(self, search: Search, classes: Any, X: Any, y: Any, params: dict[str, Any]):
         self._search, self._X, self._y, self._params = search, X, y, params
-        self._quickly = _Checked(None if params else _metric_of(search.scorer, classes, y))
+        weight = params.get("sample_weight")
+        has_more = set(params) - {"sample_weight"}
+        self._quickly = _Checked(None if has_more else _metric_of(search.scorer, classes, y, weight))
 
     def score(self, model: FixedPredictions) -> Any:
         """Returns the score of the predictions of a model, in the form of scikit-learn's `score`."""
@@ -47,11 +50,12 @@ class ScoresOfPredictions:
         scorer: A scorer of scikit-learn.
         y: The target.
         classes: The classes that predictions are probabilities of; None for numbers.
+        weight: The weight of every row, or None.
     """
 
-    def __init__(self, scorer: Any, y: Any, classes: Any):
-        self._scorer, self._y, self._classes = scorer, y, classes
-        self._quickly = _Checked(_metric_of(scorer, classes, y))
+    def __init__(self, scorer: Any, y: Any, classes: Any, weight: Any = None):
+        self._scorer, self._y, self._classes = weighted_if_taken(scorer, weight), y, classes
+        self._quickly = _Checked(_metric_of(scorer, classes, y, weight))
 
     def __call__(self, predicted: Float[np.ndarray, "row column"]) -> float:
         """Returns the score of these predictions."""
@@ -75,34 +79,36 @@ class _Checked:
         return scored
 
 
-def _metric_of(scorer: Any, classes: Any, y: Any) -> Callable[..., float] | None:
+def _metric_of(scorer: Any, classes: Any, y: Any, weight: Any) -> Callable[..., float] | None:
     """Returns the function of predictions that a scorer of scikit-learn is on some rows; None if it is not known."""
     function, kwargs = getattr(scorer, "_score_func", None), getattr(scorer, "_kwargs", None)
     if kwargs or np.ndim(y) != 1:
         return None
     if classes is None:
         known = _OF_NUMBERS.get(function)
-        return known and functools.partial(known, target=np.asarray(y))
+        return known and functools.partial(known, target=np.asarray(y), weight=weight)
     present, place = np.unique(np.asarray(y), return_inverse=True)
     if function is not metrics.log_loss or not np.array_equal(present, classes):
         return None
-    return functools.partial(_minus_log_loss, place=place)
+    return functools.partial(_minus_log_loss, place=place, weight=weight)
 
 
-def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"]) -> float:
+def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"], weight: Any) -> float:
     """The mean logarithm of the share of the true class; of two it is taken from the second, as by scikit-learn."""
     if predicted.shape[1] == 2:
         predicted = np.stack([1 - predicted[:, 1], predicted[:, 1]], axis=1)
     own = predicted[np.arange(len(place)), place]
-    return -float(np.average(-log_of_chance(own)))
+    return -float(np.average(-log_of_chance(own), weights=weight))
 
 
-def _minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> float:
-    return -float(np.average((target - predicted) ** 2))
+def _minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any) -> float:
+    return -float(np.average((target - predicted) ** 2, weights=weight))
 
 
-def _minus_root_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"]) -> float:
-    return -float(np.sqrt(np.average((target - predicted) ** 2)))
+def _minus_root_squared_error(
+    predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any
+) -> float:
+    return -float(np.sqrt(np.average((target - predicted) ** 2, weights=weight)))
 
 
 _OF_NUMBERS: dict[Any, Callable[..., float]] = {

@@ -17,7 +17,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.parts import ScoresSources
-from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.estimators.common.scorers import in_words, scorer_named
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
@@ -45,7 +45,7 @@ def check_scorer(name: str | None, y: Any, *, of_classes: bool) -> None:
         scorer_named(name)(model.fit(rows, y), rows, y)
     except (ValueError, TypeError, AttributeError) as error:
         kind = "classes" if of_classes else "numbers"
-        raise InvalidInputError(f"scoring={name!r} cannot score models of {kind}: {error}") from error
+        raise InvalidInputError(f"scoring={name!r} cannot score models of {kind}: {in_words(error)}") from error
 
 
 class Outcome(NamedTuple):

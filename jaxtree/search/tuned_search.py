@@ -34,9 +34,10 @@ from jaxtree.search.tried import OnProgress, Task, silent
 from jaxtree.search.tuned_additive import find_additive
 from jaxtree.search.tuned_targets import check_loss, checked_target, scoring_of
 from jaxtree.search.tuning import TunedModel, find_ensemble
-from jaxtree.sklearn_compat import Interval
+from jaxtree.sklearn_compat import Interval, safe_indexing
 from jaxtree.table.sources import is_source
 from jaxtree.table.target import has_classes
+from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
 FEW_WITHOUT_KERNEL = 2
 """Settings that are fitted at once where the kernel in C++ is missing."""
@@ -102,7 +103,8 @@ class TunedSearchCV(BaseSettingsSearch):
         best_index_: Its place in `cv_results_`.
         cv_results_: Scores and times of all settings, as single models, as in
             `sklearn.model_selection.GridSearchCV`, with `mean_n_rounds` and `weight`, that in the ensemble.
-        oof_predictions_: Probabilities of classes, or predictions, of every row by ensembles chosen on other folds.
+        oof_predictions_: Probabilities of classes, or predictions, of every row by ensembles chosen on other folds; NaN
+            of a row of weight 0.
         was_interrupted_: Whether Ctrl-C ended it, which warns: the model is of what was finished by then.
         tuned_: All that was found, a `jaxtree.search.tuning.TunedModel`.
 
@@ -155,7 +157,7 @@ class TunedSearchCV(BaseSettingsSearch):
         Args:
             X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
             y: Its target.
-            sample_weight: The weight of every row in the fits; the scores count every row once.
+            sample_weight: The weight of every row, in the fits and in the scores.
             groups: What a splitter keeps together, a value a row.
         """
         began = time.monotonic()
@@ -245,12 +247,19 @@ class TunedSearchCV(BaseSettingsSearch):
         X = X if hasattr(X, "shape") else np.asarray(X)
         y = checked_target(y, of_classes=of_classes)
         X, y, sample_weight, groups = indexable(X, plain_target(y), sample_weight, groups)
-        splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups)
+        there = rows_of_weight(sample_weight, y)
+        weight = check_sample_weight(sample_weight, len(y))
+        splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups, sample_weight=weight)
+        self._rows, self._num_rows = None if there is None else np.flatnonzero(there), len(y)
+        if self._rows is not None:
+            X, y, weight = (safe_indexing(own, self._rows) for own in (X, y, weight))
+            splits = [(np.searchsorted(self._rows, own), np.searchsorted(self._rows, test)) for own, test in splits]
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
         scoring = self.scoring or (None if of_classes else scoring_of(self.estimator.loss))
         check_scorer(scoring, y, of_classes=of_classes)
-        yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=AveragingScale.of(self.estimator))
-        return Task(cloned(self.estimator), X, y, sample_weight, splits, yardstick)
+        scale = AveragingScale.of(self.estimator)
+        yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=scale, weight=weight)
+        return Task(cloned(self.estimator), X, y, weight, splits, yardstick)
 
     def _space(self, task: Task) -> Space:
         """Returns the settings that suit the table."""
@@ -306,6 +315,9 @@ class TunedSearchCV(BaseSettingsSearch):
         self.best_score_ = float(tuned.scores.mean())
         self.best_estimator_ = tuned.model
         self.oof_predictions_ = tuned.predicted
+        if self._rows is not None:
+            self.oof_predictions_ = np.full((self._num_rows, tuned.predicted.shape[1]), np.nan)
+            self.oof_predictions_[self._rows] = tuned.predicted
         vars(self).pop("feature_names_in_", None)
         if hasattr(tuned.model, "feature_names_in_"):
             self.feature_names_in_ = tuned.model.feature_names_in_
@@ -320,6 +332,7 @@ def tune(
     minutes: float = 5,
     algorithm: str = "boosting",
     estimator: Any = None,
+    groups: Any = None,
     **options: Any,
 ) -> TunedSearchCV:
     """Returns the best ensemble of boosted trees, or additive model, found in a given time: a fitted `TunedSearchCV`.
@@ -328,14 +341,14 @@ def tune(
         X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
         y: Its target. Words, truth values, categories, whole numbers of at most ten values, and any two whole numbers
             are classes; an estimator says otherwise.
-        sample_weight: The weight of every row in the fits.
+        sample_weight: The weight of every row, in the fits and in the scores.
         minutes: The time of all of it.
         algorithm: "boosting", or "additive" for a model whose curves can be read; both are never tried side by side,
             as each would have half of the time.
         estimator: One that `TunedSearchCV` tunes, in place of an algorithm, with parameters that are kept; by the
             algorithm and the target if not given.
-        options: Other parameters of `TunedSearchCV`, such as `scoring`, and `groups` of its `fit`. A bar is shown
-            unless `verbose` says otherwise.
+        groups: What a splitter given as `cv` keeps together, a value a row.
+        options: Other parameters of `TunedSearchCV`, such as `scoring`. A bar is shown unless `verbose` says otherwise.
 
     Raises:
         InvalidInputError: An argument is not allowed, there is one class only, or rows are too few for the folds.
@@ -357,7 +370,6 @@ def tune(
         raise InvalidInputError(
             f"algorithm={algorithm!r} is not that of {type(estimator).__name__}: give the one or the other"
         )
-    groups = options.pop("groups", None)
     search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
     return search.fit(X, y, sample_weight, groups=groups)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Float64, Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import as_array
@@ -52,18 +52,38 @@ def check_sample_weight(sample_weight: Any, num_rows: int) -> Float64[np.ndarray
     return weight
 
 
+def rows_of_weight(sample_weight: Any, y: Any) -> Bool[np.ndarray, " row"] | None:
+    """Returns which rows of a target have some weight; None if all have.
+
+    Raises:
+        InvalidInputError: The weights are not allowed.
+        InvalidTypeError: They are no numbers.
+
+    >>> rows_of_weight([1, 0, 2], ["a", "b", "c"]), rows_of_weight(2, ["a"])
+    (array([ True, False,  True]), None)
+    """
+    if sample_weight is None or y is None:
+        return None
+    num_rows = y.shape[0] if getattr(y, "shape", ()) else len(y)
+    weight = check_sample_weight(sample_weight, num_rows)
+    return None if weight is None or weight.all() else weight > 0
+
+
 def class_weights(
-    class_weight: Any, target: ClassTarget, counts: Sequence[Int[np.ndarray, " _class"]] | None = None
+    class_weight: Any,
+    target: ClassTarget,
+    counts: Sequence[Int[np.ndarray, " _class"]] | None = None,
+    sample_weight: Float64[np.ndarray, " row"] | None = None,
 ) -> Float64[np.ndarray, " row"] | None:
     r"""Returns the factor by which the class of every row multiplies its weight; None stays None.
 
     Args:
         class_weight: A dict from class to factor, 1 for classes that it leaves out; for several outputs a list with a
             dict for each, whose factors are multiplied. "balanced": $n / (k\, n_c)$ for a class that $n_c$ of $n$ rows
-            have, of $k$ classes that any row has. As in scikit-learn's trees, rows count once here whatever their
-            sample weight.
-        target: The classes.
+            have, of $k$ classes that any row has. Rows count with their sample weights, in proportion to the mean.
+        target: The classes; a negative code is that of a row without weight.
         counts: The rows of every class, an array an output, if the target has a part of the rows only.
+        sample_weight: The weight of every row.
 
     Raises:
         InvalidInputError: If it is something else, if a dict names a class that the target does not have, if a factor
@@ -80,7 +100,9 @@ def class_weights(
     weight = np.ones(target.codes.shape[1])
     for output, given in enumerate(_by_output(class_weight, len(target.codes))):
         classes, codes = target.classes[output].tolist(), target.codes[output]
-        count = np.bincount(codes) if counts is None else counts[output]
+        there = slice(None) if sample_weight is None else np.flatnonzero(sample_weight)
+        own = None if sample_weight is None else sample_weight[there]
+        count = np.bincount(codes[there], own, len(classes)) if counts is None else counts[output]
         is_balanced = isinstance(given, str)
         factor = count.sum() / (len(count) * count) if is_balanced else _listed(given, classes, target.absent[output])
         weight *= factor[codes]
@@ -90,7 +112,7 @@ def class_weights(
 
 
 def weighted_shares(
-    class_weight: Any, target: ShareTarget
+    class_weight: Any, target: ShareTarget, sample_weight: Float64[np.ndarray, " row"] | None = None
 ) -> tuple[Float64[np.ndarray, "class row"], Float64[np.ndarray, " row"] | None]:
     r"""Returns shares of classes with the factors of these, and by what they multiply the weights of rows.
 
@@ -100,6 +122,7 @@ def weighted_shares(
     Args:
         class_weight: As of `class_weights`.
         target: The shares.
+        sample_weight: The weight of every row.
 
     Raises:
         InvalidInputError: As in `class_weights`.
@@ -113,7 +136,7 @@ def weighted_shares(
         return target.shares, None
     (given,) = _by_output(class_weight, 1)
     if isinstance(given, str):
-        count = target.shares.sum(axis=1)
+        count = target.shares @ (np.ones(target.num_rows) if sample_weight is None else sample_weight)
         factor = count.sum() / (len(count) * count)
     else:
         factor = _listed(given, target.classes.tolist(), ())

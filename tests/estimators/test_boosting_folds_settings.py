@@ -31,7 +31,7 @@ WORDS = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "word": [f"word {place % 23}" 
 COUNTS, GROUPS = np.floor(np.exp(SIGNAL / 3)), np.repeat(np.arange(16), 10)
 
 
-def absolute_fault(target, predicted):
+def absolute_fault_error(target, predicted):
     return np.abs(target - predicted).mean()
 
 
@@ -42,7 +42,7 @@ CASES = {
     "interactions": (Regressor(**FEW, interaction_cst=[[0, 1], [2, 3]]), X, SIGNAL, {}),
     "ordered categories": (Regressor(**FEW, random_state=0), WORDS, SIGNAL, {}),
     "subsets of categories": (Regressor(**FEW, categorical_splits="subset"), WORDS, SIGNAL, {}),
-    "a metric of one's own": (Regressor(**FEW), X, SIGNAL, {"eval_metric": absolute_fault}),
+    "a metric of one's own": (Regressor(**FEW), X, SIGNAL, {"eval_metric": absolute_fault_error}),
     "tables beside": (Regressor(**FEW), X, SIGNAL, {"eval_set": [(X[:50], SIGNAL[:50])], "eval_metric": "r2"}),
     "dropped trees": (Regressor(**FEW, drop_rate=0.2, random_state=0), X, SIGNAL, {}),
     "balanced classes": (GradientBoostingClassifier(**FEW, class_weight="balanced"), X, CLASSES, {}),
@@ -166,10 +166,10 @@ def test_an_interrupt_of_models_that_are_made_one_by_one_ends_all(number, monkey
     monkeypatch.setattr(rooms, "train", interrupted)
     if number == 0:
         with pytest.raises(KeyboardInterrupt):
-            Regressor(**FEW).fit(X, SIGNAL, eval_metric=absolute_fault)
+            Regressor(**FEW).fit(X, SIGNAL, eval_metric=absolute_fault_error)
         return
     with pytest.warns(InterruptedFitWarning, match="the model is the mean of 2 of 4 folds"):
-        model = Regressor(**FEW).fit(X, SIGNAL, eval_metric=absolute_fault)
+        model = Regressor(**FEW).fit(X, SIGNAL, eval_metric=absolute_fault_error)
     assert len(model.folds_) == 2 and len(trained) == 3
     assert np.isnan(model.oof_predictions_).sum() == ROWS // 2
     assert list(model.evals_result_) == ["fold_0", "fold_1"]

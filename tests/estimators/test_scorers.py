@@ -30,34 +30,25 @@ WEIGHT = np.where(np.arange(ROWS) % 5 == 0, 0.0, RNG.uniform(0.5, 2, ROWS))
 FEW: dict = {"n_estimators": 2, "max_depth": 2}
 
 
-def largest(target, predicted):
+def largest_error(target, predicted):
     """A function of two arguments."""
     return float(np.max(np.abs(target - predicted)))
 
 
-def wrong(target, predicted):
+def wrong_loss(target, predicted):
     """The same for classes."""
     return float(np.mean(target != predicted))
 
 
-def weighted(target, predicted, sample_weight=None):
+def weighted_error(target, predicted, sample_weight=None):
     """One that takes weights."""
     return float(np.average(np.abs(target - predicted), weights=sample_weight))
 
 
-class Largest:
-    """One that is an object."""
-
-    def __call__(self, target, predicted):
-        return largest(target, predicted)
-
-
 METRICS = [
-    largest,
-    functools.partial(largest),
-    lambda target, predicted: largest(target, predicted),
-    Largest(),
-    make_scorer(largest, greater_is_better=False),
+    largest_error,
+    functools.partial(largest_error),
+    make_scorer(lambda target, predicted: largest_error(target, predicted)),
     make_scorer(max_error, greater_is_better=False),
     "neg_max_error",
 ]
@@ -69,18 +60,18 @@ def test_metrics_that_take_no_weights_measure_the_rows_that_have_some(metric):
     model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
     _, values = model.evals_result_["validation_0"].values()
     is_there = WEIGHT > 0
-    assert abs(values[-1]) == pytest.approx(largest(NUMBER[is_there], model.predict(X[is_there])))
+    assert abs(values[-1]) == pytest.approx(largest_error(NUMBER[is_there], model.predict(X[is_there])))
 
 
-@pytest.mark.parametrize("metric", [weighted, make_scorer(weighted, greater_is_better=False)])
+@pytest.mark.parametrize("metric", [weighted_error, make_scorer(weighted_error, greater_is_better=False)])
 def test_metrics_that_take_weights_get_them(metric):
     model = GradientBoostingRegressor(**FEW)
     model.fit(X, NUMBER, WEIGHT, eval_set=[(X, NUMBER, WEIGHT)], eval_metric=metric)
     _, values = model.evals_result_["validation_0"].values()
-    assert abs(values[-1]) == pytest.approx(weighted(NUMBER, model.predict(X), WEIGHT))
+    assert abs(values[-1]) == pytest.approx(weighted_error(NUMBER, model.predict(X), WEIGHT))
 
 
-@pytest.mark.parametrize("metric", [wrong, make_scorer(wrong, greater_is_better=False)])
+@pytest.mark.parametrize("metric", [wrong_loss, make_scorer(wrong_loss, greater_is_better=False)])
 def test_weights_of_classes_are_no_hindrance_either(metric):
     model = GradientBoostingClassifier(**FEW, class_weight="balanced", early_stopping=True, random_state=0)
     model.fit(X, CLASS, eval_metric=metric)

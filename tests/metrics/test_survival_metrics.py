@@ -12,6 +12,7 @@ from jaxtree.metrics import (
     integrated_brier_score,
     survival_brier_score,
 )
+from jaxtree.metrics.risk_groups import groups_by_risk
 from jaxtree.metrics.suffixes import sums_below
 
 ROW = np.arange(40)
@@ -151,3 +152,10 @@ def test_a_weight_is_so_many_rows():
         np.testing.assert_allclose(getattr(one, name)[at], getattr(many, name))
     whole = KaplanMeier.of(time, event=np.zeros(5))
     assert whole.time.tolist() == [0] and whole.share.tolist() == [1]
+
+
+def test_groups_of_risk_have_equal_weight_and_keep_equal_risks_together():
+    risk = np.array([3.0, 1.0, 2.0, 1.0, 5.0, 4.0])
+    assert [own.tolist() for own in groups_by_risk(risk, np.ones(6), 3)] == [[1, 3], [2, 0], [5, 4]]
+    assert [own.tolist() for own in groups_by_risk(risk, np.array([1.0, 1, 1, 1, 4, 1]), 2)] == [[1, 3, 2, 0, 5], [4]]
+    assert [own.tolist() for own in groups_by_risk(np.zeros(4), np.ones(4), 3)] == [[0, 1, 2, 3]]

@@ -14,6 +14,7 @@ import jaxtree
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.metrics import KaplanMeier
+from jaxtree.metrics.risk_groups import groups_by_risk
 from jaxtree.plot import plot_intervals, plot_learning_curve, plot_search_scatter, plot_survival
 from jaxtree.resampling import ConformalRegressor
 from tests.examples import example, mixed_numbers, mixed_table
@@ -119,8 +120,8 @@ def cox_model():
 def test_groups_are_those_of_predicted_risk():
     model, time, event = cox_model()
     ax = plot_survival(model, PLAIN, time, event, num_groups=2)
-    order = np.argsort(model.predict(PLAIN), kind="stable")
-    for line, own in zip([ax.lines[0], ax.lines[2]], np.split(order, 2), strict=True):
+    groups = groups_by_risk(model.predict(PLAIN), np.ones(len(time)), 2)
+    for line, own in zip([ax.lines[0], ax.lines[2]], groups, strict=True):
         np.testing.assert_allclose(line.get_ydata()[:-1], KaplanMeier.of(time[own], event=event[own]).share)
     structured = np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
     again = plot_survival(model, PLAIN, structured, num_groups=2)
@@ -150,8 +151,7 @@ def test_predicted_curves_are_the_means_of_the_groups():
     model, time, event = cox_model()
     ax = plot_survival(WithCurves(model), PLAIN, time, event, num_groups=2)
     dashed = [line for line in ax.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
-    order = np.argsort(model.predict(PLAIN), kind="stable")
-    for line, own in zip(dashed, np.split(order, 2), strict=True):
+    for line, own in zip(dashed, groups_by_risk(model.predict(PLAIN), np.ones(len(time)), 2), strict=True):
         at = line.get_xdata()
         expected = np.exp(-np.outer(model.predict(PLAIN)[own], at)).mean(axis=0)
         np.testing.assert_allclose(line.get_ydata(), expected)

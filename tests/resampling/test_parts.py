@@ -9,6 +9,7 @@ from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.resampling import cross_validate, learning_curve
 from jaxtree.resampling import parts as parts_module
 from jaxtree.resampling.parts import fit_parts
@@ -69,15 +70,29 @@ def test_a_generator_is_drawn_from_fit_by_fit():
 @pytest.mark.parametrize("scoring", [None, "accuracy", ["accuracy", "neg_log_loss"]], ids=str)
 def test_scores_are_those_of_scikit_learn(scoring):
     tree = jaxtree.DecisionTreeClassifier(max_depth=3)
-    own = cross_validate(tree, X, WORD, cv=FOLDS, scoring=scoring, fit_params={"sample_weight": WEIGHT + 1})
-    beside = sklearn_cross_validate(
-        tree, X, WORD, cv=FOLDS, scoring=scoring, params={"sample_weight": WEIGHT + 1}, return_train_score=True
-    )
+    own = cross_validate(tree, X, WORD, cv=FOLDS, scoring=scoring)
+    beside = sklearn_cross_validate(tree, X, WORD, cv=FOLDS, scoring=scoring, return_train_score=True)
     for name in beside:
         if name.startswith(("test_", "train_")):
             np.testing.assert_allclose(own[name], beside[name], rtol=1e-12)
     assert own["fit_time"].shape == (6,) and len(own["estimator"]) == 6
     np.testing.assert_array_equal(own["indices"]["train"][2], PARTS[2])
+
+
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss", ["accuracy", "neg_log_loss"]], ids=str)
+def test_rows_count_with_their_weights_in_the_scores_too(scoring):
+    tree = jaxtree.DecisionTreeClassifier(max_depth=3)
+    own = cross_validate(tree, X, WORD, cv=FOLDS, scoring=scoring, fit_params={"sample_weight": WEIGHT + 1})
+    for model, rows, *scores in zip(
+        own["estimator"], own["indices"]["test"], *(own[name] for name in own if name.startswith("test_")), strict=True
+    ):
+        given = X[rows], WORD[rows], (WEIGHT + 1)[rows]
+        names = [scoring] if scoring is None or isinstance(scoring, str) else scoring
+        expected = [
+            model.score(*given) if name is None else scorer_named(name)(model, *given[:2], sample_weight=given[2])
+            for name in names
+        ]
+        np.testing.assert_allclose(scores, expected, rtol=1e-12)
 
 
 def test_groups_stay_together():

@@ -152,7 +152,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         loss.check_fit(target_of(whole), whole.fields)
         data = encode_sample(sample, options, same_as=same_as, together=together)
         if group is not None:
-            whole.fields["group"] = join_rows(group) if together else group
+            whole = whole._replace(fields={**whole.fields, "group": join_rows(group) if together else group})
         if together:
             return AdditiveTask(data, loss, DividedRows(data.codes, whole.num_rows, first), whole)
         return AdditiveTask(data, loss, CodedRows(data.codes), whole, () if mesh is None else list(mesh.devices.flat))

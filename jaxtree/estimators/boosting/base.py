@@ -117,8 +117,10 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 `early_stopping` the first decides; without any, a part of the rows does, on which no tree is grown.
             eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
                 scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
-                predictions, which is better if smaller unless its name ends in "_score". The first of them decides
-                when to stop, in place of the loss. They get the weights of rows if they take `sample_weight`.
+                predictions. A function must say whether it is better if greater: by
+                `sklearn.metrics.make_scorer(function, greater_is_better=...)`, or as those of scikit-learn by a name
+                that ends in "_loss", "_error" or "_deviance". The first of them decides when to stop, in place of the
+                loss. They get the weights of rows if they take `sample_weight`.
             callbacks: Functions called about every 25 rounds with the number of rounds and `evals_result_`; a true
                 result ends the fit.
             mesh: Devices in one axis to divide the rows among; see `jaxtree.boosting.boost`. If these belong to several

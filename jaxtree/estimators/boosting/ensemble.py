@@ -23,9 +23,10 @@ from jaxtree.files.boosting import EnsembleMember, EnsembleState
 from jaxtree.files.records import require
 from jaxtree.losses.links import name_of_link
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.sklearn_compat import check_method_params, safe_split
+from jaxtree.sklearn_compat import check_method_params, safe_indexing, safe_split
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Column, make_schema
+from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 
@@ -280,7 +281,9 @@ def fit_on_parts(
         fit_params: Further arguments of `fit`, split like the rows where they have a value for each.
         on_fitted: Called with the number of further fits.
     """
-    encoder, fitted = blank.make_encoder().fit(X), []
+    there = rows_of_weight(fit_params.get("sample_weight"), y)
+    known, fitted = X if there is None else safe_indexing(X, np.flatnonzero(there)), []
+    encoder = blank.make_encoder().fit(known)
     for rows in parts:
         own: Any = clone(blank)
         own_X, own_y = safe_split(own, X, y, rows)

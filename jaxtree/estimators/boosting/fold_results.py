@@ -1,7 +1,6 @@
 """Results of models of folds beside predictions: out-of-fold predictions, their score, and intervals."""
 
 import copy
-import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,7 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.responses import numbers_of, with_offset
 from jaxtree.estimators.boosting.training import Rounds
 from jaxtree.estimators.common.parts import part_by_part
-from jaxtree.estimators.common.sorted_lists import SortedLists
+from jaxtree.estimators.common.sorted_lists import SortedLists, intervals_around
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest
 
@@ -55,8 +54,8 @@ class FoldIntervals(FoldResults):
         They are those of CV+ (Barber, Candes, Ramdas and Tibshirani, 2021): rows that are exchangeable with those of
         the fit lie between them with probability at least 1 - 2 (1 - coverage), less a term that vanishes with the rows
         of a fold, whatever the distribution; in practice the share is close to `coverage`. Where folds are repeated, a
-        row has a residual of every repeat, and so has a new one. Ends are infinite where the rows of the fit are too
-        few.
+        row has a residual of every repeat, and so has a new one; a row of a weight counts as so many. Ends are infinite
+        where the rows of the fit are too few.
 
         Args:
             X: A table, or a source.
@@ -76,15 +75,11 @@ class FoldIntervals(FoldResults):
         center = np.concatenate(
             [numbers_of(self.loss_, with_offset(self.loss_, own, offset)) for own in of_folds.T[..., None]], axis=1
         )
-        number = len(folds.residual)
         # A new row has a residual of every repeat, too.
-        repeats = number / len(np.unique(folds.row))
-        place = math.ceil(round(coverage * (number + repeats), 9))
-        if place > number:
-            return np.tile([-np.inf, np.inf], (len(center), 1))
-        lists = SortedLists.of(folds.residual, folds.fold_of_held, len(folds))
-        # An end of minus the interval is a sum, too: that of a residual and minus the center.
-        return np.stack([-lists.smallest_sums(-center, place), lists.smallest_sums(center, place)], axis=1)
+        repeats = len(folds.residual) / len(np.unique(folds.row))
+        weight = folds.weight if folds.weight.size else None
+        lists = SortedLists.of(folds.residual, folds.fold_of_held, len(folds), weight)
+        return intervals_around(center, lists, coverage=coverage, num_new=repeats)
 
     @part_by_part
     def _scores_of_folds(self: Any, X: Any) -> Float[np.ndarray, "row fold"]:

@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 from jaxtree.dataset.sample import Sample
 from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.folds import split_rows_of_weight
 
 LOGGER = logging.getLogger("jaxtree")
 
@@ -97,7 +98,7 @@ def divide(sample: Sample, folds: Any, seed: Any) -> list[Fold]:
         LOGGER.info('folds="auto": %d x %d folds of %d %s', scheme.num_repeats, scheme.num_folds, num_units, units)
     splitter = _splitter(scheme.num_folds, group, strata, generator_of(seed))
     nothing = np.zeros(0, np.int64)
-    repeats = [_split(splitter, len(there), strata, group) for _ in range(scheme.num_repeats)]
+    repeats = [_split(splitter, len(there), strata, group, None) for _ in range(scheme.num_repeats)]
     return [Fold(np.sort(held), nothing) for splits in repeats for _, held in splits]
 
 
@@ -123,12 +124,13 @@ def _splitter(number: int, group: Any, strata: Any, generator: np.random.RandomS
     return kind(number, shuffle=True, random_state=generator)
 
 
-def _split(splitter: Any, number: int, strata: Any, group: Any) -> list[Any]:
-    """The splits of so many rows."""
+def _split(splitter: Any, number: int, strata: Any, group: Any, weight: Any) -> list[Any]:
+    """The splits of so many rows, without those of weight 0."""
     with warnings.catch_warnings():
         # A class of fewer rows than there are folds is in some of them; and not all splitters look at groups.
         warnings.filterwarnings("ignore", "The least populated class|The groups parameter is ignored", UserWarning)
-        return list(splitter.split(np.zeros((number, 1)), np.zeros(number) if strata is None else strata, group))
+        target = np.zeros(number) if strata is None else strata
+        return split_rows_of_weight(splitter, np.zeros((number, 1)), target, weight, groups=group)
 
 
 def _given(sample: Sample, folds: Any) -> list[Fold]:
@@ -136,7 +138,7 @@ def _given(sample: Sample, folds: Any) -> list[Fold]:
     group = sample.fields.get("group")
     if hasattr(folds, "split"):
         try:
-            splits = _split(folds, sample.num_rows, _strata(sample), group)
+            splits = _split(folds, sample.num_rows, _strata(sample), group, sample.weight)
         except ValueError as error:
             way = "pass its groups to fit as group=, or give its splits, such as list(folds.split(X, y, groups))"
             raise InvalidInputError(f"folds={folds} cannot divide the rows ({error}): {way}") from error

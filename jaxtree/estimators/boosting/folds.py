@@ -256,6 +256,7 @@ def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: i
         _rows_of_table(task, row),
         np.cumsum([0, *map(len, held)]),
         _residuals(task, row, scores),
+        np.zeros(0) if task.data.sample.weight is None else task.data.sample.weight[row],
         _of_table(task, predictions),
         score,
         _measured(task, made),

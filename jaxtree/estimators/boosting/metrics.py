@@ -16,10 +16,16 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.loss_names import hint_for_metric
 from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
 from jaxtree.estimators.common.fixed import FixedPredictions
-from jaxtree.estimators.common.scorers import of_all_classes, scorer_named, weighted_if_taken
+from jaxtree.estimators.common.scorers import (
+    in_words,
+    number_of_metric,
+    of_all_classes,
+    scorer_named,
+    weighted_if_taken,
+)
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.metrics.scorers import ScorerOfExtras
+from jaxtree.metrics.scorers import ScorerOfExtras, takes_places
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
@@ -74,13 +80,21 @@ class Metric(NamedTuple):
     of: Callable[[Evaluation, Float[np.ndarray, "row score"]], Any]
     is_better_if_greater: bool
 
+    def measure(self, evaluation: Evaluation, scores: Float[np.ndarray, "row score"]) -> float:
+        """Returns the number for rows of given scores.
+
+        Raises:
+            InvalidInputError: A metric of the user's own returns something else.
+        """
+        return number_of_metric(f"eval_metric {self.name}", self.of(evaluation, scores))
+
 
 def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) -> Metric:
     """Returns a metric.
 
     Args:
         given: The name of a loss or of a scorer of scikit-learn; a loss; a scorer; or a function of targets and
-            predictions, better if smaller unless its name ends in "_score".
+            predictions whose name says whether it is better if greater, see `_is_better_if_greater`.
         named_losses: Losses that have names.
 
     Raises:
@@ -92,16 +106,43 @@ def metric_of(given: Any, named_losses: Mapping[str, Callable[[], BaseLoss]]) ->
         return Metric(name_of(given), _mean_of(given), False)
     if isinstance(given, str):
         try:
-            return Metric(given, _scored_by(scorer_named(given)), True)
+            return Metric(given, _scored_by(scorer_named(given), repr(given)), True)
         except ValueError as error:
             hint = hint_for_metric(given) or f": {error}"
             raise InvalidInputError(f"eval_metric {given!r} is no loss with a name and no scorer{hint}") from None
     if not callable(given):
         raise InvalidInputError(f"eval_metric must be names, losses, scorers or functions, got {given!r}")
     if hasattr(given, "set_score_request"):  # as scorers of scikit-learn have
-        return Metric(str(given), _scored_by(of_all_classes(given)), True)
-    name = getattr(given, "__name__", type(given).__name__)
-    return Metric(name, _function_of_predictions(given), name.endswith("_score"))
+        return Metric(str(given), _scored_by(of_all_classes(given), str(given)), True)
+    function = given
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    if not takes_places(given, 2):
+        raise InvalidInputError(
+            f"eval_metric {name} must take two arguments, the targets and what is predicted of them"
+        )
+    return Metric(name, _function_of_predictions(given), _is_better_if_greater(name, function))
+
+
+def _is_better_if_greater(name: str, function: Callable[..., Any]) -> bool:
+    """Whether a function is better if it is greater, as far as its name says that.
+
+    In scikit-learn, whose convention it is, names of these end in "_score", and of others in "_loss", "_error" or
+    "_deviance". Elsewhere a score may be either: that of Brier is better if it is smaller.
+
+    Raises:
+        InvalidInputError: The name does not say it.
+    """
+    if name.endswith(("_loss", "_error", "_deviance")):
+        return False
+    if name.endswith("_score") and (getattr(function, "__module__", None) or "").startswith("sklearn.metrics."):
+        return True
+    raise InvalidInputError(
+        f"eval_metric {name} does not say whether it is better if greater: give "
+        f"sklearn.metrics.make_scorer({name}, greater_is_better=True), or False; names that end in _loss, _error or "
+        "_deviance are better if smaller"
+    )
 
 
 def name_of(loss: BaseLoss) -> str:
@@ -159,12 +200,15 @@ def _mean_loss(scores: Any, target: Any, weight: Any, extras: Any, *, loss: Base
     return loss.mean(jnp.asarray(scores), target, weight, extras)
 
 
-def _scored_by(scorer: Callable[..., Any]) -> Callable[..., Any]:
+def _scored_by(scorer: Callable[..., Any], name: str) -> Callable[..., Any]:
     def score(evaluation: Evaluation, scores: Float[np.ndarray, "row score"]) -> Any:
         own = weighted_if_taken(scorer, evaluation.rows.weight)
         if isinstance(scorer, ScorerOfExtras):
             own = functools.partial(own, **evaluation.rows.fields)
-        return evaluation.predictions(scores).scored_by(own, evaluation.target)
+        try:
+            return evaluation.predictions(scores).scored_by(own, evaluation.target)
+        except (ValueError, TypeError) as error:
+            raise InvalidInputError(f"eval_metric {name} cannot score {evaluation.name}: {in_words(error)}") from error
 
     return score
 
@@ -211,7 +255,7 @@ class Recorder:
         self._evaluations, self._metrics, self._scores, self._earlier = evaluations, metrics, list(scores), earlier
         self._trees_per_round = trees_per_round
         has_before = earlier is not None and bool(metrics and evaluations)
-        self._before = float(metrics[0].of(evaluations[0], scores[0])) if has_before else None
+        self._before = metrics[0].measure(evaluations[0], scores[0]) if has_before else None
         self.measures = measures_of(loss, metrics, [own.name for own in evaluations])
         self.values: list[Float[np.ndarray, "round measure"]] = []
         self.trees: list[Forest] = []
@@ -265,7 +309,7 @@ class Recorder:
         """Returns all metrics of an evaluation after each round."""
         measured = []
         for scores in staged(trees, self._scores[number], own.values, self._trees_per_round):
-            measured.append([float(metric.of(own, scores)) for metric in self._metrics])
+            measured.append([metric.measure(own, scores) for metric in self._metrics])
             self._scores[number] = scores
         return measured
 

@@ -12,7 +12,7 @@ from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.metrics.scorers import takes_extras
+from jaxtree.metrics.scorers import takes_extras, takes_weights
 
 
 class RoutesExtras:
@@ -108,25 +108,29 @@ def check_arguments(estimator: Any, method: str, names: Iterable[str], known: It
 
 
 def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the extras among the arguments of a fit that its scores need, too.
+    """Returns the weights and extras among the arguments of a fit that its scores need, too.
 
-    An estimator's own `score` takes all of them, and so do scorers of survival times and of order. Those of
-    scikit-learn predict without offsets, as it has them do; and where its routing of metadata is on, that says what
-    scorers get.
+    All scorers get the weights that take them. An estimator's own `score` takes all extras, and so do scorers of
+    survival times and of order. Those of scikit-learn predict without offsets, as it has them do; and where its routing
+    of metadata is on, that says what scorers get.
 
     Args:
         model: A boosted estimator.
         scoring: The `scoring` of a search.
         fit_params: Further arguments of `fit`.
     """
-    is_asked = scoring is None or takes_extras(scoring)
-    if not fit_params or not is_asked or get_config()["enable_metadata_routing"]:
+    if not fit_params or get_config()["enable_metadata_routing"]:
         return {}
+    weight = fit_params.get("sample_weight")
+    weights = {"sample_weight": weight} if weight is not None and takes_weights(scoring) else {}
+    if scoring is not None and not takes_extras(scoring):
+        return weights
     loss = getattr(model, "given_loss", None)
     needs = () if loss is None else loss.needs
     # Groups that the rows held out are divided by say nothing of a score.
     left_out = {"group"} if getattr(model, "divides_groups", False) and "group" not in needs else set()
-    return {name: fit_params[name] for name in (*EXTRAS, *needs) if name in fit_params and name not in left_out}
+    taken = [name for name in (*EXTRAS, *needs) if name in fit_params and name not in left_out]
+    return weights | {name: fit_params[name] for name in taken}
 
 
 def fit_fields(loss: BaseLoss, sample: Sample) -> Sample:

@@ -1,4 +1,4 @@
-"""The folds of searches and cross-validations."""
+"""The folds of searches and cross-validations: of the rows of weight, as no others count."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
+
+from jaxtree.dataset.fields import check_groups, numbers_of_groups
+from jaxtree.sklearn_compat import SplitsGiven, safe_indexing
+from jaxtree.table.weights import check_sample_weight
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 """The rows of the training part and of the test part."""
@@ -15,7 +19,7 @@ Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 def folds_of(
     estimator: Any, X: Any, y: Any, cv: Any, split_params: Mapping[str, Any], fit_params: Mapping[str, Any]
 ) -> list[Split]:
-    """Returns the parts of every fold.
+    """Returns the parts of every fold; rows of weight 0 are in none.
 
     A number of folds is one of stratified folds of classes, of plain ones of numbers, as in scikit-learn; and where
     `fit` is given `group`, of folds that keep the rows of each group together.
@@ -28,14 +32,57 @@ def folds_of(
         split_params: What the splitter takes, such as `groups`.
         fit_params: Further arguments of `fit`.
 
+    Raises:
+        InvalidInputError: A row has no group, or the weights are not allowed.
+
     Example:
         >>> table, group = np.zeros((6, 1)), np.array([0, 0, 1, 1, 2, 2])
         >>> folds = folds_of(None, table, np.zeros(6), 3, {}, {"group": group})
         >>> [test.tolist() for _, test in folds]
         [[4, 5], [2, 3], [0, 1]]
     """
-    group = fit_params.get("group")
+    group, split_params = fit_params.get("group"), dict(split_params)
     if group is not None and split_params.get("groups") is None and (cv is None or isinstance(cv, int | np.integer)):
-        return list(GroupKFold(5 if cv is None else int(cv)).split(X, groups=np.asarray(group)))
+        cv = GroupKFold(5 if cv is None else int(cv))
+        split_params["groups"] = numbers_of_groups("group", group)
+    if split_params.get("groups") is not None:
+        check_groups("groups", split_params["groups"])
     splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
-    return list(splitter.split(X, y, **split_params))
+    return split_rows_of_weight(splitter, X, y, fit_params.get("sample_weight"), **split_params)
+
+
+def split_rows_of_weight(splitter: Any, X: Any, y: Any, sample_weight: Any, **split_params: Any) -> list[Split]:
+    """Returns the parts of a splitter, without the rows of weight 0.
+
+    A splitter of scikit-learn divides the others as it would without these. One that knows rows by their numbers, and
+    any of the user's own, divides all rows.
+
+    Args:
+        splitter: What has `split`.
+        X: A table.
+        y: Its target.
+        sample_weight: The weight of every row, or None.
+        split_params: What the splitter takes, such as `groups`.
+
+    Raises:
+        InvalidInputError: The weights are not allowed.
+
+    Example:
+        >>> from sklearn.model_selection import KFold
+        >>> [test.tolist() for _, test in split_rows_of_weight(KFold(2), np.zeros((5, 1)), None, [1, 0, 1, 1, 1])]
+        [[0, 2], [3, 4]]
+    """
+    num_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    weight = check_sample_weight(sample_weight, num_rows)
+    if weight is None or weight.all():
+        return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, **split_params)]
+    there = np.flatnonzero(weight)
+    is_own = not type(splitter).__module__.startswith("sklearn.")
+    if is_own or isinstance(splitter, PredefinedSplit | SplitsGiven):
+        return [
+            (np.intersect1d(train, there), np.intersect1d(test, there))
+            for train, test in splitter.split(X, y, **split_params)
+        ]
+    own = {name: None if values is None else safe_indexing(values, there) for name, values in split_params.items()}
+    target = None if y is None else safe_indexing(y, there)
+    return [(there[train], there[test]) for train, test in splitter.split(np.zeros((len(there), 1)), target, **own)]

@@ -11,6 +11,8 @@ from jaxtree.dataset.magnitude import check_gains
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain.shap import shap_values
 from jaxtree.export.models import best_of_search
+from jaxtree.sklearn_compat import safe_indexing
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree.model import FittedModel
 
 KINDS = ("gain", "splits", "cover", "permutation", "shap")
@@ -29,7 +31,14 @@ _SYNONYMS = {
 
 
 def importances(
-    estimator: Any, kind: str = "gain", *, X: Any = None, y: Any = None, n_repeats: int = 10, random_state: Any = 0
+    estimator: Any,
+    kind: str = "gain",
+    *,
+    X: Any = None,
+    y: Any = None,
+    sample_weight: Any = None,
+    n_repeats: int = 10,
+    random_state: Any = 0,
 ) -> Float[np.ndarray, " column"]:
     """Returns how much every column counts, in the order of the columns of the fit.
 
@@ -48,6 +57,7 @@ def importances(
             have none of the first three, and hardened forests with weights of leaves no gains.
         X: The rows, of "permutation" and "shap".
         y: Their target, of "permutation".
+        sample_weight: Their weights in scores and means; values are shuffled among rows of some weight.
         n_repeats: How often every column is shuffled.
         random_state: The seed of the shuffles.
 
@@ -62,14 +72,21 @@ def importances(
         >>> importances(tree, "splits"), importances(tree, "cover")
         (array([0., 0., 1., 1.]), array([  0.,   0., 150., 100.]))
     """
-    _check(kind, X, y)
+    _check(kind, X, y, sample_weight)
     estimator = best_of_search(estimator)
     check_is_fitted(estimator)
+    weight = None
+    if sample_weight is not None:
+        weight = check_sample_weight(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X))
+        there = np.flatnonzero(weight)
+        X, weight = safe_indexing(X, there), weight[there]
+        y = None if y is None else safe_indexing(y, there)
     if kind == "permutation":
-        lost: Any = permutation_importance(estimator, X, y, n_repeats=n_repeats, random_state=random_state)
+        drawn = {"n_repeats": n_repeats, "random_state": random_state}
+        lost: Any = permutation_importance(estimator, X, y, sample_weight=weight, **drawn)
         return lost.importances_mean
     if kind == "shap":
-        sizes = np.abs(shap_values(estimator, X).values).mean(axis=0)
+        sizes = np.average(np.abs(shap_values(estimator, X).values), axis=0, weights=weight)
         return sizes.reshape(len(sizes), -1).sum(axis=1)
     if hasattr(estimator, "weights_"):
         of_members = [_sums(member, kind) for member in estimator.estimators_]
@@ -77,7 +94,7 @@ def importances(
     return _sums(estimator, kind)
 
 
-def _check(kind: str, X: Any, y: Any) -> None:
+def _check(kind: str, X: Any, y: Any, sample_weight: Any) -> None:
     """Raises InvalidInputError if there is no such kind, or it takes other arguments."""
     if kind not in KINDS:
         hint = f": it is {_SYNONYMS[kind]!r} here" if kind in _SYNONYMS else ""
@@ -86,6 +103,8 @@ def _check(kind: str, X: Any, y: Any) -> None:
     for name, value in (("X", X), ("y", y)):
         if wanted[name] != (value is not None):
             raise InvalidInputError(f"kind={kind!r} {'needs' if wanted[name] else 'takes no'} {name}")
+    if sample_weight is not None and kind not in _OF_ROWS:
+        raise InvalidInputError(f"kind={kind!r} takes no sample_weight: it is of the fit, which has had weights")
 
 
 def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:

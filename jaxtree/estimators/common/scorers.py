@@ -2,14 +2,14 @@
 
 import copy
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer
 
-from jaxtree.metrics.scorers import scorer_or_none
+from jaxtree.errors import InvalidInputError
+from jaxtree.metrics.scorers import scorer_or_none, takes
 from jaxtree.sklearn_compat import MultimetricScorer, Scorer
 
 
@@ -61,6 +61,28 @@ def scorer_named(name: str) -> Any:
     return scorer_or_none(name) or of_all_classes(get_scorer(name))
 
 
+def number_of_metric(name: str, value: Any) -> float:
+    """Returns what a metric of the user's own has returned, as a number.
+
+    Args:
+        name: The argument and the metric.
+        value: What it has returned.
+
+    Raises:
+        InvalidInputError: It is no number; NaN is one.
+
+    >>> number_of_metric("eval_metric cost", np.float32(0.5))
+    0.5
+    """
+    array = np.asarray(value) if hasattr(value, "__array__") or isinstance(value, int | float) else np.zeros(0)
+    if array.size == 1 and array.dtype.kind in "biuf":
+        return float(array.item())
+    hint = ""
+    if isinstance(value, tuple | list) and any(isinstance(own, int | float | np.number) for own in value):
+        hint = "; the name and whether greater is better are no part of it here"
+    raise InvalidInputError(f"{name} must return one number, got {value!r} of type {type(value).__name__}{hint}")
+
+
 def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., Any]:
     """Returns a scorer, or a function of targets and predictions, with the weights of rows if it takes any.
 
@@ -78,17 +100,15 @@ def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., 
     return functools.partial(scores, sample_weight=weight)
 
 
-def takes(function: Callable[..., Any], name: str) -> bool:
-    """Returns whether a function has a keyword; one that does not tell has none.
+def in_words(error: Exception) -> str:
+    """Returns what scikit-learn says of a scorer that cannot score, with what may be given in its place.
 
-    >>> takes(sorted, "key"), takes(sorted, "weight")
-    (True, False)
+    >>> in_words(ValueError("pos_label=1 is not a valid label"))[:60]
+    'pos_label=1 is not a valid label. Of classes other than 0 an'
     """
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-    own = parameters.get(name)
-    if own is not None:
-        return own.kind in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return any(parameter.kind == inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
+    if "pos_label" not in str(error):
+        return str(error)
+    return (
+        f"{str(error).rstrip('.')}. Of classes other than 0 and 1 the positive one must be named, as by "
+        "sklearn.metrics.make_scorer(f1_score, pos_label=...), or all count alike, as in 'f1_macro'"
+    )

@@ -10,8 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from jaxtree.errors import warn_user
+
 CELLS_AT_A_TIME = 2**20
 """Sums that are looked at at a time."""
+
+ROUNDING = 1e-12
+"""The share of a number of rows that is not told from none."""
 
 FEW_PLACES = 4
 """Ranges of so many places are not cut further: all of their sums are sorted."""
@@ -27,30 +32,44 @@ class _Ranges(NamedTuple):
 class SortedLists(NamedTuple):
     """Numbers, list by list, ascending in each.
 
+    A number of a weight counts as so many numbers.
+
     Attributes:
         numbers: The numbers.
         start: Where every list begins, and the end.
+        before: How many numbers stand before each, and before the end.
     """
 
     numbers: Float[np.ndarray, " number"]
     start: Int[np.ndarray, " boundary"]
+    before: Float[np.ndarray, " place"]
 
     @classmethod
     def of(
-        cls, numbers: Float[np.ndarray, " number"], list_: Int[np.ndarray, " number"], num_lists: int
+        cls,
+        numbers: Float[np.ndarray, " number"],
+        list_: Int[np.ndarray, " number"],
+        num_lists: int,
+        weight: Float[np.ndarray, " number"] | None = None,
     ) -> "SortedLists":
-        """Sorts numbers, given the list of each."""
-        start = np.append(0, np.cumsum(np.bincount(list_, minlength=num_lists)))
-        return cls(numbers[np.lexsort((numbers, list_))], start)
+        """Sorts numbers, given the list of each, and perhaps weights above 0."""
+        start, order = np.append(0, np.cumsum(np.bincount(list_, minlength=num_lists))), np.lexsort((numbers, list_))
+        weight = np.ones(len(numbers)) if weight is None else weight
+        return cls(numbers[order], start, np.append(0.0, np.cumsum(weight[order])))
 
-    def smallest_sums(self, center: Float[np.ndarray, "row list"], place: int) -> Float[np.ndarray, " row"]:
+    @property
+    def total(self) -> float:
+        """The number of numbers."""
+        return float(self.before[-1])
+
+    def smallest_sums(self, center: Float[np.ndarray, "row list"], place: float) -> Float[np.ndarray, " row"]:
         """Returns the sum at a place of every row, counted from 1, if all its sums are sorted.
 
         Where a sum is no number, the result may be none.
 
         Args:
             center: What is added to the numbers of every list.
-            place: The place.
+            place: The place, which may lie between whole numbers where weights are none.
 
         Example:
             >>> lists = SortedLists.of(np.array([3.0, 1.0, 2.0]), np.array([0, 0, 1]), 2)
@@ -62,7 +81,7 @@ class SortedLists(NamedTuple):
         blocks = [self._of_block(center[i : i + size], place) for i in range(0, len(center), size)]
         return np.concatenate(blocks) if blocks else np.zeros(0)
 
-    def _of_block(self, center: Float[np.ndarray, "row list"], place: int) -> Float[np.ndarray, " row"]:
+    def _of_block(self, center: Float[np.ndarray, "row list"], place: float) -> Float[np.ndarray, " row"]:
         found, row = np.empty(len(center)), np.arange(len(center))
         ranges = _Ranges(*(np.broadcast_to(bound, center.shape) for bound in (self.start[:-1], self.start[1:])))
         while row.size and (length := ranges.end - ranges.first).max() > FEW_PLACES:
@@ -81,9 +100,9 @@ class SortedLists(NamedTuple):
             found[row] = self._of_few(center[row], ranges, place)
         return found
 
-    def _number_before(self, place: Int[np.ndarray, "row list"]) -> Int[np.ndarray, " row"]:
+    def _number_before(self, place: Int[np.ndarray, "row list"]) -> Float[np.ndarray, " row"]:
         """How many numbers stand before some places of all lists."""
-        return (place - self.start[:-1]).sum(axis=1)
+        return (self.before[place] - self.before[self.start[:-1]]).sum(axis=1)
 
     def _cut(
         self,
@@ -103,13 +122,48 @@ class SortedLists(NamedTuple):
             first, end = np.where(is_open & is_before, middle + 1, first), np.where(is_open & ~is_before, middle, end)
         return first
 
-    def _of_few(self, center: Float[np.ndarray, "row list"], ranges: _Ranges, place: int) -> Float[np.ndarray, " row"]:
+    def _of_few(
+        self, center: Float[np.ndarray, "row list"], ranges: _Ranges, place: float
+    ) -> Float[np.ndarray, " row"]:
         """The sums at a place, of which few may be it."""
         width = int((ranges.end - ranges.first).max())
         at = ranges.first[:, :, None] + np.arange(width)
-        sums = center[:, :, None] + self.numbers[np.minimum(at, len(self.numbers) - 1)]
-        sums = np.where(at < ranges.end[:, :, None], sums, np.inf).reshape(len(center), -1)
-        rank = place - 1 - self._number_before(ranges.first)
-        if (rank == rank[0]).all():
-            return np.partition(sums, rank[0], axis=1)[:, rank[0]]
-        return np.take_along_axis(np.sort(sums, axis=1), rank[:, None], axis=1)[:, 0]
+        known, is_in = np.minimum(at, len(self.numbers) - 1), at < ranges.end[:, :, None]
+        sums = np.where(is_in, center[:, :, None] + self.numbers[known], np.inf).reshape(len(center), -1)
+        weight = np.where(is_in, np.diff(self.before)[known], 0.0).reshape(len(center), -1)
+        order = np.argsort(sums, axis=1, kind="stable")
+        number = self._number_before(ranges.first)[:, None] + np.cumsum(np.take_along_axis(weight, order, 1), axis=1)
+        chosen = (number >= place).argmax(axis=1)[:, None]
+        return np.take_along_axis(sums, np.take_along_axis(order, chosen, 1), 1)[:, 0]
+
+
+def intervals_around(
+    center: Float[np.ndarray, "row list"], residuals: SortedLists, *, coverage: float, num_new: float
+) -> Float[np.ndarray, "row 2"]:
+    """Returns the lower and the upper end of the interval of every row by CV+.
+
+    Args:
+        center: What the model without every fold predicts of the rows.
+        residuals: The residuals of the rows of every fold.
+        coverage: The share of rows that the intervals are to hold.
+        num_new: How many residuals a new row would have.
+
+    Example:
+        >>> residuals = SortedLists.of(np.array([3.0, 1.0, 2.0]), np.array([0, 0, 1]), 2)
+        >>> intervals_around(np.array([[0.0, 1.0]]), residuals, coverage=0.5, num_new=1).tolist()
+        [[-1.0, 3.0]]
+        >>> intervals_around(np.array([[0.0, 1.0]]), residuals, coverage=0.8, num_new=1).tolist()
+        [[-inf, inf]]
+    """
+    place = coverage * (residuals.total + num_new)
+    if place * (1 - ROUNDING) > residuals.total:
+        rows = len(residuals.numbers)
+        if coverage * (rows + num_new) * (1 - ROUNDING) <= rows:
+            warn_user(
+                f"intervals are infinite, as the weights of the {rows} residuals add up to {residuals.total:.3g}: a "
+                "weight counts as so many rows; fit with weights whose mean is 1"
+            )
+        return np.tile([-np.inf, np.inf], (len(center), 1))
+    place = min(place, residuals.total) * (1 - ROUNDING)
+    # An end of minus the interval is a sum, too: that of a residual and minus the center.
+    return np.stack([-residuals.smallest_sums(-center, place), residuals.smallest_sums(center, place)], axis=1)

@@ -180,7 +180,7 @@ def fine_tune(
 
 def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any] | None) -> Sample:
     """Reads rows, which a boosted model's loss allows."""
-    given = read_known(estimator.outputs(), X, y, sample_weight, extras)
+    given = read_known(estimator.outputs(), X, y, sample_weight, extras).without_weightless_rows()
     if given.outputs.classes and (given.target < 0).any():
         known = estimator.classes_.tolist()
         raise InvalidInputError(f"y has a class that the model was not fitted on; known are {known}")

@@ -14,6 +14,7 @@ from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
+from jaxtree.estimators.common.scorers import number_of_metric
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.forests.forest import Sampling
@@ -56,7 +57,7 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
         given = self._names_of(data.sample.labels[:, known].astype(np.int64))
         predicted = self._names_of(np.stack([share[known].argmax(axis=1) for share in shares]))
         score = self.oob_score if callable(self.oob_score) else _accuracy
-        self.oob_score_ = score(given, predicted)
+        self.oob_score_ = number_of_metric("oob_score", score(given, predicted))
         shares = [_with_weightless_rows(share, data) for share in shares]
         if self.n_outputs_ == 1:
             self.oob_decision_function_ = shares[0]
@@ -81,7 +82,8 @@ class BaseForestRegressor(RegressionParameters, PredictsNumbers, BaseForest):
         means = self._means_out_of_bag(data)
         known = ~np.isnan(means[:, 0])
         score = self.oob_score if callable(self.oob_score) else r2_score
-        self.oob_score_ = score(self._as_given(data.target.T[known]), self._as_given(means[known]))
+        value = score(self._as_given(data.target.T[known]), self._as_given(means[known]))
+        self.oob_score_ = number_of_metric("oob_score", value)
         self.oob_prediction_ = self._as_given(_with_weightless_rows(means, data))
 
 

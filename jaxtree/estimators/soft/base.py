@@ -369,7 +369,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             classes: All classes that there will be, if y may lack some.
             fields: What else rows have, by name.
         """
-        given = read_arguments(X, y, sample_weight, fields or self._no_fields)
+        given = read_arguments(X, y, sample_weight, fields or self._no_fields).without_weightless_rows()
         if not is_known:
             self.other_columns_ = given.beside
         keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
@@ -382,7 +382,8 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         elif not is_known:
             self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
         check_same_length(len(values), target)
-        factors = check_sample_weight(given.sample_weight, len(values)), self._class_factors(target)
+        own = check_sample_weight(given.sample_weight, len(values))
+        factors = own, self._class_factors(target, own)
         weight = np.prod([np.ones(len(values)), *(factor for factor in factors if factor is not None)], axis=0)
         sample = SoftSample(values, target, weight)
         return sample if sample.weight.all() else sample.take(sample.weight > 0)

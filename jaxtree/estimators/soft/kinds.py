@@ -82,7 +82,9 @@ class DiffersByKind(abc.ABC):
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         """The models before training on rows x, with an axis of models."""
 
-    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
+    def _class_factors(
+        self, target: Any, weight: Float64[np.ndarray, " row"] | None
+    ) -> Float[np.ndarray, " row"] | None:
         """The factor by which the class of every row multiplies its weight; None is 1."""
         return None
 

@@ -167,7 +167,9 @@ class SoftClassifier(OfClasses, BaseSoft):
         self.loss.check(codes, extras)
         return ScoredTarget(codes, extras, np.zeros(self.n_classes_), np.ones(self.n_classes_))
 
-    def _class_factors(self, target: Any) -> Float[np.ndarray, " row"] | None:
+    def _class_factors(
+        self, target: Any, weight: Float64[np.ndarray, " row"] | None
+    ) -> Float[np.ndarray, " row"] | None:
         if self.class_weight is None:
             return None
         codes = _codes_of(target)
@@ -175,7 +177,7 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(
                 f"class_weight of soft trees is for classes, and y has probabilities, got {self.class_weight!r}"
             )
-        return class_weights(self.class_weight, encode_classes(self.classes_[codes]))
+        return class_weights(self.class_weight, encode_classes(self.classes_[codes]), sample_weight=weight)
 
     def _hard_value(self, value: Float[AnyArray, "end class"]) -> Float[AnyArray, "end class"]:
         return jax.nn.softmax(value)

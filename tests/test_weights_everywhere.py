@@ -1,0 +1,367 @@
+"""A row of weight 0 changes nothing, and a doubled row is one of weight 2, wherever rows are taken.
+
+A way takes a table, its target and the weights of its rows, and returns numbers that do not depend on how many rows
+there are. Each is tried on rows with strange ones of weight 0 among them, and beside these on the others alone; and on
+whole weights, and beside these on rows that stand there so often. Where rows are drawn or divided by their places, or
+counted, a doubled row is not one of weight 2: these ways are named in `OF_PLACES`, with the cause.
+"""
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.base import clone
+from sklearn.metrics import make_scorer, mean_absolute_error
+from sklearn.model_selection import PredefinedSplit
+
+import jaxtree
+from jaxtree import metrics, plot, resampling
+from jaxtree.boosting import cox
+from jaxtree.estimators.fine_tuning.fine_tune import FineTuning
+from tests.page.pages import told_by
+
+ROWS = 60
+RNG = np.random.default_rng(4)
+X = np.round(RNG.normal(size=(ROWS, 3)), 1)
+NUMBER = np.round(X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=ROWS), 2)
+CLASS = np.where(X[:, 0] + RNG.normal(size=ROWS) > 0, "yes", "no")
+WEIGHT = RNG.integers(1, 4, ROWS).astype(float)
+NEW = np.round(RNG.normal(size=(20, 3)), 1)
+FOLD = np.arange(ROWS) % 4
+TREE, WORDS = jaxtree.DecisionTreeRegressor(max_depth=3), jaxtree.DecisionTreeClassifier(max_depth=2)
+PLAIN: dict = {"max_depth": 2, "min_samples_leaf": 1, "learning_rate": 0.3, "random_state": 0}
+"""Parameters that do not follow from the number of rows, nor count them."""
+CURVES: dict = {"min_samples_leaf": 1, "learning_rate": 0.1, "interactions": 0, "outer_bags": 1, "max_leaves": 3}
+BOOSTED = jaxtree.GradientBoostingRegressor(4, **PLAIN)
+BOOSTED_WORDS = jaxtree.GradientBoostingClassifier(4, **PLAIN)
+FITTED, FITTED_WORDS = TREE.fit(X, NUMBER), WORDS.fit(X, CLASS)
+FITTED_BOOSTED = BOOSTED.fit(X, NUMBER)
+
+Way = Callable[[Any, Any, np.ndarray, np.ndarray], Any]
+"""A function of a table, its target, weights, and the fold of every row."""
+
+
+def _fit(estimator: Any, **fit: Any) -> Way:
+    """What a fit predicts."""
+
+    def way(X, y, weight, fold):
+        return _said(clone(estimator).fit(X, y, sample_weight=weight, **fit))
+
+    return way
+
+
+def _said(model: Any) -> np.ndarray:
+    return model.predict_proba(NEW) if hasattr(model, "predict_proba") else model.predict(NEW)
+
+
+def _search(estimator: Any, grid: dict, **options: Any) -> Way:
+    def way(X, y, weight, fold):
+        cv = options.get("cv", PredefinedSplit(fold))
+        search = jaxtree.SearchCV(estimator, grid, **{**options, "cv": cv})
+        search.fit(X, y, sample_weight=weight)
+        found = search.cv_results_
+        return [found[name] for name in found if name.startswith("mean_test")], _said(search.best_estimator_)
+
+    return way
+
+
+def _ensemble(refit: str, estimator: Any, scoring: str | None) -> Way:
+    def way(X, y, weight, fold):
+        grid = {"learning_rate": [0.1, 0.5], "max_depth": [1, 2]}
+        search = jaxtree.BoostSearchCV(estimator, grid, cv=PredefinedSplit(fold), refit=refit, scoring=scoring)
+        search.fit(X, y, sample_weight=weight)
+        return search.best_score_, search.ensemble_weights_, _said(search.best_estimator_)
+
+    return way
+
+
+def _tune(estimator: Any, **options: Any) -> Way:
+    def way(X, y, weight, fold):
+        search = jaxtree.TunedSearchCV(estimator, n_iter=2, **{"cv": PredefinedSplit(fold), **options})
+        search.fit(X, y, weight)
+        return search.cv_results_["mean_test_score"], search.best_score_, _said(search.best_estimator_)
+
+    return way
+
+
+def _drawn(draw: Callable[..., Any]) -> Any:
+    """The numbers of all lines, bars and points of a plot."""
+    ax = draw()
+    points = [np.stack([np.ravel(line.get_xdata()), np.ravel(line.get_ydata())]).astype(float) for line in ax.lines]
+    numbers = [np.unique(own, axis=1) for own in points]
+    numbers += [np.array([bar.get_x(), bar.get_height(), bar.get_width()], float) for bar in ax.patches[:40]]
+    pyplot.close(ax.figure)
+    return [np.asarray(own, float) for own in numbers]
+
+
+def _conformal(X, y, weight, fold):
+    model = resampling.ConformalRegressor(TREE, cv=PredefinedSplit(fold)).fit(X, y, sample_weight=weight)
+    return model.predict(NEW), model.predict_interval(NEW, coverage=0.8)
+
+
+def _folds(X, y, weight, fold):
+    folds = [(np.flatnonzero(fold != own), np.flatnonzero(fold == own)) for own in range(4)]
+    model = jaxtree.GradientBoostingRegressor(6, early_stopping="folds", folds=folds, subsample=1.0, **PLAIN)
+    model.fit(X, y, sample_weight=weight)
+    return model.predict(NEW), model.oof_score_, model.predict_interval(NEW, coverage=0.7)
+
+
+def _scores(metric: Callable[..., float], *beside: Any) -> Way:
+    return lambda X, y, weight, fold: metric(X, y, weight)
+
+
+def _known(X):
+    """Numbers of the first column, as metrics take no missing ones."""
+    return np.nan_to_num(X[:, 0])
+
+
+def _event(X):
+    return X[:, 1] > -0.5
+
+
+def _time(y):
+    return np.exp(y / 3)
+
+
+def _survival(X, y, weight, fold, loss="cox"):
+    model = jaxtree.GradientBoostingRegressor(3, loss=loss, **PLAIN)
+    model.fit(X, _time(y), weight, event=_event(X))
+    return model.predict(NEW), model.predict_survival_function(NEW)(np.array([0.5, 1.0]))
+
+
+def _cox_score(X, y, weight, fold):
+    model = jaxtree.GradientBoostingRegressor(3, loss="cox", **PLAIN)
+    whole = globals()["X"]
+    model.fit(whole, _time(NUMBER), event=_event(whole))
+    return model.score(X, _time(y), sample_weight=weight, event=_event(X))
+
+
+def _cox():
+    return jaxtree.GradientBoostingRegressor(3, loss="cox", **PLAIN).fit(
+        globals()["X"], _time(NUMBER), event=_event(globals()["X"])
+    )
+
+
+def _chances(X):
+    return np.stack(
+        [1 / (2 + np.exp(-np.nan_to_num(X[:, 0]).clip(-5, 5))), 1 / (3 + np.nan_to_num(X[:, 1]).clip(-2, 5))], axis=1
+    )
+
+
+def _page(X, y, weight, fold):
+    told = told_by(jaxtree.to_html(FITTED, X, y, sample_weight=weight))
+    return [number for chart in _charts(told) for number in chart]
+
+
+def _charts(told):
+    for card in told["cards"].values():
+        for chart in card["charts"].values():
+            for series in chart.get("series") or []:
+                yield [float(value) for value in np.ravel(series.get("y", [])) if value is not None]
+
+
+def _early(X, y, weight, fold):
+    model = jaxtree.GradientBoostingRegressor(30, early_stopping=True, n_iter_no_change=3, learning_rate=0.5)
+    base = globals()
+    model.fit(base["X"], base["NUMBER"], eval_set=[(X, y, weight)], eval_metric=["r2", "neg_mean_absolute_error"])
+    return model.n_estimators_, *model.evals_result_["validation_0"].values()
+
+
+def _distilled(X, y, weight, fold):
+    folds = PredefinedSplit(fold)
+    return jaxtree.distil(BOOSTED, TREE, X, y, folds=folds, sample_weight=weight).predict(NEW)
+
+
+def _fine_tuned(X, y, weight, fold):
+    tuned = jaxtree.fine_tune(
+        FITTED_WORDS, X, y, sample_weight=weight, options=FineTuning(max_epochs=3, batch_size=10**6)
+    )
+    return tuned.predict_proba(NEW)
+
+
+OF_NUMBERS: dict[str, Way] = {
+    "tree": _fit(TREE),
+    "many bins": _fit(jaxtree.DecisionTreeRegressor(max_depth=3, max_bins=8)),
+    "price by folds": _fit(jaxtree.DecisionTreeRegressor(pruning=jaxtree.CostComplexity())),
+    "boosting": _fit(BOOSTED),
+    "boosting of few bins": _fit(jaxtree.GradientBoostingRegressor(4, max_bins=8)),
+    "boosting of medians": _fit(jaxtree.GradientBoostingRegressor(4, **PLAIN, loss="absolute_error")),
+    "boosting that holds out": _fit(jaxtree.GradientBoostingRegressor(8, early_stopping=True, random_state=0)),
+    "boosting by folds": _fit(jaxtree.GradientBoostingRegressor(6, early_stopping="folds", random_state=0)),
+    "boosting by given folds": _folds,
+    "forest": _fit(jaxtree.RandomForestRegressor(4, random_state=0)),
+    "extra trees": _fit(jaxtree.ExtraTreesRegressor(4, random_state=0)),
+    "additive": _fit(jaxtree.ExplainableBoostingRegressor(max_rounds=5, validation_size=0, **CURVES)),
+    "additive that holds out": _fit(jaxtree.ExplainableBoostingRegressor(max_rounds=5, random_state=0)),
+    "soft": _fit(jaxtree.SoftTreeRegressor(depth=2, max_epochs=3, random_state=0)),
+    "soft forest": _fit(jaxtree.SoftForestRegressor(n_estimators=2, depth=2, max_epochs=3, random_state=0)),
+    "optimal": _fit(jaxtree.OptimalTreeRegressor(max_depth=2)),
+    "distribution": _fit(jaxtree.GradientBoostingDistribution(4, **PLAIN)),
+    "survival": _survival,
+    "survival by Breslow": functools.partial(_survival, loss=cox("breslow")),
+    "score": lambda X, y, weight, fold: FITTED.score(X, y, weight),
+    "score of concordance": _cox_score,
+    "early stopping": _early,
+    "intervals": _conformal,
+    "search of trees": _search(TREE, {"max_depth": [1, 2, 3]}),
+    "search by two scores": _search(TREE, {"max_depth": [1, 3]}, scoring=["r2", "neg_max_error"], refit="r2"),
+    "search of forests": _search(jaxtree.RandomForestRegressor(3, random_state=0), {"max_depth": [1, 3]}),
+    "search of boosting": _search(BOOSTED, {"max_depth": [1, 2], "learning_rate": [0.1, 0.5]}),
+    "search of boosting, own metric": _search(
+        BOOSTED, {"max_depth": [1, 2]}, scoring=make_scorer(mean_absolute_error, greater_is_better=False)
+    ),
+    "search of additive models": _search(
+        jaxtree.ExplainableBoostingRegressor(max_rounds=3, validation_size=0, **CURVES), {"reg_lambda": [0.0, 5.0]}
+    ),
+    "search of soft trees": _search(jaxtree.SoftTreeRegressor(max_epochs=2, random_state=0), {"depth": [1, 2]}),
+    "search of optimal trees": _search(jaxtree.OptimalTreeRegressor(), {"max_depth": [1, 2]}),
+    "ensemble of a search": _ensemble("ensemble", BOOSTED, None),
+    "ensemble of folds": _ensemble("fold-ensemble", BOOSTED, "neg_root_mean_squared_error"),
+    "tuning": _tune(BOOSTED),
+    "tuning by R2": _tune(BOOSTED, scoring="r2"),
+    "tuning of additive models": _tune(jaxtree.ExplainableBoostingRegressor(validation_size=0, **CURVES)),
+    "cross-validation": lambda X, y, weight, fold: resampling.cross_validate(
+        TREE, X, y, cv=PredefinedSplit(fold), fit_params={"sample_weight": weight}
+    )["test_score"],
+    "learning curve": lambda X, y, weight, fold: resampling.learning_curve(
+        TREE, X, y, cv=PredefinedSplit(fold), train_sizes=[1.0], sample_weight=weight
+    )[1:],
+    "bag": lambda X, y, weight, fold: resampling.bag(
+        BOOSTED, X, y, n_estimators=2, max_samples=0.7, fit_params={"sample_weight": weight}
+    ).model.predict(NEW),
+    "boruta": lambda X, y, weight, fold: (
+        resampling.BorutaSelector(TREE, max_rounds=3).fit(X, y, sample_weight=weight).importances_
+    ),
+    "distillation": _distilled,
+    "sizes of distillation": lambda X, y, weight, fold: (
+        lambda table: (table.on_labels, table.distilled, table.teacher)
+    )(jaxtree.distil_sizes(BOOSTED, TREE, X, y, sizes=(2, 4), folds=2, sample_weight=weight)),
+    "permutation importances": lambda X, y, weight, fold: jaxtree.importances(
+        FITTED, "permutation", X=X, y=y, sample_weight=weight
+    ),
+    "Shapley importances": lambda X, y, weight, fold: jaxtree.importances(FITTED, "shap", X=X, sample_weight=weight),
+    "concordance": lambda X, y, weight, fold: metrics.concordance_index(
+        _time(y), _known(X), event=_event(X), sample_weight=weight
+    ),
+    "Kaplan and Meier": lambda X, y, weight, fold: metrics.KaplanMeier.of(
+        _time(y), event=_event(X), sample_weight=weight
+    )[:2],
+    "plot of dependence": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_dependence(FITTED, X, 0, sample_weight=weight)
+    ),
+    "refit": lambda X, y, weight, fold: (
+        jaxtree.GradientBoostingRegressor(4, max_depth=2).fit(globals()["X"], NUMBER).refit(X, y, weight).predict(NEW)
+    ),
+    "Brier score": lambda X, y, weight, fold: metrics.survival_brier_score(
+        _time(y), _chances(X), [0.7, 1.2], event=_event(X), sample_weight=weight
+    ),
+    "integrated Brier score": lambda X, y, weight, fold: metrics.integrated_brier_score(
+        _time(y), _chances(X), [0.7, 1.2], event=_event(X), sample_weight=weight
+    ),
+    "concordance by Uno": lambda X, y, weight, fold: metrics.concordance_index_ipcw(
+        _time(y), _known(X), event=_event(X), sample_weight=weight, tau=2.0
+    ),
+    "plot of survival": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_survival(_cox(), X, _time(y), _event(X), sample_weight=weight, num_groups=2)
+    ),
+    "page": _page,
+    "NDCG": lambda X, y, weight, fold: metrics.ndcg(np.abs(y).astype(int), _known(X), group=fold, sample_weight=weight),
+}
+OF_CLASSES: dict[str, Way] = {
+    "tree of classes": _fit(WORDS),
+    "balanced": _fit(jaxtree.DecisionTreeClassifier(max_depth=2, class_weight="balanced")),
+    "balanced boosting": _fit(jaxtree.GradientBoostingClassifier(4, **PLAIN, class_weight="balanced")),
+    "balanced soft": _fit(jaxtree.SoftTreeClassifier(depth=2, max_epochs=2, class_weight="balanced", random_state=0)),
+    "C4.5": _fit(jaxtree.C45Classifier()),
+    "ID3": _fit(jaxtree.ID3Classifier()),
+    "boosting of classes": _fit(BOOSTED_WORDS),
+    "forest of classes": _fit(jaxtree.RandomForestClassifier(4, random_state=0)),
+    "additive of classes": _fit(jaxtree.ExplainableBoostingClassifier(max_rounds=5, validation_size=0, **CURVES)),
+    "soft of classes": _fit(jaxtree.SoftTreeClassifier(depth=2, max_epochs=3, random_state=0)),
+    "optimal of classes": _fit(jaxtree.OptimalTreeClassifier(max_depth=2)),
+    "reduced error": _fit(jaxtree.DecisionTreeClassifier(pruning=jaxtree.ReducedError(), random_state=0)),
+    "fine tuning": _fine_tuned,
+    "search of classes": _search(WORDS, {"max_depth": [1, 2]}, scoring="neg_log_loss"),
+    "search of boosted classes": _search(BOOSTED_WORDS, {"max_depth": [1, 2]}, scoring="neg_log_loss"),
+    "search of soft classes": _search(jaxtree.SoftTreeClassifier(max_epochs=2, random_state=0), {"depth": [1, 2]}),
+    "ensemble of classes": _ensemble("ensemble", BOOSTED_WORDS, "neg_log_loss"),
+    "tuning of classes": _tune(BOOSTED_WORDS),
+    "ROC": lambda X, y, weight, fold: _drawn(lambda: plot.plot_roc(FITTED_WORDS, X, y, sample_weight=weight)),
+    "calibration": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_calibration(FITTED_WORDS, X, y, sample_weight=weight)
+    ),
+    "page of classes": lambda X, y, weight, fold: list(
+        _charts(told_by(jaxtree.to_html(FITTED_WORDS, X, y, sample_weight=weight)))
+    ),
+    "refining": lambda X, y, weight, fold: jaxtree.refine(FITTED_WORDS, X, y, weight).predict_proba(NEW),
+    "leaf penalties": lambda X, y, weight, fold: jaxtree.leaf_penalty_path(
+        jaxtree.OptimalTreeClassifier(max_depth=2), X, y, weight
+    ),
+}
+WAYS = {**OF_NUMBERS, **OF_CLASSES}
+
+BY_DRAWS = "rows are drawn by their places in the table"
+BY_PARTS = "rows are held out, or divided among folds, by their places in the table"
+BY_BINS = "bins have equally many rows, whatever these weigh"
+OF_PLACES = {
+    **dict.fromkeys(["many bins", "boosting of few bins"], BY_BINS),
+    **dict.fromkeys(["boosting that holds out", "boosting by folds", "additive that holds out"], BY_PARTS),
+    **dict.fromkeys(["price by folds", "reduced error", "learning curve", "sizes of distillation"], BY_PARTS),
+    **dict.fromkeys(["forest", "forest of classes", "search of forests"], BY_DRAWS),
+    **dict.fromkeys(["bag", "boruta", "permutation importances"], BY_DRAWS),
+    **dict.fromkeys(["soft", "soft forest", "soft of classes", "balanced soft"], BY_DRAWS),
+    **dict.fromkeys(["search of soft trees", "search of soft classes"], BY_DRAWS),
+    **dict.fromkeys(["tuning", "tuning by R2", "tuning of classes"], "settings follow from the number of rows"),
+    "tuning of additive models": "settings follow from the number of rows",
+    "page": "rows are points, which are counted",
+    **dict.fromkeys(["survival", "survival by Breslow"], "each row has a second derivative of its own"),
+    "NDCG": "a row counts by its place among the others",
+}
+"""Where a doubled row is not one of weight 2, with the cause."""
+
+
+def _numbers(found: Any) -> list[np.ndarray]:
+    """What a way returns, as arrays."""
+    if isinstance(found, tuple | list):
+        return [array for own in found for array in _numbers(own)]
+    return [np.asarray(found, np.float64)]
+
+
+def _assert_alike(name: str, some: tuple, others: tuple) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one, other = (_numbers(WAYS[name](*own)) for own in (some, others))
+    assert len(one) == len(other)
+    for own, beside in zip(one, other, strict=True):
+        np.testing.assert_allclose(own, beside, rtol=2e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_row_of_weight_0_changes_nothing(name):
+    y = CLASS if name in OF_CLASSES else NUMBER
+    strange = np.array([[1e6, -1e6, 3.0], [np.nan, 0.33, -1e6], [0.05, 0.05, 0.05]])
+    targets = np.array(["maybe", "yes", "never"]) if name in OF_CLASSES else np.array([7.0, -1.0, 7.25])
+    places = np.array([0, 17, 40])
+    with_strange = (
+        np.insert(X, places, strange, axis=0),
+        np.insert(y.astype(object), places, targets).astype(targets.dtype if y is CLASS else float),
+        np.insert(WEIGHT, places, 0.0),
+        np.insert(FOLD, places, [3, 1, 0]),
+    )
+    _assert_alike(name, with_strange, (X, y, WEIGHT, FOLD))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_doubled_row_is_one_of_weight_2(name):
+    if name in OF_PLACES:
+        pytest.skip(OF_PLACES[name])
+    y, rows = CLASS if name in OF_CLASSES else NUMBER, np.repeat(np.arange(ROWS), WEIGHT.astype(int))
+    _assert_alike(name, (X, y, WEIGHT, FOLD), (X[rows], y[rows], np.ones(len(rows)), FOLD[rows]))
