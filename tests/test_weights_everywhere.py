@@ -26,6 +26,7 @@ import jaxtree
 from jaxtree import metrics, plot, resampling
 from jaxtree.boosting import cox
 from jaxtree.estimators.fine_tuning.fine_tune import FineTuning
+from tests.marks import are_slow
 from tests.page.pages import told_by
 
 ROWS = 60
@@ -308,6 +309,12 @@ OF_CLASSES: dict[str, Way] = {
 }
 WAYS = {**OF_NUMBERS, **OF_CLASSES}
 
+FAST = (
+    *("tree", "boosting", "forest", "many bins", "score", "intervals", "search of trees", "ensemble of a search"),
+    *("cross-validation", "bag", "boruta", "permutation importances", "concordance", "Kaplan and Meier"),
+    *("Brier score", "concordance by Uno", "plot of dependence", "plot of survival", "page", "NDCG"),
+    *("tree of classes", "balanced", "search of boosted classes", "balanced soft", "calibration"),
+)
 BY_DRAWS = "rows are drawn by their places in the table"
 BY_PARTS = "rows are held out, or divided among folds, by their places in the table"
 BY_BINS = "bins have equally many rows, whatever these weigh"
@@ -344,7 +351,7 @@ def _assert_alike(name: str, some: tuple, others: tuple) -> None:
         np.testing.assert_allclose(own, beside, rtol=2e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", are_slow(WAYS, *set(WAYS) - set(FAST)))
 def test_a_row_of_weight_0_changes_nothing(name):
     y = CLASS if name in OF_CLASSES else NUMBER
     strange = np.array([[1e6, -1e6, 3.0], [np.nan, 0.33, -1e6], [0.05, 0.05, 0.05]])
@@ -359,7 +366,7 @@ def test_a_row_of_weight_0_changes_nothing(name):
     _assert_alike(name, with_strange, (X, y, WEIGHT, FOLD))
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", are_slow(WAYS, *set(WAYS) - set(FAST)))
 def test_a_doubled_row_is_one_of_weight_2(name):
     if name in OF_PLACES:
         pytest.skip(OF_PLACES[name])

@@ -165,8 +165,8 @@ def takes_weights(scorer: Any) -> bool:
     Args:
         scorer: A name, a scorer, several in a list or dict, or None for the estimator's `score`.
 
-    >>> [takes_weights(scoring) for scoring in (None, "r2", "max_error", ["max_error", "r2"], lambda model, X, y: 0)]
-    [True, True, False, True, False]
+    >>> [takes_weights(scoring) for scoring in (None, "r2", "neg_max_error", ["neg_max_error", "r2"])]
+    [True, True, False, True]
     """
     if scorer is None:
         return True

@@ -36,8 +36,9 @@ def folds_of(
         InvalidInputError: A row has no group, or the weights are not allowed.
 
     Example:
+        >>> from sklearn.dummy import DummyRegressor
         >>> table, group = np.zeros((6, 1)), np.array([0, 0, 1, 1, 2, 2])
-        >>> folds = folds_of(None, table, np.zeros(6), 3, {}, {"group": group})
+        >>> folds = folds_of(DummyRegressor(), table, np.zeros(6), 3, {}, {"group": group})
         >>> [test.tolist() for _, test in folds]
         [[4, 5], [2, 3], [0, 1]]
     """
