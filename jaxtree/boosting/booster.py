@@ -29,6 +29,7 @@ from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.plan.plan import Plan
+from jaxtree.heap import give_back_freed
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.checks import known
@@ -234,6 +235,7 @@ def _run(
     try:
         while stop is None:
             first = progress.last
+            give_back_freed(call.rows.codes.shape[1])
             own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
             arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), progress.state)
             state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)

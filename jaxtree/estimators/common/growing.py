@@ -22,6 +22,7 @@ from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.growth.loop.on_host import grow_completely, stays_on_host
+from jaxtree.heap import give_back_freed
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
 from jaxtree.tree.forest import Forest, join_trees
@@ -86,6 +87,7 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
     the one that its task would give alone. With a mesh, rows are divided among its devices.
     """
     tasks = list(tasks)
+    give_back_freed(sum(task.data.sample.num_rows for task in tasks))
     groups: dict[Hashable, list[int]] = {}
     trees: dict[int, Tree] = {}
     for number, task in enumerate(tasks):
@@ -204,6 +206,7 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
     data, recipe = task
     data = data if recipe.ordered is None else recipe.ordered.data
     rows = rows_of(data)
+    give_back_freed(rows.num_rows)
     magnitude = Magnitude.of(data.target, recipe.rules.objective)
     padding = buckets.feature_bucket(len(rows.codes)) - len(rows.codes)
     forest = grow_forest(
