@@ -15,7 +15,7 @@ import typer
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.cli.conversion import are_whole, cast, check_columns, check_exact, converted_or_none, with_twins
+from jaxtree.cli.conversion import are_large, are_whole, cast, check_columns, check_exact, converted_or_none, with_twins
 from jaxtree.cli.disguised import remarks_on
 from jaxtree.cli.extras import Fields, read_extras, taken
 from jaxtree.cli.lines import with_decimal_points
@@ -113,7 +113,7 @@ def read_labelled(
     )
     features = {name: _typed(kept, name, kinds.get(name)) for name in names}
     for name, feature in features.items():
-        if feature.dtype.is_numeric() and name not in contents.categories:
+        if feature.dtype.is_numeric() and name not in contents.categories and are_large(feature):
             check_exact(kept.cells(name), name)
     X = _in_pandas(kept, features)
     for name in [name for name in names if name in contents.categories and name not in kinds]:

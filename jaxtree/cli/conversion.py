@@ -5,6 +5,7 @@ Text becomes the values that it is written as; values of a file with types are c
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -88,6 +89,12 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
             if contents.missing and len(columns) == 1:
                 hint = f"{hint} (--separator names the character between cells)"
             raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
+
+
+def are_large(numbers: pl.Series) -> bool:
+    """Returns whether a number may be an integer that float64 cannot tell from others."""
+    ends: list[Any] = [end for end in (numbers.min(), numbers.max()) if end is not None]
+    return any(not abs(float(end)) < LARGEST_EXACT_INTEGER for end in ends)
 
 
 def check_exact(series: pl.Series, name: str) -> None:

@@ -24,6 +24,9 @@ IDENTIFIER = r"^[+-]?0\d+$"
 
 COMMA_DECIMAL = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 _BY_POINTS = r"^[+-]?[1-9][0-9]{0,2}(\.[0-9]{3})+$"
+THREE_DIGITS = re.compile(r"\d\.\d{3}(?!\d)")
+"""Part of a text in which a point may be between thousands."""
+
 _HUNDREDS = r"^[+-]?[1-9][0-9]{2}$"
 _POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
 
@@ -92,19 +95,19 @@ def with_decimal_points(cells: pl.Series) -> pl.Series:
     )
 
 
-def has_points_between_thousands(cells: pl.Series, decimal: str) -> bool:
-    """Returns whether all points of a column's numbers may be between thousands.
+def with_points_between_thousands(frame: pl.DataFrame, decimal: str) -> list[str]:
+    """Returns the columns of text all of whose points may be between thousands.
 
     So they may where decimals have commas; else where 800 stands beside 1.200, and no point has other than three digits
     behind it.
 
-    >>> [has_points_between_thousands(pl.Series([own, "80"]), ",") for own in ("1.200", "1.2")]
-    [True, False]
-    >>> [has_points_between_thousands(pl.Series(["1.200", other]), ".") for other in ("80", "800", "0.8")]
-    [False, True, False]
+    >>> [with_points_between_thousands(pl.DataFrame({"a": ["1.200", own]}), ".") for own in ("80", "800", "0.8")]
+    [[], ['a'], []]
+    >>> with_points_between_thousands(pl.DataFrame({"a": ["1.200", "80"], "b": ["1.2", "80"]}), ",")
+    ['a']
     """
-    known = cells.drop_nulls()
-    has_point = known.str.contains(".", literal=True)
-    pointed, others = known.filter(has_point), known.filter(~has_point)
-    fits = len(pointed) > 0 and bool(pointed.str.contains(_BY_POINTS).all())
-    return fits and (decimal == "," or bool(others.str.contains(_HUNDREDS).any()))
+    cell = pl.all().str.strip_chars()
+    has_point = cell.str.contains(".", literal=True)
+    fits = has_point.any() & ~(has_point & ~cell.str.contains(_BY_POINTS)).any()
+    fits = fits if decimal == "," else fits & cell.str.contains(_HUNDREDS).any()
+    return [name for name, own in frame.select(fits).row(0, named=True).items() if own]

@@ -21,7 +21,13 @@ import polars as pl
 from jaxtyping import Bool, Int
 
 from jaxtree.cli.arff import read_arff
-from jaxtree.cli.lines import check_unique, has_points_between_thousands, separator_of, with_decimal_points
+from jaxtree.cli.lines import (
+    THREE_DIGITS,
+    check_unique,
+    separator_of,
+    with_decimal_points,
+    with_points_between_thousands,
+)
 from jaxtree.cli.parsing import divide, without_preamble
 from jaxtree.cli.session import TextOptions, listed
 from jaxtree.cli.typed import ARROW, PARQUET, read_typed
@@ -109,9 +115,10 @@ class Contents(NamedTuple):
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
         series = self.frame[name]
         if name in self.missing:
-            text = series.str.strip_chars()
-            is_missing = text.is_in(list(self.missing[name]))
-            return pl.select(pl.when(is_missing).then(None).otherwise(text)).to_series()
+            # One expression, since polars takes as long for each as for many cells.
+            text = pl.col("cell").str.strip_chars()
+            known = pl.when(~text.is_in(list(self.missing[name]))).then(text)
+            return series.alias("cell").to_frame().select(known).to_series().alias(name)
         return series.fill_nan(None) if series.dtype.is_float() else series
 
 
@@ -216,7 +223,7 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
     frame, index = _with_names(rows.frame, name, has_header=options.header)
     names, decimal = frame.columns, options.decimal
-    points = [own for own in names if has_points_between_thousands(frame[own].str.strip_chars(), decimal)]
+    points = with_points_between_thousands(frame, decimal) if THREE_DIGITS.search(text) else []
     if decimal == ",":
         frame = frame.with_columns(with_decimal_points(frame[own]) for own in names)
     num_comments = preamble.num_comments + rows.num_comments
