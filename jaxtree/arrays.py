@@ -99,6 +99,33 @@ def near_normal(seed: UInt32[Array, "*shape"]) -> Float64[Array, "*shape"]:
     return (total.astype(jnp.float64) - 2 * 65535.0) / (65536 / 3**0.5)
 
 
+def equal_bins(
+    values: Float[np.ndarray, " row"], number: int, weight: Float[np.ndarray, " row"] | None = None
+) -> tuple[Real[np.ndarray, " bin"], Float64[np.ndarray, " edge"]]:
+    """Counts numbers, or sums their weights, in bins of equal width; returns the counts, and the edges of the bins.
+
+    Where so few numbers lie between the least and the greatest that edges would be equal, there are fewer bins.
+
+    Args:
+        values: Finite numbers, one or more.
+        number: The most bins.
+        weight: The weight of every number; 1 if not given.
+
+    Example:
+        >>> equal_bins(np.array([0.0, 1.0, 1.0, 4.0]), 2)
+        (array([3, 1]), array([0., 2., 4.]))
+        >>> equal_bins(np.array([1e16, 1e16 + 4]), 30)[0].tolist()
+        [1, 1]
+    """
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        half = max(0.5, float(np.spacing(abs(low))))
+        low, high = low - half, high + half
+    part = np.linspace(0.0, 1.0, number + 1)
+    edges = np.unique(low + (high - low) * part if np.isfinite(high - low) else low * (1 - part) + high * part)
+    return np.histogram(values, edges, weights=weight)
+
+
 def spread(number: int, most: int) -> Int[np.ndarray, " row"]:
     """Returns the places of rows, spread evenly over a table where these are more than the most.
 

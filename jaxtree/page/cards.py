@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Real
 
-from jaxtree.arrays import spread
+from jaxtree.arrays import equal_bins, spread
 from jaxtree.table.schema import Column
 
 Chart = dict[str, Any]
@@ -153,7 +153,7 @@ def histogram(values: Any, weight: Any = None, most: int = MOST_BINS) -> tuple[A
     if not known.any():
         return np.array([0.0, 1.0]), np.zeros(1)
     number = int(np.clip(np.sqrt(known.sum()), 5, most))
-    counts, edges = np.histogram(values[known], number, weights=None if weight is None else weight[known])
+    counts, edges = equal_bins(values[known], number, None if weight is None else np.asarray(weight)[known])
     return edges, counts
 
 

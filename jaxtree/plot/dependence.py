@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.arrays import spread
+from jaxtree.arrays import equal_bins, spread
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain.dependence import Dependence, column_values, dependence_on
 from jaxtree.export.answers import shortened_name
@@ -37,8 +37,8 @@ from jaxtree.table.schema import Column
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.table.words import value_in_words
 
-HEIGHT_OF_BARS = 0.14
-"""The part of the axes that the histogram of the column takes."""
+MOST_BINS, HEIGHT_OF_BARS = 30, 0.14
+"""The bars of the column's histogram, and the part of the axes that they take."""
 
 
 class _Answers(NamedTuple):
@@ -177,7 +177,7 @@ def _draw_histogram(ax: Axes, values: Float[np.ndarray, " row"], weight: Float[n
     """Bars along the lower edge, below all curves."""
     if not values.size:
         return
-    counts, edges = np.histogram(values, 30, weights=weight)
+    counts, edges = equal_bins(np.asarray(values, np.float64), MOST_BINS, weight)
     height = 0.8 * HEIGHT_OF_BARS * counts / counts.max()
     low, high = ax.get_ylim()
     bars = {"transform": ax.get_xaxis_transform(), "color": grey(), "alpha": 0.45, "zorder": 0, "linewidth": 0}

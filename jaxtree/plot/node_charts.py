@@ -240,7 +240,8 @@ def _draw_categories(ax: Axes, frame: Frame, codes: Any, target: Any, rows: Char
 
 
 def _widened(low: float, high: float) -> tuple[float, float]:
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    half = max(0.5, float(np.spacing(abs(low))))
+    return (low, high) if high > low else (low - half, high + half)
 
 
 def _counts(values: Any, group: Any, edges: Any, num_groups: int) -> Int[np.ndarray, "group bin"]:

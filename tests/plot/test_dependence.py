@@ -14,6 +14,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.plot import plot_dependence
 from tests.examples import dates_table, example, mixed_numbers, mixed_table
 from tests.marks import rest_is_slow
+from tests.page.pages import told_by
 
 TABLE = mixed_table()
 
@@ -115,3 +116,19 @@ def test_a_column_of_one_value_or_of_none_is_drawn():
     tree = jaxtree.DecisionTreeRegressor().fit(X, y)
     for column in (0, 1):
         plot_dependence(tree, X, column).figure.canvas.draw()
+
+
+@pytest.mark.parametrize("far", [[1e16, 1e16 + 4], [1.6e18, 1.6e18 + 512, 1.6e18]])
+@pytest.mark.parametrize("kind", [jaxtree.DecisionTreeRegressor, jaxtree.RandomForestRegressor])
+def test_a_column_of_numbers_with_few_others_between_them_is_drawn(far, kind):
+    """Keys, and times in nanoseconds, are far from 0 and close to each other: edges of bins would be equal."""
+    X = np.stack([np.resize(far, 60), np.arange(60.0) % 9], axis=1)
+    y = np.resize(np.arange(len(far)), 60) + 0.1 * X[:, 1]
+    model = kind(max_depth=3).fit(X, y)
+    ax = plot_dependence(model, X, 0)
+    assert sum(bar.get_height() > 0 for bar in ax.patches) == len(set(far))
+    assert all(bar.get_width() > 0 for bar in ax.patches)
+    told = told_by(jaxtree.to_html(model, X, y))
+    np.testing.assert_allclose(np.ravel(told["rows"][0]["said"]).astype(float), model.predict(X), rtol=1e-3)
+    if kind is jaxtree.DecisionTreeRegressor:
+        jaxtree.plot.plot_tree(model, X, y)
