@@ -285,7 +285,15 @@ def _check_splits(nodes: TreeArrays, schema: Schema) -> None:
 
 @check.register
 def _(nodes: TreeArrays) -> None:
-    require_finite(nodes, "weight", "count", "num_rows", "target_sum", "impurity", "gain")
+    require_finite(nodes, "weight", "count", "num_rows", "target_sum")
+    for name in ("impurity", "gain"):
+        values, of_classes = getattr(nodes, name), nodes.count.shape[1] > 0
+        # Squares of targets from about 1e154 on are infinite.
+        fits = np.isfinite(values) if of_classes else ~np.isnan(values)
+        require(
+            fits.all(),
+            f"{name} has a value that is not finite" if of_classes else f"{name} has a value that is no number",
+        )
     row = np.arange(len(nodes.feature)) if nodes.subset_row is None else nodes.subset_row
     is_row = len(row) == 0 or (row.min() >= 0 and row.max() < len(nodes.subset))
     require(is_row and (nodes.subset_row is not None or len(nodes.subset) == len(row)), "a node has a subset of none")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn.tree
 
+import jaxtree
 from jaxtree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
@@ -48,6 +49,15 @@ def test_what_needs_infinite_gains_says_so():
         DecisionTreeRegressor(max_depth=3, max_leaf_nodes=3).fit(X, 1e200 * Y)
     with pytest.raises(InvalidInputError, match="too large to be summed"):
         DecisionTreeRegressor(max_depth=3).fit(X, 5e306 * Y)
+
+
+@pytest.mark.parametrize("kind", [DecisionTreeRegressor, OptimalTreeRegressor])
+def test_models_of_infinite_impurities_come_back_from_files(kind, tmp_path):
+    model = kind(max_depth=2).fit(X, 1e200 * Y)
+    model.save(tmp_path / "model")
+    again = jaxtree.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert np.isinf(again.tree_.impurity[0])
 
 
 @pytest.mark.parametrize("ends", [[1e308, 1e308, 0.0], [-1e308, 1e308, 0.0], [5e-324, 0.0, 1e-323]])
