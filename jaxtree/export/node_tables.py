@@ -15,7 +15,7 @@ from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.sklearn_compat import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, SklearnTree
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import output_counts, target_means
+from jaxtree.tree.nodes import output_counts
 from jaxtree.tree.paths import binary_links
 
 BACKENDS = ("pandas", "polars", "pyarrow", "modin", "cudf")
@@ -49,7 +49,7 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     """
     estimator = best_of_search(estimator)
     check_backend(backend)
-    return frame_of(_columns(exported_model(estimator)), backend)
+    return frame_of(_columns(exported_model(estimator), getattr(estimator, "start_", 0.0)), backend)
 
 
 def frame_of(columns: dict[str, Any], backend: Any) -> Any:
@@ -67,7 +67,7 @@ def check_backend(backend: Any) -> None:
         raise MissingExtraError(f'a frame of {backend} needs it installed: pip install "jaxtree[frames]"') from error
 
 
-def _columns(model: FittedModel) -> dict[str, list]:
+def _columns(model: FittedModel, start: Any) -> dict[str, list]:
     nodes, schema, value = model.tree, model.schema, model.node_value
     first = model.forest.first_node[model.forest.tree_of_node]
     is_leaf, is_root = np.asarray(nodes.is_leaf), first == np.arange(nodes.capacity)
@@ -88,7 +88,7 @@ def _columns(model: FittedModel) -> dict[str, list]:
         "weight": np.asarray(nodes.weight, np.float64),
         "impurity": nodes.impurity,
         "gain": nodes.gain,
-        **(_steps(model) if model.link else {"prediction": value[:, 0]}),
+        **(_steps(model, start) if model.link else {"prediction": value[:, 0]}),
     }
     if model.classes:
         (names,), count = model.classes, np.asarray(output_counts(nodes), np.float64)
@@ -100,9 +100,9 @@ def _columns(model: FittedModel) -> dict[str, list]:
     }
 
 
-def _steps(model: FittedModel) -> dict[str, Any]:
-    """Returns by how much every node changes the scores."""
-    steps = target_means(model.tree)
+def _steps(model: FittedModel, start: Any) -> dict[str, Any]:
+    """Returns by how much every node changes the scores, also where no row of the fit came to."""
+    steps = (model.node_value - start) / len(model.forest)
     if model.link is not None and model.link.is_ratio:
         weighted = {f"weighted score {place}": own for place, own in enumerate(steps.T[:-1])}
         return {**weighted, "weight in mean": steps[:, -1]}

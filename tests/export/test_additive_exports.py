@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-import jaxtree
-from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from tests.examples import example
-from tests.export.running import as_numbers, c_rows, compile_c, run_onnx, run_sql
+from tests.export.running import c_rows, compile_c, run_onnx, run_sql
 from tests.export.shipping import edge_rows
 from tests.export.test_boosted_exports import predictions
 from tests.export.test_shipping import compiler
@@ -58,18 +56,6 @@ def test_sql_has_scores_and_predictions(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_treelite_predicts_the_same(name):
-    treelite = pytest.importorskip("treelite")
-    estimator = example(name)
-    X = edge_rows(estimator)
-    said = treelite.gtil.predict(jaxtree.to_treelite(estimator), as_numbers(estimator, X))
-    expected = predictions(estimator, X)
-    expected = expected[:, 1:] if name == "additive" else expected
-    tolerance = 1e-6 if name == "additive_classes" else 1e-12  # treelite's softmax has 32 bits
-    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=tolerance)
-
-
-@pytest.mark.parametrize("name", EVERY)
 def test_a_program_of_jax_predicts_the_same(name):
     from jax import export
 
@@ -79,11 +65,3 @@ def test_a_program_of_jax_predicts_the_same(name):
     *said, scores = export.deserialize(to_jax_export(estimator).serialize()).call(values)
     np.testing.assert_allclose(scores, estimator.raw_scores(X), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(np.reshape(said[-1], (len(X), -1)), predictions(estimator, X), rtol=2e-5, atol=1e-5)
-
-
-def test_forms_of_one_tree_are_refused():
-    for form in (jaxtree.export_text, jaxtree.to_graphviz):
-        with pytest.raises(InvalidTypeError, match="got ExplainableBoosting"):
-            form(example("additive_regression"))
-    with pytest.raises(InvalidInputError, match="a single tree"):
-        jaxtree.to_sklearn(example("additive_counts"))

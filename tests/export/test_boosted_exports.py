@@ -5,12 +5,12 @@ import pytest
 from sklearn.base import is_classifier
 
 import jaxtree
-from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.node_tables import to_dataframe, to_sklearn
+from jaxtree.errors import InvalidInputError
+from jaxtree.export.node_tables import to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from tests.examples import example
-from tests.export.running import as_numbers, c_rows, compile_c, run_onnx, run_sql
+from tests.export.running import c_rows, compile_c, run_onnx, run_sql
 from tests.export.shipping import edge_rows
 from tests.export.test_shipping import compiler
 from tests.marks import rest_is_slow
@@ -90,18 +90,6 @@ def test_sql_asks_for_what_it_needs():
         to_sql(example("forest_regression"), score=0)
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "boosted_lognormal"])
-def test_treelite_predicts_the_same(name):
-    treelite = pytest.importorskip("treelite")
-    estimator = example(name)
-    X = edge_rows(estimator)
-    said = treelite.gtil.predict(jaxtree.to_treelite(estimator), as_numbers(estimator, X))
-    expected = predictions(estimator, X)
-    expected = expected[:, 1:] if name == "boosted" else expected
-    tolerance = 1e-6 if name == "boosted_classes" else 1e-12  # treelite's softmax has 32 bits
-    np.testing.assert_allclose(said.reshape(expected.shape), expected, rtol=tolerance)
-
-
 @pytest.mark.parametrize("name", rest_is_slow(EVERY, 3))
 def test_a_program_of_jax_has_every_link(name):
     from jax import export
@@ -114,16 +102,6 @@ def test_a_program_of_jax_has_every_link(name):
     np.testing.assert_allclose(np.reshape(said[-1], (len(X), -1)), predictions(estimator, X), rtol=2e-5, atol=1e-5)
     if is_classifier(estimator):
         np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_a_frame_has_steps_that_add_up_to_scores(name):
-    estimator = example(name)
-    frame, X = to_dataframe(estimator), edge_rows(estimator)
-    steps = frame[[column for column in frame.columns if column.startswith("step")]].to_numpy()
-    ends = estimator.apply(X) + estimator.forest_.first_node[:-1]
-    np.testing.assert_allclose(estimator.start_ + steps[ends].sum(axis=1), estimator.raw_scores(X), rtol=1e-12)
-    assert frame["tree"].iloc[-1] == len(estimator.forest_) - 1 and "prediction" not in frame
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -142,11 +120,3 @@ def test_one_tree_goes_to_scikit_learn():
     X = edge_rows(estimator, dtype=np.float32)
     exported = to_sklearn(estimator.estimators_[1])
     np.testing.assert_allclose(exported.predict(X), estimator.estimators_[1].predict(X), rtol=1e-12)
-
-
-def test_forms_of_one_tree_name_the_trees():
-    for form in (jaxtree.export_text, jaxtree.to_graphviz):
-        with pytest.raises(InvalidTypeError, match="estimators_"):
-            form(example("boosted_regression"))
-    with pytest.raises(InvalidInputError, match="estimators_"):
-        to_sklearn(example("boosted_counts"))

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 import jaxtree
-from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
-from jaxtree.export.node_tables import to_dataframe
 from tests.export.running import compile_c, run_c, run_onnx, run_sql
 from tests.export.test_shipping import compiler  # noqa: F401
 from tests.soft.test_hard_forest import ROWS, TABLE, predictions, random_forest
@@ -72,13 +70,6 @@ def test_forests_without_weights_of_leaves_have_every_form(mixture):
     assert hard.feature_importances_.sum() == pytest.approx(1)
 
 
-def test_tables_name_weights():
-    hard = random_forest("two").harden()
-    table = to_dataframe(hard)
-    assert {"weighted score 0", "weight in mean"} <= set(table.columns)
-    assert (table["weight in mean"] > 0).all()
-
-
 @pytest.mark.parametrize("target", ["four", "number"])
 def test_pages_show_scores_and_predictions(target):
     hard = random_forest(target).harden()
@@ -86,10 +77,3 @@ def test_pages_show_scores_and_predictions(target):
     assert "the mean over the trees by the weights of the leaves" in page
     assert "Tree 2" in page
     assert "No rows were set apart" not in page
-
-
-def test_forms_that_add_up_trees_are_refused():
-    hard = random_forest("four").harden()
-    pytest.importorskip("treelite")
-    with pytest.raises(InvalidInputError, match="treelite adds up trees, and a hardened forest"):
-        jaxtree.to_treelite(hard)

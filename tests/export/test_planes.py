@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jaxtree
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError
 from jaxtree.export.node_tables import to_dataframe
 from jaxtree.soft.scales import Standard
 from tests.examples import example
@@ -24,7 +24,6 @@ FORMS = (
     jaxtree.export_text,
     jaxtree.to_graphviz,
 )
-NO_FORMS = (jaxtree.to_sklearn, to_dataframe)
 
 
 def random_rows(tree, number=300):
@@ -126,16 +125,3 @@ def test_quantiles_are_refused_where_they_cannot_be_said():
     for form in (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c):
         with pytest.raises(InvalidInputError, match=r"scaled by quantiles.*scaling='standard'"):
             form(example("hardened_regression"))
-
-
-def test_the_error_names_the_forms():
-    for form in NO_FORMS:
-        with pytest.raises(InvalidTypeError, match=r"HardTreeClassifier splits by planes: its forms are export_text"):
-            form(example("hardened"))
-    for form in (*FORMS, *NO_FORMS):
-        with pytest.raises(
-            InvalidTypeError, match=r"SoftTreeClassifier: harden\(\) it first; the forms of the hard tree"
-        ):
-            form(example("soft"))
-        with pytest.raises(InvalidTypeError, match="of hard splits, got SoftForestClassifier"):
-            form(example("soft_forest"))

@@ -15,10 +15,9 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.node_tables import to_dataframe, to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
-from jaxtree.export.treelite_models import to_treelite
 from tests.examples import example
-from tests.export.running import as_numbers, compile_c, run_c, run_onnx, run_sql
-from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
+from tests.export.running import compile_c, run_c, run_onnx, run_sql
+from tests.export.shipping import PLAIN, SHARING, edge_rows
 
 EXPORTS = (to_c, to_sql, to_jax_export)
 
@@ -75,28 +74,12 @@ def test_scikit_learn_predicts_the_same():
     assert exported.get_n_leaves() == estimator.get_n_leaves() and exported.get_depth() == estimator.get_depth()
 
 
-def test_scikit_learn_has_trees_of_numbers_too():
-    member = example("bagged_regression").estimators_[1]
-    X = edge_rows(member, dtype=np.float32)
-    np.testing.assert_array_equal(to_sklearn(member).predict(X), member.predict(X))
-
-
 def test_a_tree_goes_to_scikit_learn_and_back():
     tree = example("cart_plain").tree_
     back = jaxtree.from_sklearn(to_sklearn(example("cart_plain")))
     for name in ("feature", "threshold", "first_child", "num_children", "depth", "num_rows", "missing_branch"):
         np.testing.assert_array_equal(getattr(back, name), getattr(tree, name))
     np.testing.assert_allclose(back.count, tree.count, rtol=1e-12)
-
-
-@pytest.mark.parametrize("name", [*TREES, *SHARING, *FORESTS])
-def test_a_frame_has_a_row_for_every_node(name):
-    estimator = example(name)
-    frame = to_dataframe(estimator, backend="polars")
-    nodes = estimator.forest_.nodes if hasattr(estimator, "forest_") else estimator.tree_
-    assert len(frame) == nodes.node_count
-    assert frame["num_rows"].to_list() == nodes.num_rows.tolist()
-    assert frame.filter(frame["is_leaf"])["column"].null_count() == int(nodes.is_leaf.sum())
 
 
 def test_a_frame_says_what_a_tree_says():
@@ -113,27 +96,6 @@ def test_a_frame_says_what_a_tree_says():
 
 def lines(estimator):
     return jaxtree.export_text(estimator).splitlines()[1:]
-
-
-@pytest.mark.parametrize("name", [*TREES, *FORESTS])
-def test_treelite_predicts_the_same(name):
-    treelite = pytest.importorskip("treelite")
-    estimator = example(name)
-    X = edge_rows(estimator)
-    said = treelite.gtil.predict(to_treelite(estimator), as_numbers(estimator, X))
-    expected = estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
-    np.testing.assert_array_equal(said.reshape(expected.shape), expected)
-
-
-@pytest.mark.parametrize("name", SHARING)
-def test_treelite_of_shared_rows(name):
-    treelite = pytest.importorskip("treelite")
-    estimator = example(name)
-    with pytest.raises(InvalidInputError, match="missing"):
-        to_treelite(estimator)
-    X = edge_rows(estimator, known=True)
-    said = treelite.gtil.predict(to_treelite(estimator, no_missing=True), as_numbers(estimator, X))
-    np.testing.assert_array_equal(said[:, 0], estimator.predict_proba(X))
 
 
 @pytest.mark.parametrize("name", SHARING)

@@ -26,7 +26,8 @@ class Outcome(NamedTuple):
 
 
 PROGRAMS = ("SQLite", "DuckDB", "ONNX", "C", "jax.export")
-EXPLANATIONS = ("explanation", "Shapley values")
+FORMS = (*PROGRAMS, "treelite", "scikit-learn", "data frame")
+EXPLANATIONS = ("explanation", "Shapley values", "Shapley charts")
 
 PLANES = ("hardened", "hardened numbers")
 BY_LEAF = ("hardened forest by leaf", "hardened forest by leaf, numbers")
@@ -42,13 +43,27 @@ MEASURED = (
 )
 """Models that know their losses after each round or epoch."""
 ONE_TREE = (*TREES_BY_NAME, *PLANES, "hardened, along the axes", "search of trees")
+ADDITIVE_OF_TWO_CLASSES = (
+    *("additive", "additive, of arrays", "additive, columns 0, 1, 2", "additive, changed by hand", "tuned additive"),
+)
+OTHER_LINKS = ("quantiles", "lognormal", "distribution as loss")
+"""Boosted models that predict from their scores what treelite has no link for."""
+
+OF_WORDS = tuple(set(ONE_TREE) - {*PLANES, "tree of arrays", "tree of two outputs", "tree of two numbers"})
+"""Single trees of tables with columns of words."""
 
 REFUSED = (
-    Outcome(("page", *EXPLANATIONS, *PROGRAMS), ("tree of two outputs", "tree of two numbers"), "must have one output"),
+    Outcome(("page", *EXPLANATIONS, *FORMS), ("tree of two outputs", "tree of two numbers"), "must have one output"),
     Outcome(("dependence",), ("tree of two outputs",), "one output of classes"),
     Outcome(("scores",), ("tree of two outputs",), "multiclass-multioutput is not supported"),
-    Outcome(("text",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
-    Outcome(("text", "page", *PROGRAMS), (*SOFT, "search of soft"), "harden"),
+    Outcome(("text", "drawing"), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
+    Outcome(("text", "drawing", "page", *FORMS), (*SOFT, "search of soft"), "harden"),
+    Outcome(("scikit-learn",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
+    Outcome(("scikit-learn",), OF_WORDS, "scikit-learn's trees read numbers, and columns such as"),
+    Outcome(("treelite", "scikit-learn", "data frame"), PLANES, "splits by planes: its forms are"),
+    Outcome(("treelite",), OTHER_LINKS, "the loss of these boosted trees has another"),
+    Outcome(("treelite",), BY_LEAF, "divides by the weights of leaves|divides by their weights"),
+    Outcome(("scorecard",), set(SPELLINGS) - {*ADDITIVE_OF_TWO_CLASSES}, "a scorecard is of"),
     Outcome(EXPLANATIONS, ("soft forest of weights",), "mixture='learned', have no hard form"),
     Outcome(EXPLANATIONS, OF_PLANES, "a forest of oblique gates is not hardened: take gate='hard'"),
     Outcome(("importances",), (*SOFT, *PLANES, "search of soft"), "is of splits on columns, which"),
@@ -59,7 +74,7 @@ REFUSED = (
 FAILING: tuple[Outcome, ...] = ()
 
 FAST = (
-    *("tree", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest", "boosted, two classes"),
+    *("tree", "tree of arrays", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest", "boosted, two classes"),
     *("boosted folds", "ensemble", "search of trees", "additive, changed by hand", "hardened", "soft forest by leaf"),
     "hardened forest by leaf",
 )

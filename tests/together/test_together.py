@@ -11,7 +11,8 @@ import jaxtree
 from jaxtree.errors import JaxtreeError
 from tests.together.models import SPELLINGS, model
 from tests.together.outcomes import FAILING, FAST, REFUSED, fault, refusal
-from tests.together.uses import USES, rows_beside
+from tests.together.rows import rows_beside
+from tests.together.uses import USES
 
 OF_SCIKIT_LEARN = "multiclass-multioutput is not supported"
 """The one refusal that is scikit-learn's."""

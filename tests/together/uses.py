@@ -7,7 +7,6 @@ use, the error is the user's.
 
 import pathlib
 import pickle
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -27,60 +26,18 @@ from jaxtree.estimators.common.prediction import FittedTree
 from tests.export import running
 from tests.page.pages import told_by
 from tests.together.models import Model
-
-DOUBLE = {"rtol": 1e-9, "atol": 1e-9}
-"""Of forms that compute in doubles, in another order or by other exponentials."""
-SINGLE = {"rtol": 1e-4, "atol": 1e-5}
-"""Of forms that compute in float32."""
-
-
-def rows_beside(X: Any, number: int = 80, *, known: bool = False) -> Any:
-    """Rows of values at, between and beside those of the fit, all words, and missing and unseen ones unless `known`."""
-    draw = np.random.default_rng(0)
-    if isinstance(X, np.ndarray):
-        return np.stack([_drawn(pd.Series(own), number, draw, known) for own in X.T], axis=1).astype(np.float64)
-    return pd.DataFrame({name: _drawn(own, number, draw, known) for name, own in X.items()})
-
-
-def _drawn(column: pd.Series, number: int, draw: np.random.Generator, known: bool) -> Any:
-    if column.dtype.kind == "f":
-        seen = np.unique(column.dropna())
-        values = np.concatenate([seen, (seen[1:] + seen[:-1]) / 2, [seen[0] - 1, seen[-1] + 1]])
-        values = np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)])
-        values = np.concatenate([values, [0.0, -0.0, 1e-40, -1e30], [] if known else [np.nan] * 8])
-        return draw.choice(values, number)
-    if column.dtype.kind == "b":
-        return draw.choice([True, False], number)
-    words = list(pd.unique(column.dropna())) + ([] if known else [None, "never seen"])
-    return pd.Series(np.array(words, object)[draw.integers(len(words), size=number)], dtype=object)
-
-
-def answers(estimator: Any, X: Any) -> np.ndarray:
-    """What a model predicts, a column a class or a number."""
-    found = estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
-    found = np.concatenate(found, axis=1) if isinstance(found, list) else np.asarray(found)
-    return found.reshape(len(found), -1)
-
-
-def assert_close(estimator: Any, said: Any, expected: Any) -> None:
-    """Compares what a program says: bit for bit of means over trees, nearly of links and of sums over columns."""
-    model = getattr(hard(estimator), "model_", None)
-    is_exact = model is not None and model.link is None and not hasattr(type(hard(estimator)), "planes")
-    # SQL adds more trees in brackets, of which each is rounded.
-    is_exact = is_exact and model.forest.first_node.size <= 200
-    tolerance = {"rtol": 0.0, "atol": 0.0} if is_exact else DOUBLE
-    np.testing.assert_allclose(np.reshape(said, expected.shape), expected, **tolerance)
-
-
-def hard(estimator: Any) -> Any:
-    """The model itself, of a search the best one."""
-    return getattr(estimator, "best_estimator_", estimator)
-
-
-def explained_form(estimator: Any) -> Any:
-    """The model that explanations are of: of a soft one its hardened form."""
-    own = hard(estimator)
-    return own.harden() if hasattr(type(own), "harden") else own
+from tests.together.programs import (
+    DOUBLE,
+    c,
+    duckdb,
+    jax_export,
+    onnx,
+    rows_of_programs,
+    scikit_learn,
+    sqlite,
+    treelite,
+)
+from tests.together.rows import answers, explained_form, hard
 
 
 def page(model: Model, rows: Any, folder: pathlib.Path) -> None:
@@ -133,105 +90,6 @@ def shapley(model: Model, rows: Any, folder: pathlib.Path) -> None:
     few = rows[:5]
     pairs = jaxtree.explain.shap_interaction_values(model.estimator, few).values
     np.testing.assert_allclose(pairs.sum(axis=2), explained.values[:5], rtol=1e-6, atol=1e-8)
-
-
-def _in_sql(model: Model, rows: Any, dialect: str, run: Callable[[str, Any], list]) -> None:
-    rows, options = _rows_of_programs(model, rows)
-    expected = answers(model.estimator, rows)
-    asked: list[dict[str, Any]] = [{}]
-    if is_classifier(model.estimator) and model.y.ndim == 1:
-        asked = [{"share_of": name} for name in model.estimator.classes_.tolist()]
-    elif expected.shape[1] > 1:
-        asked = [{"score": place} for place in range(expected.shape[1])]
-    expressions = [jaxtree.to_sql(model.estimator, dialect=dialect, **own, **options) for own in asked]
-    named = _named(model, rows)
-    said = [run(expression, named) for expression in expressions]
-    assert_close(model.estimator, np.array(said, float).T, expected)
-
-
-def _named(model: Model, rows: Any) -> Any:
-    """The rows with the names of columns that programs have: those that are no words are x0, x1, ..."""
-    return rows if isinstance(rows, np.ndarray) else rows.set_axis(hard(model.estimator).schema_.column_names, axis=1)
-
-
-def _shares_out(model: Model) -> bool:
-    """Whether a tree shares rows with missing values out, which programs do for rows without them alone."""
-    predictor = getattr(getattr(hard(model.estimator), "model_", None), "predictor", None)
-    return bool(predictor is not None and np.any(predictor.shares_out))
-
-
-def sqlite(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """The expression of SQL says in SQLite what is predicted."""
-    _in_sql(model, rows, "sqlite", running.run_sql)
-
-
-def duckdb(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """The expression of SQL says in DuckDB what is predicted."""
-    database = pytest.importorskip("duckdb")
-
-    def run(expression: str, X: Any) -> list:
-        frame = running.as_frame(X)
-        with database.connect() as opened:
-            opened.register("frame", frame.assign(row_number=np.arange(len(frame))))
-            found = opened.execute(f"SELECT {expression} FROM frame ORDER BY row_number").fetchall()
-        return [value for (value,) in found]
-
-    _in_sql(model, rows, "duckdb", run)
-
-
-def onnx(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """The models of ONNX, of float32 and of float64, predict the same."""
-    rows, options = _rows_of_programs(model, rows)
-    for dtype, own in ((np.float32, _in_single(rows)), (np.float64, rows)):
-        said = running.run_onnx(model.estimator, _named(model, own), dtype, **options)
-        is_of_classes = is_classifier(model.estimator)
-        assert_close(
-            model.estimator, said["probabilities" if is_of_classes else "variable"], answers(model.estimator, own)
-        )
-        if is_of_classes:
-            np.testing.assert_array_equal(said["label"], model.estimator.predict(own))
-
-
-def c(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """The program in C predicts the same."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler")
-    rows, options = _rows_of_programs(model, rows)
-    library = running.compile_c(compiler, jaxtree.to_c(model.estimator, **options), folder)
-    own, expected = hard(model.estimator), answers(model.estimator, rows)
-    function = library.tree_predict
-    if is_classifier(model.estimator):
-        function = library.tree_predict_proba
-        places = running.c_rows(library, library.tree_predict, own, rows, 0)
-        np.testing.assert_array_equal(model.estimator.classes_[places], model.estimator.predict(rows))
-    said = running.c_rows(library, function, own, rows, expected.shape[1])
-    assert_close(model.estimator, said, expected)
-
-
-def _rows_of_programs(model: Model, rows: Any) -> tuple[Any, dict[str, bool]]:
-    return (rows_beside(model.X, known=True), {"no_missing": True}) if _shares_out(model) else (rows, {})
-
-
-def jax_export(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """The program that JAX stores predicts the same."""
-    from jax import export
-
-    stored = jaxtree.to_jax_export(model.estimator).serialize()
-    rows = _in_single(rows)
-    values = hard(model.estimator).encoder_.values(rows).astype(np.float32)
-    said = export.deserialize(stored).call(values)
-    parts = list(said) if isinstance(said, tuple | list) else [said]
-    place = 1 if is_classifier(model.estimator) else 0
-    expected = answers(model.estimator, rows)
-    np.testing.assert_allclose(np.reshape(parts[place], expected.shape), expected, **SINGLE)
-
-
-def _in_single(rows: Any) -> Any:
-    """The rows with numbers that float32 has."""
-    if isinstance(rows, np.ndarray):
-        return rows.astype(np.float32).astype(np.float64)
-    return rows.astype({name: np.float32 for name, own in rows.items() if own.dtype == np.float64})
 
 
 def file(model: Model, rows: Any, folder: pathlib.Path) -> None:
@@ -341,6 +199,59 @@ def scores(model: Model, rows: Any, folder: pathlib.Path) -> None:
         assert found >= model.estimator.score(model.X, model.y[order], **shuffled)
 
 
+def data_frame(model: Model, rows: Any, folder: pathlib.Path) -> None:
+    """The rows of the frame at which walks end say what is predicted: their mean, or the sum of their steps."""
+    rows, _ = rows_of_programs(model, rows)
+    own, frame = hard(model.estimator), jaxtree.to_dataframe(model.estimator)
+    fitted, expected = own.model_, answers(model.estimator, rows)
+    ends = fitted.predictor.ends_in_trees(own.encoder_.values(rows))
+    assert frame["num_rows"].tolist() == fitted.tree.num_rows.tolist()
+    steps = frame[[name for name in frame if name.startswith(("step", "weighted score", "weight in mean"))]]
+    of_trees = steps.to_numpy(float)[ends].sum(axis=1)
+    if fitted.link is None:
+        names = [f"share of {name}" for name in own.classes_] if is_classifier(own) else ["prediction"]
+        np.testing.assert_allclose(frame[names].to_numpy(float)[ends].mean(axis=1), expected, **DOUBLE)
+    elif fitted.link.is_ratio:
+        np.testing.assert_allclose(of_trees[:, :-1] / of_trees[:, -1:], expected, **DOUBLE)
+    else:
+        np.testing.assert_allclose(own.start_ + of_trees, own.raw_scores(rows), **DOUBLE)
+
+
+def drawing(model: Model, rows: Any, folder: pathlib.Path) -> None:
+    """Graphviz's words and the drawn tree have every node, every line to a child, and every class that is predicted."""
+    source, ax = str(jaxtree.to_graphviz(model.estimator)), jaxtree.plot.plot_tree(model.estimator)
+    own = hard(model.estimator)
+    number = own.tree_.node_count
+    assert source.count("->") == number - 1 and len(ax.texts) == 2 * number - 1
+    drawn = " ".join(text.get_text() for text in ax.texts)
+    if is_classifier(own) and model.y.ndim == 1:
+        for name in map(str, np.unique(own.predict(rows))):
+            assert name in source and name in drawn
+    pyplot.close("all")
+
+
+def shapley_charts(model: Model, rows: Any, folder: pathlib.Path) -> None:
+    """The bars are as long as the values are in the mean, and the drawing of a row ends at its score."""
+    own, few = explained_form(model.estimator), rows[:20]
+    sizes = np.abs(jaxtree.explain.shap_values(model.estimator, few).values).mean(axis=0)
+    if is_classifier(own) and len(own.classes_) == 2 and sizes.ndim == 2:
+        sizes = sizes[:, 1]
+    lengths = np.sort([bar.get_width() for bar in jaxtree.plot.plot_shap_bar(model.estimator, few).patches])
+    np.testing.assert_allclose(lengths, np.sort(sizes, axis=None)[-len(lengths) :], rtol=1e-6, atol=1e-9)
+    if is_classifier(own):
+        jaxtree.plot.plot_shap_beeswarm(model.estimator, few, of_class=own.classes_[-1])
+        jaxtree.plot.plot_shap_waterfall(model.estimator, few[:1], of_class=own.classes_[-1])
+    pyplot.close("all")
+
+
+def scorecard(model: Model, rows: Any, folder: pathlib.Path) -> None:
+    """The points of a row stand for its odds, but for their rounding."""
+    card = jaxtree.to_scorecard(model.estimator)
+    said = np.log2(card.odds(card.score(rows)))
+    expected = hard(model.estimator).raw_scores(rows)[:, 0] / np.log(2)
+    assert np.abs(said - expected).max() * card.points_to_double_odds <= card.largest_error + 1e-6
+
+
 def frame(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """Frames of Polars and Arrow, and columns in another order where they have names, are predicted as pandas' are."""
     polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
@@ -376,12 +287,18 @@ USES: dict[str, Callable[[Model, Any, pathlib.Path], None]] = {
     "ONNX": onnx,
     "C": c,
     "jax.export": jax_export,
+    "treelite": treelite,
+    "scikit-learn": scikit_learn,
+    "data frame": data_frame,
     "file": file,
     "pickle": pickled,
     "importances": importances,
     "dependence": dependence,
     "display": display,
     "text": text,
+    "drawing": drawing,
+    "Shapley charts": shapley_charts,
+    "scorecard": scorecard,
     "learning curve": learning_curve,
     "scores": scores,
     "frame": frame,
