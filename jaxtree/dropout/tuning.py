@@ -28,6 +28,9 @@ Q_GRID = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0)
 NUM_DESCENTS = 4
 """Descents made at once."""
 
+STEPS, LEARNING_RATE = 1000, 0.3
+"""The steps of a descent, and its learning rate."""
+
 FEWEST_LEVELS = 16
 """Levels are padded to a power of two, this at least."""
 
@@ -59,8 +62,8 @@ def tune(
     *,
     per: str = "tree",
     loss: str = "log_loss",
-    steps: int = 1000,
-    learning_rate: float = 0.3,
+    steps: int = STEPS,
+    learning_rate: float = LEARNING_RATE,
 ) -> Tuned:
     r"""Tunes the rates of dropout pruning to the least expected loss on held-out rows.
 

@@ -44,6 +44,9 @@ def bag(
 ) -> Bagged:
     """Returns the mean of boosted models, each fitted on a sample of the rows of its own, with honest predictions.
 
+    The scores of the models are averaged, not their probabilities: of models that are too sure of their classes, such
+    as those of many rounds on few rows, the mean is, too. Stop them early.
+
     A sample has as many rows as the table, drawn with replacement (Breiman, *Bagging predictors*, 1996), or a share of
     them without (*subagging*: Buhlmann and Yu, *Analyzing bagging*, 2002). Those of classes are drawn class by class,
     so that every model knows all. A random forest does this with trees.

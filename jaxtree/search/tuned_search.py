@@ -1,6 +1,7 @@
 """Tuning from Python: a search for a given time that ends in one model, with scikit-learn's interface."""
 
 import contextlib
+import inspect
 import itertools
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.common.conventions import all_or_nothing, generator_of, progress_of, whole
+from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
@@ -352,7 +354,7 @@ def tune(
 
     Raises:
         InvalidInputError: An argument is not allowed, there is one class only, or rows are too few for the folds.
-        InvalidTypeError: The table is read in parts, or the estimator is another.
+        InvalidTypeError: The table is read in parts, the estimator is another, or there is no such option.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -361,6 +363,10 @@ def tune(
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'std', 'rounds'])
     """
+    known = [*inspect.signature(tune).parameters, *inspect.signature(TunedSearchCV).parameters, "groups"]
+    for name in options:
+        if name not in known:
+            raise InvalidTypeError(f"tune takes no {name!r}{hint_for_argument(name, known, [])}")
     if algorithm not in ALGORITHMS:
         raise InvalidInputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
     if estimator is None:

@@ -208,8 +208,10 @@ def test_other_estimators_and_sources_are_refused():
         TunedSearchCV(jaxtree.DecisionTreeClassifier()).fit(FRAME, WORDS)
     with pytest.raises(InvalidTypeError, match="read it first"):
         tune("train.parquet", WORDS, **QUICK)
-    with pytest.raises(TypeError, match="hours"):
+    with pytest.raises(InvalidTypeError, match="tune takes no 'hours'"):
         tune(FRAME, WORDS, hours=1)
+    with pytest.raises(InvalidTypeError, match=r"^tune takes no 'n_iters': do you mean n_iter\?$"):
+        tune(FRAME, WORDS, n_iters=1)
 
 
 def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):

@@ -74,7 +74,8 @@ REFUSED = (
 FAILING: tuple[Outcome, ...] = ()
 
 FAST = (
-    *("tree", "tree of arrays", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest", "boosted, two classes"),
+    *("tree", "tree of arrays", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest"),
+    "boosted, two classes",
     *("boosted folds", "ensemble", "search of trees", "additive, changed by hand", "hardened", "soft forest by leaf"),
     "hardened forest by leaf",
 )

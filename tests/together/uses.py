@@ -212,7 +212,7 @@ def data_frame(model: Model, rows: Any, folder: pathlib.Path) -> None:
         names = [f"share of {name}" for name in own.classes_] if is_classifier(own) else ["prediction"]
         np.testing.assert_allclose(frame[names].to_numpy(float)[ends].mean(axis=1), expected, **DOUBLE)
     elif fitted.link.is_ratio:
-        np.testing.assert_allclose(of_trees[:, :-1] / of_trees[:, -1:], expected, **DOUBLE)
+        np.testing.assert_allclose(of_trees[:, :-1] / of_trees[:, -1:], own.raw_scores(rows), **DOUBLE)
     else:
         np.testing.assert_allclose(own.start_ + of_trees, own.raw_scores(rows), **DOUBLE)
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
-from jaxtree.dropout.tuning import Tuned, tune
+from jaxtree.dropout.tuning import LEARNING_RATE, STEPS, Tuned, tune
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, allow_tables, check_parameters
 from jaxtree.estimators.common.growing import mark_leaves
@@ -56,7 +56,14 @@ def prune_to(estimator: Fitted, collapsed: Bool[AnyArray, " node"]) -> Fitted:
 
 
 def tune_dropout(
-    estimator: BaseTree, X_val: Any, y_val: Any, *, per: str = "tree", loss: str | None = None, **options: Any
+    estimator: BaseTree,
+    X_val: Any,
+    y_val: Any,
+    *,
+    per: str = "tree",
+    loss: str | None = None,
+    steps: int = STEPS,
+    learning_rate: float = LEARNING_RATE,
 ) -> Tuned:
     """Returns the rates of dropout pruning of least expected loss on held-out rows; see `jaxtree.dropout.tune`.
 
@@ -70,7 +77,8 @@ def tune_dropout(
         y_val: Their classes, or numbers.
         per: The part with a rate of its own: "tree" for one p and q, "level" or "node".
         loss: "log_loss" or "accuracy" of classes, "squared_error" of numbers; the first, or the last, if None.
-        **options: `steps` and `learning_rate` of the descent.
+        steps: The steps of the descent.
+        learning_rate: Its learning rate.
 
     Raises:
         InvalidInputError: The estimator has several outputs, the table is not like the fitted one, or an option is not
@@ -95,7 +103,7 @@ def tune_dropout(
         known = np.flatnonzero(target >= 0)
         codes, target = codes[:, known], target[known]
     loss = loss or ("log_loss" if estimator.tree_.num_classes else "squared_error")
-    return tune(estimator.tree_, codes, target, per=per, loss=loss, **options)
+    return tune(estimator.tree_, codes, target, per=per, loss=loss, steps=steps, learning_rate=learning_rate)
 
 
 @dataclasses.dataclass(repr=False, eq=False)
