@@ -22,18 +22,27 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
-// Reads buffers one after another, in the order of `native.grow_nodes`.
+// The buffers of a growth, in the order of `native.grow_nodes`; the last is their number.
+enum Argument : size_t {
+  kCodes, kRow, kRoot, kLabel, kValue,
+  kKind, kNumCodes, kMissingCode, kInAverage, kMonotone, kFirstApart, kPosition, kSets,
+  kUnits,
+  kMaxDepth, kSplitWeight, kSplitRows, kMinGain, kMinImpurityDecrease, kMaxFeatures, kLevelFeatures, kMaxLeafNodes,
+  kLeafWeight, kLeafRows, kMdlCorrection, kNumDeclaredClasses, kScoreNoise, kParameters, kRootSeed,
+  kNumArguments
+};
+
 class Arguments {
  public:
   Arguments(const ffi::RemainingArgs& buffers, const Models& models, int64_t model)
       : buffers_(buffers), models_(models), model_(model) {}
 
-  Array Next() { return models_.Of(buffers_.get<ffi::AnyBuffer>(at_++).value(), model_); }
+  Array At(Argument argument) const { return models_.Of(buffers_.get<ffi::AnyBuffer>(argument).value(), model_); }
 
-  // The elements of the next buffer; null if it has none.
+  // The elements of a buffer; null if it has none.
   template <typename T>
-  const T* Data() {
-    const Array array = Next();
+  const T* Data(Argument argument) const {
+    const Array array = At(argument);
     return array.size == 0 ? nullptr : array.As<T>();
   }
 
@@ -41,7 +50,6 @@ class Arguments {
   const ffi::RemainingArgs& buffers_;
   const Models& models_;
   const int64_t model_;
-  size_t at_ = 0;
 };
 
 class Results {
@@ -211,17 +219,17 @@ NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity
 }
 
 template <typename Code, typename Value>
-void Run(Threads& pool, Arguments in, Results results, const Attributes& attributes) {
+void Run(Threads& pool, const Arguments& in, Results results, const Attributes& attributes) {
   Level<Code, Value> level{};
-  const Array codes = in.Next();
+  const Array codes = in.At(kCodes);
   level.table.codes = codes.As<const Code>();
   level.table.num_features = codes.dimensions[0];
   level.table.num_rows = codes.dimensions[1];
 
   Entries<Value> entries{};
-  entries.row = in.Data<int32_t>();
-  entries.root = in.Data<int32_t>();
-  const Array label = in.Next(), value = in.Next();
+  entries.row = in.Data<int32_t>(kRow);
+  entries.root = in.Data<int32_t>(kRoot);
+  const Array label = in.At(kLabel), value = in.At(kValue);
   if (label.type == ffi::DataType::S64) {
     entries.identity = label.As<const int64_t>();
   } else {
@@ -236,41 +244,41 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
   entries.adds_one_label = AddsOneLabel(entries.additions);
   entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
 
-  level.table.kind = in.Data<int32_t>();
-  level.table.num_codes = in.Data<int32_t>();
-  level.table.missing_code = in.Data<int32_t>();
-  level.table.in_average = in.Data<int32_t>();
-  level.table.monotone = in.Data<int32_t>();
-  const Array apart = in.Next(), position = in.Next();
+  level.table.kind = in.Data<int32_t>(kKind);
+  level.table.num_codes = in.Data<int32_t>(kNumCodes);
+  level.table.missing_code = in.Data<int32_t>(kMissingCode);
+  level.table.in_average = in.Data<int32_t>(kInAverage);
+  level.table.monotone = in.Data<int32_t>(kMonotone);
+  const Array apart = in.At(kFirstApart), position = in.At(kPosition);
   level.table.num_apart = apart.dimensions.back();
   level.table.first_apart = level.table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
   level.table.num_positions = position.dimensions.back();
   level.table.position = level.table.num_positions == 0 ? nullptr : position.As<const double>();
   OpenRules open{level.table.num_features, level.table.num_codes};
-  const Array sets = in.Next();
+  const Array sets = in.At(kSets);
   open.num_words = sets.dimensions.back();
   open.sets = open.num_words == 0 ? nullptr : sets.As<const uint32_t>();
-  const double* const units = in.Data<double>();
+  const double* const units = in.Data<double>(kUnits);
 
   Limits<Value> limits{};
-  const Array max_depth = in.Next();
+  const Array max_depth = in.At(kMaxDepth);
   limits.max_depth = max_depth.As<const int32_t>();
-  limits.split_weight = in.Data<Value>();
-  limits.split_rows = in.Data<int32_t>();
-  limits.min_gain = in.Data<double>();
-  limits.min_impurity_decrease = in.Data<double>();
-  level.rules.most_features = in.Data<int32_t>();
-  open.level_features = in.Data<int32_t>();
-  const int32_t* const max_leaf_nodes = in.Data<int32_t>();
-  level.rules.leaf_weight = in.Data<Value>();
-  level.rules.leaf_rows = in.Data<int32_t>();
-  level.rules.mdl_correction = in.Data<double>();
-  level.rules.num_declared_classes = in.Data<double>();
-  level.rules.score_noise = in.Data<double>();
-  const Array parameters = in.Next();
+  limits.split_weight = in.Data<Value>(kSplitWeight);
+  limits.split_rows = in.Data<int32_t>(kSplitRows);
+  limits.min_gain = in.Data<double>(kMinGain);
+  limits.min_impurity_decrease = in.Data<double>(kMinImpurityDecrease);
+  level.rules.most_features = in.Data<int32_t>(kMaxFeatures);
+  open.level_features = in.Data<int32_t>(kLevelFeatures);
+  const int32_t* const max_leaf_nodes = in.Data<int32_t>(kMaxLeafNodes);
+  level.rules.leaf_weight = in.Data<Value>(kLeafWeight);
+  level.rules.leaf_rows = in.Data<int32_t>(kLeafRows);
+  level.rules.mdl_correction = in.Data<double>(kMdlCorrection);
+  level.rules.num_declared_classes = in.Data<double>(kNumDeclaredClasses);
+  level.rules.score_noise = in.Data<double>(kScoreNoise);
+  const Array parameters = in.At(kParameters);
   level.rules.num_parameters = parameters.dimensions.back();
   level.rules.parameters = level.rules.num_parameters == 0 ? nullptr : parameters.As<const double>();
-  const uint32_t* const root_seed = in.Data<uint32_t>();
+  const uint32_t* const root_seed = in.Data<uint32_t>(kRootSeed);
 
   NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, attributes.capacity);
   level.table.num_bins = attributes.num_bins;
@@ -318,14 +326,9 @@ void Run(Threads& pool, Arguments in, Results results, const Attributes& attribu
 }
 
 // What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
-const char* WrongShapes(Arguments in, const Results& results, int64_t leaf_size, const Attributes& attributes) {
-  const Array codes = in.Next(), row = in.Next();
-  in.Next(), in.Next();
-  const Array value = in.Next();
-  for (int32_t passed = 0; passed < 5; ++passed) in.Next();
-  const Array apart = in.Next(), position = in.Next();
-  for (int32_t passed = 0; passed < 15; ++passed) in.Next();
-  const Array parameters = in.Next();
+const char* WrongShapes(const Arguments& in, const Results& results, int64_t leaf_size, const Attributes& attributes) {
+  const Array codes = in.At(kCodes), row = in.At(kRow), value = in.At(kValue);
+  const Array apart = in.At(kFirstApart), position = in.At(kPosition), parameters = in.At(kParameters);
   const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = attributes.num_bins;
   const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;
   if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
@@ -343,7 +346,8 @@ ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets 
   Attributes attributes{};
   const ffi::Error unread = ReadAttributes(given, attributes);
   if (unread.failure()) return unread;
-  const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(0), value = *in.get<ffi::AnyBuffer>(4);
+  if (in.size() != kNumArguments) return ffi::Error::InvalidArgument("a growth has another number of arrays");
+  const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(kCodes), value = *in.get<ffi::AnyBuffer>(kValue);
   ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
   const Models models(*of_nodes, 1);
   ffi::Result<ffi::AnyBuffer> leaf = *results.get<ffi::AnyBuffer>(results.size() - 2);
