@@ -16,12 +16,13 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "DistributedError",
     "DivergedFitWarning",
     "ForkedProcessError",
+    "InternalError",
     "InterruptedFitWarning",
     "InvalidInputError",
     "InvalidTypeError",
@@ -30,6 +31,9 @@ __all__ = [
     "ModelFileError",
     "TrainingError",
 ]
+
+
+Value = TypeVar("Value")
 
 
 class JaxtreeError(Exception):
@@ -54,6 +58,10 @@ class DistributedError(JaxtreeError, RuntimeError):
 
 class ForkedProcessError(JaxtreeError, RuntimeError):
     """A process that was forked after JAX had started lacks JAX's threads, which what is asked of it needs."""
+
+
+class InternalError(JaxtreeError, AssertionError):
+    """A state that jaxtree excludes, and so a defect of its own; please report it with what led there."""
 
 
 class ModelFileError(JaxtreeError, ValueError):
@@ -93,6 +101,28 @@ def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
             outermost = level
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=outermost + 2)
+
+
+def present(value: Value | None) -> Value:
+    """Returns a value that is known to be there; raises InternalError for None, in optimised Python too.
+
+    >>> present(0)
+    0
+    """
+    if value is None:
+        raise InternalError("a value that must be there is None")
+    return value
+
+
+def instance_of(kind: type[Value], value: Any) -> Value:
+    """Returns a value that is known to be of a class, or of one of a union; raises InternalError if it is not.
+
+    >>> instance_of(str, "a")
+    'a'
+    """
+    if not isinstance(value, kind):
+        raise InternalError(f"a value must be of {kind}, got {type(value).__name__}")
+    return value
 
 
 @contextmanager

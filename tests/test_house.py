@@ -111,6 +111,15 @@ def is_too_long(file):
     return num_lines(file) > 800
 
 
+def has_assertion(file):
+    return any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(file.read_text())))
+
+
+def test_no_check_is_lost_in_optimised_python():
+    """`python -O` leaves out assertions: `jaxtree.errors` has `present`, `instance_of` and InternalError."""
+    assert not faults(has_assertion, [*FILES, *STUDIES.rglob("*.py")])
+
+
 def test_no_file_is_past_800_lines():
     """A class is not cut in two for a count; a file past this length has two subjects."""
     assert not faults(is_too_long, [*FILES, *STUDIES.rglob("*.py")])

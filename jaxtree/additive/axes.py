@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.additive.layout import Layout
+from jaxtree.errors import present
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 
@@ -81,8 +82,7 @@ def _categories_in_words(categories: tuple[Any, ...]) -> str:
 
 def numbers_in_words(column: Column, codes: Int64[np.ndarray, " code"]) -> str:
     """Returns a number, or the range of the bins of codes that follow each other, as "0.35 to 0.41"."""
-    bins = column.bins
-    assert bins is not None
+    bins = present(column.bins)
     first, last = int(codes[0]), int(codes[-1])
     if bins.exact and first == last:
         return column.in_words(float(bins.low[first]))

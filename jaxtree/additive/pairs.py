@@ -12,6 +12,7 @@ from jaxtree.additive.config import AdditiveConfig, Pairs
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, leading_values, pair_terms
+from jaxtree.errors import present
 
 Ranked = dict[Heredity | None, list[tuple[int, int]]]
 """The pairs that save some of the loss, those that save most first, by those that are compared."""
@@ -66,9 +67,8 @@ def _ranked(
     unit = whole.loss.score_unit * whole.loss.units[:, None]
     scores = whole.codes.row_scores(mains, np.rint(values_of_scores / unit).astype(np.int64))
     reading = whole.loss.read(scores, renews=True)
-    assert reading.weight is not None
     saved = savings_of_pairs(
-        candidates, coarse, whole.codes, reading.gradient, reading.weight, config.pair_rules.min_samples_leaf
+        candidates, coarse, whole.codes, reading.gradient, present(reading.weight), config.pair_rules.min_samples_leaf
     )
     return [candidates[pair] for pair in np.argsort(-saved, kind="stable").tolist() if saved[pair] > 0]
 

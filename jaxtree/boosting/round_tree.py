@@ -24,6 +24,7 @@ from jaxtree.boosting.leaves import (
     within_bounds,
 )
 from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
+from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import Newton, Penalties
@@ -365,8 +366,7 @@ def diagonal_of(hessian: Float[Array, "*score_score row"]) -> Float[Array, "scor
 
 def _curvatures(hessian: Float[Array, "*score_score row"], objective: Objective) -> Float[Array, "curvature row"]:
     """The second derivatives that splits are scored by: of a matrix the diagonal."""
-    assert isinstance(objective, Newton)
-    return diagonal_of(hessian)[: objective.num_curvatures]
+    return diagonal_of(hessian)[: instance_of(Newton, objective).num_curvatures]
 
 
 def _of_one_spread(

@@ -22,6 +22,7 @@ from jaxtree.boosting.leaves import exact_sum
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, Turn, grow_tree
 from jaxtree.boosting.score_trees import add_own_steps, grow_score_trees, trees_per_round, walk_all
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
+from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.mesh import ROWS, Devices, as_rows
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.whole_numbers import are_within
@@ -271,8 +272,7 @@ def blank_trees(plan: Plan, loss: BaseLoss, number: int) -> Tree:
 
 def blank_tables(plan: Plan, *trees: int) -> Tree:
     """Space for an array of trees of a shape."""
-    objective, size = plan.rules.objective, (*trees, plan.capacity)
-    assert isinstance(objective, Newton)
+    objective, size = instance_of(Newton, plan.rules.objective), (*trees, plan.capacity)
     zero, real = jnp.zeros(size, jnp.int32), jnp.zeros(size, jnp.float64)
     return Tree(
         feature=zero, code=zero, next_code=zero, threshold=real, split_kind=zero,

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
 from jaxtree.boosting.round_tree import Grown, Rates, ScoredRows, Sought, Turn, diagonal_of, draw_rows, tree_of
+from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
@@ -24,9 +25,7 @@ from jaxtree.tree.forest import Forest
 
 def trees_per_round(plan: Plan, loss: BaseLoss) -> int:
     """How many trees a round has: one for all scores, or one for each."""
-    objective = plan.rules.objective
-    assert isinstance(objective, Newton)
-    return loss.num_scores // objective.num_scores
+    return loss.num_scores // instance_of(Newton, plan.rules.objective).num_scores
 
 
 def grow_score_trees(

@@ -16,6 +16,7 @@ from jaxtree.arrays import Device
 from jaxtree.doctor.fingerprints import Fingerprint, fingerprint_of, first_difference
 from jaxtree.doctor.fits import FITS, Fit, OwnTable, make_table
 from jaxtree.doctor.report import WITHOUT_KERNEL, Compared, Timed, without_home
+from jaxtree.errors import present
 
 REPEATS = 3
 """Fits after the first, and predictions, of which the fastest counts."""
@@ -80,8 +81,7 @@ def fit_peer(fit: Fit, table: OwnTable) -> Timed | None:
     if fit.peer is None:
         return None
     estimator, seconds = _timed(fit.peer, *fit.rows_of(table), REPEATS)
-    assert seconds is not None
-    return Timed(fit.name, f"scikit-learn's {type(estimator).__name__}", *seconds, predicted=None)
+    return Timed(fit.name, f"scikit-learn's {type(estimator).__name__}", *present(seconds), predicted=None)
 
 
 def compare(place: str, fitted: Sequence[FitResult], expected: Sequence[FitResult]) -> list[Compared]:

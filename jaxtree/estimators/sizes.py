@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64, Int64
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.common.placing import placed_fit
@@ -214,8 +214,7 @@ class _Maker:
         )
         X_train, X_held, y_train, y_held = parts
         rates = tune_dropout(self._grown(X_train, y_train), X_held, y_held, loss="accuracy")
-        assert rates.p is not None and rates.q is not None
-        pruning, key = Dropout(rates.p, rates.q), key_of(self._seed)
+        pruning, key = Dropout(present(rates.p), present(rates.q)), key_of(self._seed)
         return [prune_to(tree, pruning.collapsed(tree.tree_, key=key)) for tree in self.greedy]
 
     def refined(self) -> list[Any]:

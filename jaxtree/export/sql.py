@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.export.conditions import Question, questions_of_forest
 from jaxtree.export.dialects import Dialect, check_words, dialect_named
 from jaxtree.export.formulas import formula_of
@@ -116,8 +116,7 @@ def _check_asked(model: FittedModel, share_of: Any, score: int | None) -> None:
 
 def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None) -> None:
     """Raises InvalidInputError if boosted trees have no such share or score, or several predictions."""
-    link, names = model.link, _classes_of(model)
-    assert link is not None
+    link, names = present(model.link), _classes_of(model)
     has_several = link.num_predictions > 1
     number = link.num_predictions if has_several else model.node_value.shape[1] - link.is_ratio
     _check_share(share_of, names)
@@ -180,8 +179,7 @@ def _predicted(model: FittedModel, share_of: Any) -> list[Any]:
     names = _classes_of(model)
     if share_of is not None or not names:
         return model.node_value[:, names.index(share_of) if names else 0].tolist()
-    assert model.node_label is not None
-    return [names[label] for label in model.node_label[0].tolist()]
+    return [names[label] for label in present(model.node_label)[0].tolist()]
 
 
 class _Text(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float, Float64
 
+from jaxtree.errors import instance_of
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.domain import require
 from jaxtree.losses.loss import BaseLoss
@@ -109,8 +110,7 @@ class SurvivalCurves(Sequence["SurvivalCurve"]):
 
     @property
     def _dist(self) -> PredictedDistribution:
-        assert isinstance(self.loss, Distribution)
-        return PredictedDistribution(self.loss, self.scores)
+        return PredictedDistribution(instance_of(Distribution, self.loss), self.scores)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real, Shaped
 
+from jaxtree.errors import instance_of
 from jaxtree.losses.domain import require
 from jaxtree.losses.loss import BaseLoss, Loss, given
 
@@ -33,7 +34,7 @@ def of_outputs(loss: BaseLoss, num_outputs: int) -> BaseLoss:
         return loss
     is_plain = isinstance(loss, Loss) and loss.num_scores == 1 and not loss.needs
     require(is_plain, f"{loss} has one target: take 'squared_error', or a Loss of several scores", num_outputs)
-    assert isinstance(loss, Loss)
+    loss = instance_of(Loss, loss)
     return Loss(
         given(_of_each, of_one=loss.function),
         num_outputs,

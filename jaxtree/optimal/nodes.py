@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InternalError, InvalidInputError
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.exact import Fork
 from jaxtree.optimal.indicators import Indicators
@@ -191,9 +191,9 @@ def _split_fields(
     node: _Node, table: CodedTable, weight_below: Float64[np.ndarray, " 2"], learns_missing: bool
 ) -> tuple[int, int, int, int, int]:
     """The fields of a node's split: of a threshold the codes of the node's rows next to it."""
-    branching = node.branching
-    assert branching is not None
-    feature, code, kind, missing_branch = branching[:4]
+    if node.branching is None:
+        raise InternalError("a node is split that has no split")
+    feature, code, kind, missing_branch = node.branching[:4]
     present, missing_code = np.unique(table.codes[feature, node.rows]), int(table.num_values[feature])
     if learns_missing and present[-1] != missing_code:
         missing_branch = int(weight_below[1] > weight_below[0])

@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, read_known
+from jaxtree.errors import present
 from jaxtree.export.models import exported_model, exported_with_planes
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.page.cards import ACCENT
@@ -121,8 +122,7 @@ class PageTable(NamedTuple):
     @property
     def truth(self) -> Real[np.ndarray, "row output"]:
         """The target, of rows that have one."""
-        assert self.target is not None
-        return self.target
+        return present(self.target)
 
     @property
     def labels(self) -> Int[np.ndarray, " row"]:

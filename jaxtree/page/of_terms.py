@@ -11,6 +11,7 @@ from jaxtyping import Float, Int64
 from jaxtree.additive.axes import codes_of_bins, numbers_in_words
 from jaxtree.additive.explanations import ExplainedTerm
 from jaxtree.arrays import spread
+from jaxtree.errors import present
 from jaxtree.page.answers import Answers, PageTable
 from jaxtree.page.cards import compacted, ticks_of_times
 from jaxtree.table.schema import Column, Schema
@@ -103,8 +104,8 @@ def _densities(edges: Float[np.ndarray, " edge"], weight: Float[np.ndarray, " bi
 
 def _place_of_bin(column: Column, codes: Int64[np.ndarray, " code"]) -> float:
     """Returns where a bin is marked: at the middle of its values."""
-    assert column.bins is not None
-    return float(column.bins.low[codes[0]] / 2 + column.bins.high[codes[-1]] / 2)
+    bins = present(column.bins)
+    return float(bins.low[codes[0]] / 2 + bins.high[codes[-1]] / 2)
 
 
 def _told_rows(schema: Schema, table: PageTable) -> dict[str, Any]:

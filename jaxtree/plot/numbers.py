@@ -5,6 +5,7 @@ from jaxtyping import Float, Float64
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 
+from jaxtree.errors import present
 from jaxtree.plot.style import name_axes, round_ticks, unit_of_times
 from jaxtree.table.schema import Column
 
@@ -15,8 +16,8 @@ def _is_date(column: Column) -> bool:
 
 def _unit_of(column: Column) -> tuple[float, str]:
     """The unit of a column of durations."""
-    assert column.bins is not None
-    return unit_of_times(float(column.bins.high[-1] - column.bins.low[0]))
+    bins = present(column.bins)
+    return unit_of_times(float(bins.high[-1] - bins.low[0]))
 
 
 def drawn_numbers(column: Column, numbers: Float[np.ndarray, " some"]) -> Float64[np.ndarray, " some"]:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import clone, is_classifier
 
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.errors import InterruptedFitWarning
+from jaxtree.errors import InterruptedFitWarning, present
 from jaxtree.estimators.common.conventions import Role, names_of
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.trees.base import BaseTree
@@ -210,8 +210,7 @@ def _send_down(
     train: Int[np.ndarray, " train"],
 ) -> _ScoredRows:
     """The rows of a part at the nodes; none where sums at nodes do not give the prediction of each."""
-    X, y = safe_split(estimator, search.X, search.y, part, train)
-    assert y is not None
+    X, y = safe_split(estimator, search.X, present(search.y), part, train)
     params = check_method_params(search.X, params=search.score_params, indices=part)
     visits = model.predictor.instances(estimator.encoder_.values(X))
     if estimator.n_outputs_ != 1 or visits.row.size != len(y):

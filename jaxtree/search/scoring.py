@@ -15,7 +15,7 @@ from sklearn import metrics
 from sklearn.base import is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.parts import ScoresSources
 from jaxtree.estimators.common.scorers import in_words, scorer_named
 from jaxtree.prune.validation import HeldOut
@@ -76,8 +76,7 @@ class Outcome(NamedTuple):
     @property
     def is_right(self) -> Float[np.ndarray, "node class"]:
         """1 where a row of a class is predicted rightly at a node, else 0."""
-        assert self.model.node_label is not None
-        return np.eye(len(self.classes))[self.model.node_label[0]]
+        return np.eye(len(self.classes))[present(self.model.node_label)[0]]
 
     def sums(
         self, passed: Float[np.ndarray, "node sum"], ended: Float[np.ndarray, "node sum"]

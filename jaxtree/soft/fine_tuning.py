@@ -19,7 +19,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Real
 
 from jaxtree.arrays import AnyArray, FloatLike
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.soft.gates import straight_through
 from jaxtree.soft.hard_trees import AxisSplits, code_of, schema_of_splits
 from jaxtree.soft.inputs import LARGEST, Inputs, fit_inputs
@@ -258,14 +258,13 @@ def leaf_sums(
         own = value[leaf_end - num_leaves : leaf_end]
         said = [jnp.broadcast_to(own[..., None], (*own.shape, x.shape[0]))]
         if num_inner:
-            assert below is not None
-            children = below.reshape(num_inner, 2, *below.shape[1:])
+            children = present(below)
+            children = children.reshape(num_inner, 2, *children.shape[1:])
             side = right[inner_end - num_inner : inner_end, None]
             said.insert(0, side * children[:, 1] + (1 - side) * children[:, 0])
         below = lax.optimization_barrier(jnp.concatenate(said))[place]
         inner_end, leaf_end = inner_end - num_inner, leaf_end - num_leaves
-    assert below is not None
-    return below.sum(axis=0).T
+    return present(below).sum(axis=0).T
 
 
 def with_thresholds(

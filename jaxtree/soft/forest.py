@@ -17,7 +17,7 @@ from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.blocks import blocks_of
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.soft.form import SoftForm, check_option
 from jaxtree.soft.gates import ObliqueGate
 from jaxtree.soft.model import SoftTree, apply, init, log_mixture
@@ -194,8 +194,8 @@ def log_tree_weights(forest: SoftForest, x: Float[AnyArray, "row feature"]) -> F
         return jnp.full((x.shape[0], forest.num_trees), -jnp.log(forest.num_trees * 1.0))
     if isinstance(forest.mixing, TreeWeights):
         return jnp.broadcast_to(jax.nn.log_softmax(forest.mixing.logit), (x.shape[0], forest.num_trees))
-    assert isinstance(forest.mixing, Mixing)
-    return jax.nn.log_softmax(x @ forest.mixing.weight + forest.mixing.bias)
+    mixing = instance_of(Mixing, forest.mixing)
+    return jax.nn.log_softmax(x @ mixing.weight + mixing.bias)
 
 
 def predict_in_blocks(

@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
+from jaxtree.errors import present
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.sides import SIDES
@@ -146,9 +147,8 @@ def _planes_of_shares(
     of_indicator = jnp.asarray(indicated, share.dtype).T  # feature indicator
     known_weight = jnp.matmul(threshold, of_indicator, precision=lax.Precision.HIGHEST)
     known_weight = jnp.pad(known_weight, ((0, 0), (share.shape[1] - len(missing), 0)))
-    assert missing_value is not None
     share_missing = jnp.matmul(share, of_indicator, precision=lax.Precision.HIGHEST)
-    return GatePlanes(share + known_weight, bias, scale, missing_value * share_missing)
+    return GatePlanes(share + known_weight, bias, scale, present(missing_value) * share_missing)
 
 
 def plane_values(

@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, UInt32
 
-from jaxtree.soft.gates import HardGate, ObliqueGate, feature_shares
+from jaxtree.errors import instance_of
+from jaxtree.soft.gates import AxisGate, HardGate, feature_shares
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import SoftTree
 from jaxtree.soft.scales import Quantile, Standard
@@ -93,8 +94,7 @@ class AxisTests(NamedTuple):
 
 def axis_tests(tree: SoftTree, temperature: float) -> AxisTests:
     """Returns what the nodes of a tree of hard gates compare, or of axis gates: the greatest share s, at limit / s."""
-    gate, form = tree.gate, tree.form
-    assert not isinstance(gate, ObliqueGate)
+    gate, form = instance_of(AxisGate | HardGate, tree.gate), tree.form
     gates = form.gate_of_nodes()
     missing = np.zeros((len(gates), 0)) if gate.missing is None else np.asarray(gate.missing)[gates]
     if isinstance(gate, HardGate):

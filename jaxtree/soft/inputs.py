@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.soft.form import check_option
 from jaxtree.soft.scales import SCALINGS, Quantile, Scale, Standard, fit_scale, scaled
 from jaxtree.soft.statistics import Statistics, fit_statistics, ordered_statistics
@@ -164,9 +164,7 @@ class Inputs:
         return np.select([is_above[0], ~is_above[1]], [-np.inf, np.inf], _float_at(low))
 
     def _scale(self, feature: int) -> Scale:
-        scale = self.scales[feature]
-        assert isinstance(scale, Standard | Quantile), "categories have no scale"
-        return scale
+        return instance_of(Standard | Quantile, self.scales[feature])
 
 
 def fit_inputs(

@@ -14,6 +14,7 @@ from scipy.special import log_softmax, softmax
 from threadpoolctl import ThreadpoolController
 
 from jaxtree.blocks import for_blocks
+from jaxtree.errors import InternalError, instance_of, present
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights
 from jaxtree.soft.gates import AxisGate, GatePlanes, HardGate
 from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place
@@ -120,8 +121,8 @@ def _tree_weights(
         return np.full((len(x), model.num_trees), 1 / model.num_trees)
     if isinstance(model.mixing, TreeWeights):
         return np.tile(softmax(np.asarray(model.mixing.logit, np.float64)), (len(x), 1))
-    assert isinstance(model.mixing, Mixing)
-    return np.exp(log_softmax(x @ np.asarray(model.mixing.weight, np.float64) + model.mixing.bias, axis=1))
+    mixing = instance_of(Mixing, model.mixing)
+    return np.exp(log_softmax(x @ np.asarray(mixing.weight, np.float64) + mixing.bias, axis=1))
 
 
 def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Outputs:
@@ -154,7 +155,8 @@ def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Ou
 def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
     """The gates as planes; see `jaxtree.soft.gates.planes_of`."""
     gate, indicated = tree.gate, tree.form.missing
-    assert not isinstance(gate, HardGate), "rows walk through hard gates"
+    if isinstance(gate, HardGate):
+        raise InternalError("rows walk through hard gates, which are no planes")
     if not isinstance(gate, AxisGate):
         bias = np.asarray(gate.bias, np.float64)
         missing = None if gate.missing is None else np.asarray(gate.missing, np.float64)
@@ -164,10 +166,9 @@ def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
     if not indicated:
         return GatePlanes(share, -threshold, scale / temperature, None)
     share_missing = np.stack([share[:, list(features)].sum(axis=1) for features in indicated], axis=1)
-    assert gate.missing is not None
     weight = share.copy()
     weight[:, -len(indicated) :] += share_missing * threshold[:, None]
-    return GatePlanes(weight, -threshold, scale / temperature, gate.missing * share_missing)
+    return GatePlanes(weight, -threshold, scale / temperature, present(gate.missing) * share_missing)
 
 
 def _plane_values(planes: GatePlanes, x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "node row"]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int, Shaped
 
+from jaxtree.errors import instance_of
 from jaxtree.soft.gates import HardGate
 from jaxtree.soft.model import SoftTree
 
@@ -37,8 +38,7 @@ class HardTests(NamedTuple):
 
 def hard_tests(tree: SoftTree) -> HardTests:
     """Returns what the nodes of a tree of hard gates compare."""
-    gate, form, gates = tree.gate, tree.form, tree.form.gate_of_nodes()
-    assert isinstance(gate, HardGate)
+    gate, form, gates = instance_of(HardGate, tree.gate), tree.form, tree.form.gate_of_nodes()
     selection, threshold = np.asarray(gate.selection), np.asarray(gate.threshold, np.float32)
     column = selection.argmax(axis=1)[gates]
     place = np.full(form.num_features, -1)

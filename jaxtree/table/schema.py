@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
 
 from jaxtree import notebook
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.table.binning import Bins, first_not_below, midpoint, nearest
 from jaxtree.table.cells import Cells, RareWords
 from jaxtree.table.names import name_in_words
@@ -78,8 +78,7 @@ class Column:
 
     def limit(self, threshold: float) -> Limit:
         """A threshold of a numeric column with the words that separate its values as it does."""
-        assert self.bins is not None
-        return Limit.of(self.bins, self.time, threshold)
+        return Limit.of(present(self.bins), self.time, threshold)
 
     def in_words(self, value: float) -> str:
         """Writes what `Encoder.values` has for a cell: a number, or the code of a category; NaN is missing."""

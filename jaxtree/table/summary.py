@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Int64, Shaped, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InternalError, InvalidInputError, InvalidTypeError
 from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
 from jaxtree.table.cells import RareWords, with_rare_words
 from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, SparseVector, TableColumn, as_categorical, recoded
@@ -345,9 +345,10 @@ def fit_numbers(table: Table, max_bins: int) -> Schema | None:
     Returns:
         The schema; None where a column has no number, or there are more rows than edges are fitted on.
     """
-    assert table.matrix is not None
     if len(table) > MAX_FITTED_ROWS:
         return None
+    if table.matrix is None:
+        raise InternalError("bins of columns at once are fitted to a matrix")
     values = table.matrix.astype(comparison_dtype(table.matrix.dtype), copy=False).T
     fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
     if not all(bins.num_bins for bins in fitted):

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 
 from jaxtree import kernel
 from jaxtree.cores import num_cores
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InternalError, InvalidInputError
 from jaxtree.tree.nodes import SplitKind
 from jaxtree.tree.subsets import SharedSubsets
 from jaxtree.tree.walk import OtherSplits, Steps
@@ -209,7 +209,8 @@ def _rules_of(other: OtherSplits | None) -> tuple[np.ndarray, UInt32[np.ndarray,
     subset, row = other.subset, np.arange(len(other.kind), dtype=np.int32)
     if isinstance(subset, SharedSubsets):
         subset, row = subset.words, subset.row
-    assert subset.shape[1] or not np.any(other.kind == SplitKind.SUBSET)
+    if not subset.shape[1] and np.any(other.kind == SplitKind.SUBSET):
+        raise InternalError("splits by subsets have no words")
     columns = {"kind": other.kind, "children": other.num_children, "missing": other.missing_branch, "subset": row}
     rules = _records({name: column.astype(np.int32) for name, column in columns.items()})
     return rules, np.ascontiguousarray(subset, np.uint32)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Real, Shaped, UInt
 
 from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of
 from jaxtree.compilation import compiled
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask, known
 from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
 from jaxtree.tree.subsets import SharedSubsets, Subsets
@@ -213,8 +213,7 @@ def _through_any_split(
     steps: Steps, node: Int[AnyArray, " row"], value: Real[AnyArray, " row"]
 ) -> Int[AnyArray, " row"]:
     """The next node where splits are of any kind, and a row may stay at one."""
-    other = steps.other
-    assert other is not None
+    other = present(steps.other)
     num_words, node_of_words, words = other.subset.shape[1], node, other.subset
     if isinstance(words, SharedSubsets):
         node_of_words, words = take(words.row, node), words.words

@@ -21,7 +21,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 
 from jaxtree.datasets import load_car_evaluation, load_uci
 from jaxtree.datasets.uci import WITH_TEST_ROWS
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.prunings import Dropout
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.estimators.trees.derived import tune_dropout
@@ -293,8 +293,7 @@ def _tune(base: DecisionTreeClassifier, fold: _OuterFold) -> tuple[float, float]
     parts: Any = train_test_split(*fold.train, test_size=TUNING_SHARE, random_state=fold.seed, stratify=strata)
     X_train, X_held, y_train, y_held = parts
     tuned = tune_dropout(_fit(base, {}, X_train, y_train), X_held, y_held, loss="accuracy")
-    assert tuned.p is not None and tuned.q is not None
-    return tuned.p, tuned.q
+    return present(tuned.p), present(tuned.q)
 
 
 def _fit(estimator: Any, setting: Setting, X: Any, y: np.ndarray) -> Any:

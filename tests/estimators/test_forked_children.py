@@ -6,16 +6,20 @@ import pickle
 import subprocess
 import sys
 
+import jax
+import jax.extend.core
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import jaxtree
+from jaxtree import kernel
 from jaxtree.boosting import Loss
 from jaxtree.errors import ForkedProcessError
 from jaxtree.explain import shap_interaction_values, shap_values
 from tests.estimators.forking import in_forked_child
-from tests.examples import example, of_every_class, predictions, rows_of, unfitted
+from tests.examples import EXTRAS, example, of_every_class, predictions, rows_of, unfitted
 from tests.marks import rest_is_slow
 
 REPEATED = 12
@@ -155,17 +159,17 @@ def fits():
     X, y = np.arange(12.0)[:, None], np.arange(12) % 2
     few = {"n_estimators": 2}
     unfitted = {
-        "tree": jaxtree.DecisionTreeClassifier(),
-        "c45": jaxtree.C45Classifier(),
+        "tree": jaxtree.DecisionTreeClassifier(splitter="random"),
+        "votes": jaxtree.DecisionTreeClassifier(pruning=jaxtree.Dropout(0.2)),
         "optimal": jaxtree.OptimalTreeClassifier(),
         "forest": jaxtree.RandomForestRegressor(**few),
         "boosting": jaxtree.GradientBoostingClassifier(**few),
         "distribution": jaxtree.GradientBoostingDistribution(**few),
         "soft": jaxtree.SoftTreeClassifier(max_epochs=1),
-        "leaves": jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier()),
+        "leaves": jaxtree.LeafEncoder(jaxtree.ExtraTreesClassifier()),
         "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}),
         "boost_search": jaxtree.BoostSearchCV(jaxtree.GradientBoostingClassifier(), {"learning_rate": [0.1, 0.2]}),
-        "conformal": jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor()),
+        "conformal": jaxtree.resampling.ConformalRegressor(jaxtree.RandomForestRegressor()),
     }
     return {name: functools.partial(model.fit, X, y) for name, model in unfitted.items()}
 
@@ -222,6 +226,38 @@ def test_what_needs_jax_is_an_error_at_once(make):
         assert type(error) is ForkedProcessError, (name, error)
         assert "JAX" in str(error)
         assert "spawn" in str(error)
+
+
+def fitted_without_jax(name):
+    """The predictions of an estimator that is fitted here, or "refused"; JAX does no work in this process any more."""
+
+    def fails(*arguments, **options):
+        raise AssertionError("JAX works in a child")
+
+    jax.extend.core.Primitive.bind = jax.device_put = jax.local_devices = fails
+    estimator, X, y = unfitted()[name]
+    try:
+        return predictions(clone(estimator).fit(X, y, **EXTRAS.get(name, {})), X)
+    except ForkedProcessError:
+        return "refused"
+
+
+GROWN_BY_THE_KERNEL = {
+    *("cart", "cart_dates", "cart_plain", "cart_fraction", "cart_outputs", "regression", "regression_outputs"),
+    *("id3", "id3_onehot"),
+}
+"""The examples that are trees of CART and ID3 which draw nothing."""
+
+
+@pytest.mark.skipif(kernel.load() is None, reason="the kernel grows the trees of a child")
+@pytest.mark.parametrize("name", of_every_class([own for own in unfitted() if "hardened" not in own], ("cart", "c45")))
+def test_a_child_fits_by_the_kernel_or_refuses(name):
+    expected = predictions(example(name), rows_of(name))
+    found, error = in_forked_child(fitted_without_jax, name)
+    assert error is None, error
+    assert (found == "refused") == (name not in GROWN_BY_THE_KERNEL)
+    for what, values in expected.items() if name in GROWN_BY_THE_KERNEL else ():
+        np.testing.assert_array_equal(found[what], values, what)
 
 
 LOADED = """

@@ -195,6 +195,14 @@ def test_what_does_not_fit_together(changed, words):
         grow_with(**changed)
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 4), (0, 0)])
+@pytest.mark.parametrize("library", [np, jnp])
+def test_a_table_has_a_feature_and_a_row(shape, library):
+    data = Data(library.zeros(shape, np.uint8), library.zeros(shape[1], np.int32))
+    with pytest.raises(InvalidInputError, match="codes must have a feature and a row at least"):
+        grow(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=2, capacity=8))
+
+
 def test_padding_may_hold_anything():
     """What no entry of some weight reads is not looked at: targets of rows without weight, positions past all codes."""
     target = np.where(np.arange(ROWS) == 3, np.nan, 1.0)

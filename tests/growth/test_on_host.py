@@ -7,9 +7,11 @@ from sklearn.datasets import load_diabetes, load_iris
 
 import jaxtree
 from jaxtree import compilation, criteria
-from jaxtree.errors import InvalidInputError
-from jaxtree.growth import Data, Limits, Missing, Rules, Selection, grow
+from jaxtree.errors import InternalError, InvalidInputError
+from jaxtree.growth import Classes, Data, Limits, Missing, Rules, Selection, Sizes, grow
+from jaxtree.growth.loop.on_host import grow_on_host
 from jaxtree.growth.native import calls
+from jaxtree.growth.native import trees as native_trees
 from tests.estimators.forking import in_forked_child
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, arguments, assert_same, needs_kernel, on_host
 
@@ -71,6 +73,45 @@ def test_the_kernel_refuses_on_the_host_as_in_a_program():
 
 
 @needs_kernel
+def at_an_odd_address(array):
+    """A copy of an array that begins at an odd address."""
+    memory = np.zeros(array.nbytes + 2, np.uint8)
+    odd = memory[1 - memory.ctypes.data % 2 :][: array.nbytes].view(array.dtype).reshape(array.shape)
+    odd[...] = array
+    assert not odd.flags.aligned
+    return odd
+
+
+@needs_kernel
+def test_arrays_at_odd_addresses_grow_the_same_tree():
+    codes, weight = np.array([[0, 1, 2, 3], [1, 0, 1, 0]], np.uint16), np.array([1.0, 2.0, 0.5, 1.0])
+    data = Data(codes, np.array([0, 1, 1, 0], np.int32), weight)
+    sizes = Sizes(num_bins=4, capacity=16)
+    trees = [
+        grow_on_host(own, None, Limits(), Rules(Classes(2)), sizes).tree
+        for own in (data, data._replace(codes=at_an_odd_address(codes), weight=at_an_odd_address(weight)))
+    ]
+    assert_same(*trees)
+
+
+@needs_kernel
+def test_a_growth_with_another_number_of_arrays_is_refused(monkeypatch):
+    really = native_trees.call_kernel
+    monkeypatch.setattr(
+        native_trees, "call_kernel", lambda name, made, arrays, rest: really(name, made, arrays[:-1], rest)
+    )
+    with pytest.raises(InvalidInputError, match="another number of arrays"):
+        jaxtree.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+
+
+@needs_kernel
+def test_codes_past_the_table_are_an_error():
+    """Those of estimators are right; a fault of theirs is not to grow another tree."""
+    data = Data(np.array([[0, 1, 2, 3]], np.uint8), np.array([0, 1, 0, 1], np.int32))
+    with pytest.raises(InternalError, match="codes must be from 0 to 2, got 3"):
+        grow_on_host(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=3, capacity=8))
+
+
 def test_a_forked_child_grows_after_its_parent_has_had_threads(monkeypatch):
     monkeypatch.setattr(calls, "LARGE", 0)
     case = CASES["subsets of classes"]

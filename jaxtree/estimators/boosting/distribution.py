@@ -9,7 +9,7 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.sample import Outputs
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.responses import fixed_means, likelihood_of
 from jaxtree.estimators.common.conventions import Words
@@ -82,8 +82,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
     def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
         """Returns the distribution of every row; see `raw_scores`."""
         scores = self.raw_scores(X, offset=offset)
-        assert isinstance(self.loss_, Distribution)
-        return PredictedDistribution(self.loss_, np.asarray(scores, np.float64))
+        return PredictedDistribution(instance_of(Distribution, self.loss_), np.asarray(scores, np.float64))
 
     def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
         """Returns the quantiles of a level, or of each of several levels in a column.

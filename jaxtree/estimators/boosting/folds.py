@@ -19,7 +19,7 @@ from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_fold
 from jaxtree.boosting.many import boost_members
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present, warn_user
 from jaxtree.estimators.boosting.categories import forest_in_table_units
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
 from jaxtree.estimators.boosting.metrics import measures_of, staged
@@ -128,8 +128,7 @@ def _made_together(
     made = boost_members(data, task.loss, config.learner, members, keeps_trees=True, bounds=bounds, on_rounds=on_grown)
     trees_per_round = config.learner.trees_per_round(task.loss)
     for number, member in made:
-        forest, own = member.forest, members[number].own
-        assert own is not None
+        forest, own = member.forest, present(members[number].own)
         if forest is not None:
             forest = forest_in_table_units(rows.categories, forest.first(member.best_round * trees_per_round))
         scores = member.scores[0][:, task.folds[number].held].T.astype(np.float64)

@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.losses.cox import Cox
 from jaxtree.losses.curves import EventTimes, SurvivalCurves, log_baseline, times_of
@@ -124,8 +124,7 @@ class PredictsSurvival:
             offset: What is added to the scores, as in `fit`.
         """
         curves = self.predict_survival_function(X, times=[], offset=offset)
-        assert isinstance(curves, SurvivalCurves)
-        return curves.quantile(0.5)
+        return instance_of(SurvivalCurves, curves).quantile(0.5)
 
     def _known_times(self) -> EventTimes:
         check_is_fitted(self)

@@ -16,7 +16,7 @@ from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, warn_user
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present, warn_user
 from jaxtree.estimators.boosting.categories import derivatives_at_start, forest_in_table_units
 from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
@@ -213,10 +213,9 @@ def train(
     if metrics and config.shrinkage.dropping is not None:
         raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
     if task.data.across is not None:
-        assert mesh is not None
-        data, is_any = join_parts(data, task.data, task.seed, mesh), any_in_all
-    assert data.start is not None
-    before = [_scores_before(task.earlier, own.values, data.start) for own in rows.evaluations]
+        data, is_any = join_parts(data, task.data, task.seed, present(mesh)), any_in_all
+    start = present(data.start)
+    before = [_scores_before(task.earlier, own.values, start) for own in rows.evaluations]
     earlier = None if task.earlier is None else task.earlier.measured.first(task.num_earlier)
     trees_per_round = config.learner.trees_per_round(task.loss)
     recorder = Recorder(rows.evaluations, task.loss, metrics, before, earlier, trees_per_round)

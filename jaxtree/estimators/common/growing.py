@@ -14,6 +14,7 @@ from jaxtree import buckets
 from jaxtree.dataset.collectives import place_part, rows_of_process
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
+from jaxtree.errors import present
 from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes, with_exact_sums
 from jaxtree.estimators.common.features import FeatureOptions, Widths, features_of, widths_of
 from jaxtree.estimators.common.ordered_categories import OrderedCategories
@@ -106,8 +107,7 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
 def _grow_alike(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
     """Grows one tree on each of some datasets that are roots of one growth."""
     if tasks[0].data.across is not None:
-        assert mesh is not None
-        return _grow_roots(_divided(tasks[0].data, mesh), tasks, Magnitude(), mesh)
+        return _grow_roots(_divided(tasks[0].data, present(mesh)), tasks, Magnitude(), mesh)
     data, magnitude = _joined_data(tasks, pads=not stays_on_host(tasks[0].recipe.rules, mesh))
     return _grow_roots(data, tasks, magnitude, mesh)
 
@@ -176,8 +176,7 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
         magnitude: The power of two that the targets were divided by.
         mesh: Devices to divide the rows among.
     """
-    datasets, recipe, weight = [task.data for task in tasks], tasks[0].recipe, data.weight
-    assert weight is not None
+    datasets, recipe, weight = [task.data for task in tasks], tasks[0].recipe, present(data.weight)
     widths = widths_of(datasets)
     limits = [task.recipe.limits for task in tasks]
     if magnitude.exponent:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.dataset.sample import Sample, read_known
-from jaxtree.errors import InvalidInputError, InvalidTypeError, named
+from jaxtree.errors import InvalidInputError, InvalidTypeError, named, present
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.rows import allowed_rows
@@ -224,7 +224,6 @@ def _train(
     check_trained(every, "reg_lambda", needs_all=False)
     best = min(range(len(every)), key=lambda number: final_loss(every[number]))
     trained = every[best]
-    assert trained.validation_loss is not None
     start = end = tuned.loss_of(tuned.estimator, held)
     model = copy.copy(tuned.estimator)
     if int(trained.best_epoch) > 0:
@@ -233,7 +232,7 @@ def _train(
         )
         if tuned.is_better(better, held, options.min_standard_errors):
             model, end = better, tuned.loss_of(better, held)
-    history = {"loss": trained.loss.tolist(), "validation_loss": trained.validation_loss.tolist()}
+    history = {"loss": trained.loss.tolist(), "validation_loss": present(trained.validation_loss).tolist()}
     model.fine_tuning_ = {**history, "reg_lambda": penalties[best], "start": start, "end": end}
     return model
 

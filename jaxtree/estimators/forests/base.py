@@ -17,7 +17,7 @@ from jaxtree.arrays import Device
 from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, present, warn_user
 from jaxtree.estimators.common.constraints import check_kept_trees
 from jaxtree.estimators.common.conventions import all_or_nothing, key_of, progress_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
@@ -434,8 +434,8 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def _means_out_of_bag(self, data: Dataset) -> Float64[np.ndarray, "row column"]:
         """Returns the mean prediction of every row of some weight by the trees that have not drawn it."""
-        assert self._drawing is not None
-        means = out_of_bag_means(self.forest_, self._values(data.sample.X), self._model.node_value, self._drawing)
+        drawing = present(self._drawing)
+        means = out_of_bag_means(self.forest_, self._values(data.sample.X), self._model.node_value, drawing)
         missing = int(np.sum(np.isnan(means[:, 0])))
         if missing:
             warn_user(

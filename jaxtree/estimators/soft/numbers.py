@@ -14,7 +14,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments, plain_target, read_arguments
 from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.estimators.boosting.loss_names import LOSSES, check_name
 from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
@@ -124,8 +124,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
         """Returns the distribution of every row, where the loss is one; see `raw_scores`."""
         scores = self.raw_scores(X, offset=offset)
-        assert isinstance(self.loss_, Distribution)
-        return PredictedDistribution(self.loss_, scores)
+        return PredictedDistribution(instance_of(Distribution, self.loss_), scores)
 
     @available_if(_predicts_distributions)
     def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:

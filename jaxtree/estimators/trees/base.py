@@ -13,7 +13,6 @@ import sklearn.tree
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, Real
 
-from jaxtree import forks
 from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.dataset.collectives import fails_in_all, spans_processes
@@ -22,7 +21,7 @@ from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.constraints import clip_to_bounds
 from jaxtree.estimators.common.conventions import all_or_nothing, key_of
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
@@ -167,7 +166,6 @@ class BaseTree(TableParameters, FittedTree):
             same_as: A dataset of the same rows, whose codes are taken; see `encode_sample`.
             mesh: Devices to divide the rows among.
         """
-        forks.check_is_whole("fit")
         together = mesh is not None and spans_processes(mesh)
         if together and (X_val is not None or y_val is not None):
             raise InvalidInputError("X_val and y_val cannot be given with a mesh of several processes")
@@ -247,8 +245,7 @@ class BaseTree(TableParameters, FittedTree):
 
     def hold_out_validation(self, tree: Tree, task: GrowthTask) -> HeldOut:
         """Returns the held-out rows at the nodes of the unpruned tree."""
-        held = task.data.held
-        assert held is not None
+        held = present(task.data.held)
         predictor = Predictor(self.in_table_units(tree, task))
         return hold_out_rows(tree, predictor, task.data.encoder.values(held.X), held.target, held.weight)
 

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from jaxtree import forks
 from jaxtree.criteria import CRITERIA
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.magnitude import Magnitude
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.estimators.common.conventions import Role, Words, progress_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe
@@ -102,6 +103,7 @@ class _Optimal(BaseTree):
 
     def make_recipe(self, data: Dataset) -> Recipe:
         """Returns how to find the tree of some rows."""
+        forks.check_is_whole("fit")
         limits = SearchLimits(
             self.max_depth,
             self.max_leaf_nodes,
@@ -123,8 +125,7 @@ class _Optimal(BaseTree):
 
     def finish_fit(self, grown: Tree, task: GrowthTask) -> Any:
         """Prunes the tree that was found, and makes it ready for prediction."""
-        search = task.recipe.search
-        assert isinstance(search, _TreeSearch)
+        search = instance_of(_TreeSearch, task.recipe.search)
         self.objective_ = search.found.objective
         self.optimality_ = search.found.optimality
         return super().finish_fit(grown, task)

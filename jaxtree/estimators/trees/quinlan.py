@@ -14,6 +14,7 @@ from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.criteria import Criterion, entropy
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
+from jaxtree.errors import present
 from jaxtree.estimators.common.conventions import GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, mark_leaves
@@ -260,7 +261,6 @@ class C45Classifier(BaseTreeClassifier):
         """Returns the grown tree after all prunings, subtree raising included, in units of the table."""
         if not self._raises_subtrees():
             return super().prune_grown(grown, task)
-        assert self.confidence is not None
         ordered = task.recipe.ordered
         data = task.data if ordered is None else ordered.data
         collapsed = self.find_collapsed(self.list_prunings(), grown, task)
@@ -271,7 +271,7 @@ class C45Classifier(BaseTreeClassifier):
             data.codes,
             data.target[0],
             data.weight,
-            confidence=self.confidence,
+            confidence=present(self.confidence),
             z=self.z,
             impurity=_impurity(self.make_objective(data.outputs).criterion),
         )

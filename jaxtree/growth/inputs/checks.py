@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.growth.inputs.bundles import (
     LIMIT_TYPES,
     NO_LIMIT,
@@ -103,6 +103,8 @@ def check_codes(codes: Any, num_bins: int) -> None:
         raise InvalidTypeError(f"codes must be of type uint8 or uint16, got {codes.dtype}")
     if codes.ndim != 2:
         raise InvalidInputError(f"codes must have the shape (feature, row), got {codes.shape}")
+    if 0 in codes.shape:
+        raise InvalidInputError(f"codes must have a feature and a row at least, got the shape {codes.shape}")
     values = known(codes)
     if values is not None and values.size and values.max() >= num_bins:
         raise InvalidInputError(f"codes must be from 0 to {num_bins - 1}, got {values.max()}")
@@ -323,8 +325,7 @@ def _check_tables(features: Features, num_bins: int) -> None:
 
 def _check_position(features: Features) -> None:
     """Checks that the numbers of codes are finite and rise."""
-    assert features.position is not None
-    _check_numbers("position", features.position)
+    _check_numbers("position", present(features.position))
     position = known(features.position)
     number = known(features.num_codes if features.num_values is None else features.num_values)
     kind = known(features.split_kind)

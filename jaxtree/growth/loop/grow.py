@@ -15,7 +15,7 @@ from jaxtree import forks
 from jaxtree.arrays import library_of
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.devices import platform_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, instance_of, present
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.checks import check_bundles
 from jaxtree.growth.inputs.mesh import check_mesh, devices_of, divide_rows, on_mesh
@@ -213,8 +213,7 @@ def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Arr
     if not plan.is_native:
         grown = grow_levels(prepared, plan=plan, is_wide=True)
         return grown, apply(grown.tree, prepared.codes)
-    newton, weight = plan.rules.objective, prepared.weight
-    assert isinstance(newton, Newton) and weight is not None
+    newton, weight = instance_of(Newton, plan.rules.objective), present(prepared.weight)
     entries, units = quantise_rows(jnp.asarray(prepared.target), jnp.asarray(weight) > 0, newton)
     problem = make_problem(prepared, units, plan)
     table, leaf = grow_nodes(problem, entries, prepared.root_seed, plan=plan, tells_leaves=True)

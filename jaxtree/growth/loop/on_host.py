@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
 from jaxtree.devices import current_platform
+from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.mesh import devices_of
 from jaxtree.growth.loop.grow import Growth, grow_checked, grow_levels, root_seeds
@@ -39,13 +40,15 @@ def grow_on_host(
 ) -> Growth:
     """Returns what `grow` does, in NumPy's arrays: the kernel in C++ grows the trees, and no program is compiled.
 
-    The table has no room for further nodes.
+    The table has no room for further nodes. Codes past the table are an error here; a program brings them into it.
     """
+    if data.codes.max() >= sizes.num_bins:
+        raise InternalError(f"codes must be from 0 to {sizes.num_bins - 1}, got {data.codes.max()}")
     root_seed = np.asarray(root_seeds(key, sizes.num_roots))
     plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, platform="cpu", devices=devices_of(None))
-    assert plan.is_native
-    with np.errstate(all="ignore"):
-        return grow_levels(prepared, plan=plan, is_wide=True)
+    if not plan.is_native:
+        raise InternalError(f"the kernel does not grow trees by {rules}")
+    return grow_levels(prepared, plan=plan, is_wide=True)
 
 
 def grow_completely(

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtree import kernel
 from jaxtree.arrays import library_of
 from jaxtree.cores import num_cores
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 
 TYPES = {
     np.dtype(name): number
@@ -86,7 +86,8 @@ def call_kernel(
     if library_of(*arrays) is not np:
         shapes = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in results]
         return list(jax.ffi.ffi_call(handler, shapes, vmap_method="expand_dims")(*arrays, **attributes.values))
-    arguments = [np.ascontiguousarray(array) for array in arrays]
+    # `ascontiguousarray` copies no array at an odd address.
+    arguments = [np.ascontiguousarray(array) if array.flags.aligned else array.copy() for array in arrays]
     made = _allocate(results)
     call, function = _find(handler)
     message = ctypes.create_string_buffer(MESSAGE_SIZE)
@@ -131,8 +132,7 @@ def _address(array: Any) -> int:
 @functools.cache
 def _find(handler: str) -> tuple[Any, ctypes.c_void_p]:
     """Returns the function that calls a handler, with the types of its arguments, and the handler."""
-    library = kernel.load()
-    assert library is not None
+    library = present(kernel.load())
     call, whole, pointer = library.jaxtree_call_on_host, ctypes.c_int64, ctypes.c_void_p
     described = (ctypes.c_char_p, whole)
     call.argtypes = [pointer, *described, *described, *described, whole, pointer, whole]

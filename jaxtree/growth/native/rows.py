@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, UInt
 
+from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton
 from jaxtree.growth.inputs.objective import Units
 from jaxtree.growth.inputs.whole_numbers import BITS
@@ -24,7 +25,8 @@ def quantise_rows(
 
     Rows and roots are not given, as an entry is the row of its number.
     """
-    assert newton.has_noise
+    if not newton.has_noise:
+        raise InternalError("rows are quantised by the kernel where the derivatives have noise")
     dtype, bits = (jnp.int64, BITS) if newton.needs_wide_sums else (jnp.int32, NARROW_BITS)
     results = jax.ShapeDtypeStruct((newton.num_channels, target.shape[1]), dtype), _real(2)
     # Apart, so that XLA need not write the target, whose parts it has already.

@@ -15,6 +15,7 @@ from jaxtyping import Int32, UInt32
 from jaxtree import kernel
 from jaxtree.arrays import AnyArray, library_of
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
+from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import ResolvedRules, Rules
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
@@ -189,8 +190,7 @@ def _bytes_lent(entries: Entries, plan: Plan) -> int:
 def _attributes(plan: Plan) -> Attributes:
     """The static facts of a growth, by the names that native/src/ffi/grow.cc reads."""
     rules, objective = plan.rules, plan.rules.objective
-    formula = _formula(objective)
-    assert formula is not None
+    formula = present(_formula(objective))
     if isinstance(objective, Newton):
         num_classes, num_outputs = objective.num_curvatures, objective.num_scores
     else:

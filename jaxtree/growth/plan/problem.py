@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray, child_hash, mix
+from jaxtree.errors import present
 from jaxtree.growth.inputs.objective import ParentStats, Units
 from jaxtree.tree import Tree
 
@@ -76,13 +77,11 @@ class NodeContext(NamedTuple):
 
     def feature_ranks(self, number: Int32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
         """The ranks of features in the random order that the node's seed gives them, all different."""
-        assert self.seed is not None
-        return child_hash(mix(self.seed ^ jnp.uint32(DRAWS_OF_NODE)), number.astype(jnp.uint32))
+        return child_hash(mix(present(self.seed) ^ jnp.uint32(DRAWS_OF_NODE)), number.astype(jnp.uint32))
 
     def level_ranks(self, number: UInt32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
         """The ranks of features in the random order of the level, all different."""
-        assert self.level_seed is not None
-        return child_hash(self.level_seed, number)
+        return child_hash(present(self.level_seed), number)
 
 
 class RootLimits(NamedTuple):

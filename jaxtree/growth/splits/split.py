@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
 from jaxtree.arrays import OptionalArray, child_hash, mix, near_normal
+from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
 from jaxtree.growth.inputs.objective import TIE_TOLERANCE
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
@@ -148,8 +149,7 @@ def _noisy_scores(splits: Split, node: NodeContext) -> Float[Array, " feature"]:
 
     The branches of a split save what the node saves as a leaf, which is its risk below 0, and what the split gains.
     """
-    assert node.seed is not None and node.score_noise is not None
-    drawn = child_hash(mix(node.seed ^ jnp.uint32(DRAWS_OF_SCORES)), splits.feature.astype(jnp.uint32))
+    drawn = child_hash(mix(present(node.seed) ^ jnp.uint32(DRAWS_OF_SCORES)), splits.feature.astype(jnp.uint32))
     gain = jnp.where(splits.gain > 0, splits.gain, 0)
     saved = jnp.maximum(gain * node.stats.weight - node.stats.risk, 0)
     score = jnp.sqrt(saved) + node.score_noise * near_normal(drawn)

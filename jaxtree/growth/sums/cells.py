@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Int, Int32
 
 from jaxtree.arrays import MOST_WRITTEN_OUT
+from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan.loops import most_of_models
@@ -124,7 +125,8 @@ def compare_digit(
     rules: ResolvedRules,
 ) -> Int[Array, "table cell"]:
     """Adds one of the digits of what entries add, given by its number and the number of all; see `compare`."""
-    assert code.shape[1] <= MOST_ENTRIES, f"{code.shape[1]} entries are too many for an exact product"
+    if code.shape[1] > MOST_ENTRIES:
+        raise InternalError(f"{code.shape[1]} entries are too many for an exact product")
     number, num_digits = digit
     row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
     is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
