@@ -103,14 +103,20 @@ class SharedRows:
         """The rows of every code of every feature."""
         return self.data.codes.counts(self.data.schema)
 
-    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Returns what a function makes, which is called once for all that ask with a key."""
+    def once(self, key: Hashable, make: Callable[[], Any], *, of: Any = None) -> Any:
+        """Returns what a function makes, which is called once for all that ask with a key.
+
+        Args:
+            key: The key.
+            make: The function.
+            of: What the key names by `id`, which lives as long as the key does: no other gets its number.
+        """
         with self._lock:
             own = self._locks.setdefault(key, threading.Lock())
         with own:
             if key not in self._known:
-                self._known[key] = make()
-            return self._known[key]
+                self._known[key] = make(), of
+            return self._known[key][0]
 
     def mains(self, monotone: Int32[np.ndarray, " feature"], min_category_rows: int) -> Layout:
         """Returns the terms of single features."""
@@ -127,12 +133,11 @@ class SharedRows:
         """
         number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
         kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
-        # By terms, of which those that others ask for live as long as this does.
         key = ("all", id(layout), rules.gram_memory, rules.greedy_ratio)
-        of_all = self.once(key, functools.partial(self._of_all, layout, rules))
+        of_all = self.once(key, functools.partial(self._of_all, layout, rules), of=layout)
 
         def of_bag(bag: int) -> GramsAtStart:
-            own = functools.partial(self.once, ("bag", id(layout), bag))
+            own = functools.partial(self.once, ("bag", id(layout), bag), of=layout)
             return GramsAtStart(of_all, own if bag < kept else operator.call)
 
         return of_bag
