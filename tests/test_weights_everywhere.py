@@ -44,7 +44,7 @@ CURVES: dict = {"min_samples_leaf": 1, "learning_rate": 0.1, "interactions": 0, 
 BOOSTED = jaxtree.GradientBoostingRegressor(4, **PLAIN)
 BOOSTED_WORDS = jaxtree.GradientBoostingClassifier(4, **PLAIN)
 FITTED, FITTED_WORDS = TREE.fit(X, NUMBER), WORDS.fit(X, CLASS)
-FITTED_BOOSTED = BOOSTED.fit(X, NUMBER)
+CONFORMAL = resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor(max_depth=3), cv=4).fit(X, NUMBER)
 
 Way = Callable[[Any, Any, np.ndarray, np.ndarray], Any]
 """A function of a table, its target, weights, and the fold of every row."""
@@ -101,6 +101,14 @@ def _drawn(draw: Callable[..., Any]) -> Any:
     numbers += [np.array([bar.get_x(), bar.get_height(), bar.get_width()], float) for bar in ax.patches[:40]]
     pyplot.close(ax.figure)
     return [np.asarray(own, float) for own in numbers]
+
+
+def _shares(draw: Callable[..., Any]) -> list[float]:
+    """The shares that stand in the legend of a plot."""
+    ax = draw()
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    pyplot.close(ax.figure)
+    return [float(word.split()[-1].rstrip("%")) for word in words]
 
 
 def _conformal(X, y, weight, fold):
@@ -273,6 +281,18 @@ OF_NUMBERS: dict[str, Way] = {
     "plot of survival": lambda X, y, weight, fold: _drawn(
         lambda: plot.plot_survival(_cox(), X, _time(y), _event(X), sample_weight=weight, num_groups=2)
     ),
+    "plot of intervals": lambda X, y, weight, fold: _shares(
+        lambda: plot.plot_intervals(CONFORMAL, X, y, coverage=0.6, sample_weight=weight)
+    ),
+    "plot of leaves": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_accuracy_by_leaves({"greedy": [FITTED]}, X, y, weight)
+    ),
+    "plot of a pruning path": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_pruning_path(FITTED, X, y, sample_weight=weight)
+    ),
+    "plot of Shapley values": lambda X, y, weight, fold: _drawn(
+        lambda: plot.plot_shap_bar(FITTED, X, sample_weight=weight)
+    ),
     "page": _page,
     "NDCG": lambda X, y, weight, fold: metrics.ndcg(np.abs(y).astype(int), _known(X), group=fold, sample_weight=weight),
 }
@@ -313,6 +333,7 @@ FAST = (
     *("tree", "boosting", "forest", "many bins", "score", "intervals", "search of trees", "ensemble of a search"),
     *("cross-validation", "bag", "boruta", "permutation importances", "concordance", "Kaplan and Meier"),
     *("Brier score", "concordance by Uno", "plot of dependence", "plot of survival", "page", "NDCG"),
+    *("plot of intervals", "plot of leaves", "plot of a pruning path", "plot of Shapley values"),
     *("tree of classes", "balanced", "search of boosted classes", "balanced soft", "calibration"),
 )
 BY_DRAWS = "rows are drawn by their places in the table"

@@ -15,6 +15,7 @@ from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.plot.style import BLUES, GREY, ORANGE, axes_to_draw_in, blue, calm, draw_bars, draw_scale
 from jaxtree.prune.draws import node_rates
 from jaxtree.prune.weakest_links import cost_complexity_path, weakest_links
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import ends_under, survivors
@@ -74,7 +75,9 @@ MOST_STEPS = 250
 """The most prices of a path that are drawn."""
 
 
-def plot_pruning_path(estimator: Any, X: Any = None, y: Any = None, *, ax: Axes | None = None) -> Axes:
+def plot_pruning_path(
+    estimator: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, ax: Axes | None = None
+) -> Axes:
     """Draws the leaves of the trees of cost-complexity pruning against `ccp_alpha`, and how good each tree is.
 
     Without rows that is the impurity of the leaves; with rows the accuracy on them, or for numbers the coefficient of
@@ -84,6 +87,7 @@ def plot_pruning_path(estimator: Any, X: Any = None, y: Any = None, *, ax: Axes 
         estimator: A fitted tree of one output.
         X: Rows to score the trees on, best such as were not in the fit.
         y: Their classes or numbers.
+        sample_weight: Their weights.
         ax: Where to draw, leaves on a second axis; a new figure if not given.
 
     Returns:
@@ -113,7 +117,7 @@ def plot_pruning_path(estimator: Any, X: Any = None, y: Any = None, *, ax: Axes 
     if X is None:
         _draw_path(ax, alpha, num_leaves, impurity, "impurity of the leaves")
         return ax
-    score = _scores(model, estimator.encoder_.values(X), y, masks)
+    score = _scores(model, estimator.encoder_.values(X), y, masks, sample_weight)
     _draw_path(ax, alpha, num_leaves, score, "accuracy" if model.classes else "R²")
     best = float(alpha[score == score.max()][-1])
     ax.axvline(max(best, ax.get_xlim()[0]), color=GREY, linestyle=":", linewidth=1.2)
@@ -130,7 +134,11 @@ def _steps_of_path(tree: Tree) -> tuple[Float[np.ndarray, " step"], Float[np.nda
 
 
 def _scores(
-    model: FittedModel, values: Float[np.ndarray, "row feature"], y: Any, masks: Bool[np.ndarray, "step node"]
+    model: FittedModel,
+    values: Float[np.ndarray, "row feature"],
+    y: Any,
+    masks: Bool[np.ndarray, "step node"],
+    sample_weight: Any,
 ) -> Float[np.ndarray, " step"]:
     """The score of every pruned tree."""
     end = model.predictor.ends(values)
@@ -139,10 +147,11 @@ def _scores(
             "the tree shares out rows with missing values among branches: give rows without missing values"
         )
     target = model.encode_target(y)[0]
+    weight = check_sample_weight(sample_weight, len(target))
     stops = [ends_under(model.tree, mask)[end] for mask in masks]
     if model.node_label is None:
-        return np.array([r2_score(target, model.node_value[stop, 0]) for stop in stops])
-    return np.array([np.mean(model.node_label[0, stop] == target) for stop in stops])
+        return np.array([r2_score(target, model.node_value[stop, 0], sample_weight=weight) for stop in stops])
+    return np.array([np.average(model.node_label[0, stop] == target, weights=weight) for stop in stops])
 
 
 def _draw_path(

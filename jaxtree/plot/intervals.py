@@ -11,12 +11,15 @@ from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.models import best_of_search
 from jaxtree.plot.style import ORANGE, axes_to_draw_in, blue, calm, draw_legend, grey, name_axes, round_ticks
+from jaxtree.table.weights import check_sample_weight
 
 MOST_ROWS = 150
 """Rows that are drawn: of more every so many, in the order of their predictions."""
 
 
-def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
+def plot_intervals(
+    estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, sample_weight: Any = None, ax: Axes | None = None
+) -> Axes:
     """Draws the prediction interval of every row, in the order of their middles, and the targets.
 
     The share of all rows inside stands in the legend; targets outside are orange.
@@ -27,6 +30,7 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
         X: Rows, best such as were not in the fit; of more than 150 every so many are drawn.
         y: Their targets.
         coverage: The share of rows that is to be inside; of quantiles it is their own.
+        sample_weight: The weight of every row in the shares of the legend; rows of weight 0 are left out.
         ax: Where to draw; a new figure if not given.
 
     Returns:
@@ -54,6 +58,10 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
         raise InvalidInputError(
             f"y must have one number for each of {len(ends)} rows, at least one, got {target.shape}"
         )
+    weight = check_sample_weight(sample_weight, len(target))
+    if weight is not None:
+        there = np.flatnonzero(weight)
+        ends, target, weight = ends[there], target[there], weight[there]
     is_inside = (ends[:, 0] <= target) & (target <= ends[:, 1])
     order = np.argsort(ends.mean(axis=1), kind="stable")
     shown = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_ROWS)).astype(int))]
@@ -61,7 +69,7 @@ def plot_intervals(estimator: Any, X: Any, y: Any, *, coverage: float = 0.9, ax:
     place = np.arange(len(shown))
     ax.vlines(place, ends[shown, 0], ends[shown, 1], color=grey(), linewidth=1.6, alpha=0.5, zorder=1)
     for word, chosen, colour in (("inside", is_inside, blue()), ("outside", ~is_inside, ORANGE)):
-        own, label = chosen[shown], f"{word} {chosen.mean():.0%}"
+        own, label = chosen[shown], f"{word} {np.average(chosen, weights=weight):.0%}"
         ax.scatter(place[own], target[shown][own], s=11, color=colour, label=label, zorder=2, linewidth=0)
     calm(ax)
     ax.grid(visible=False, axis="x")

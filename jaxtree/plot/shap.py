@@ -29,6 +29,7 @@ from jaxtree.plot.style import (
     name_rows,
     round_ticks,
 )
+from jaxtree.table.weights import check_sample_weight
 
 LOW_TO_HIGH = LinearSegmentedColormap.from_list("jaxtree_low_to_high", ["#4aa8e0", "#8a6fb0", "#d55e00"])
 """The colours of low and high values of a column, on a light ground and on a dark one."""
@@ -41,6 +42,7 @@ def plot_shap_bar(
     *,
     of_class: Any = None,
     max_columns: int = 15,
+    sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws the mean absolute Shapley value of every column, the largest on top; of classes end to end.
@@ -51,6 +53,7 @@ def plot_shap_bar(
         explanation: What `jaxtree.explain.shap_values` has returned of them; computed if not given.
         of_class: The class whose values are drawn; all if not given, of two classes the second.
         max_columns: The most columns.
+        sample_weight: The weight of every row in the means.
         ax: Where to draw; a new figure if not given.
 
     Returns:
@@ -70,7 +73,8 @@ def plot_shap_bar(
     """
     estimator = best_of_search(estimator)
     found = explained(estimator, X, explanation, of_class)
-    worth = np.abs(found.values).mean(axis=0)
+    weight = check_sample_weight(sample_weight, len(found.values))
+    worth = np.average(np.abs(found.values), axis=0, weights=weight)
     order = _greatest(worth.sum(axis=1), max_columns)
     names = [found.schema.column_names[column] for column in order]
     is_new = ax is None

@@ -14,7 +14,9 @@ from jaxtree.plot.style import axes_to_draw_in, calm, draw_legend, legend_name
 MARKS = "osD^vP"
 
 
-def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, *, ax: Axes | None = None) -> Axes:
+def plot_accuracy_by_leaves(
+    trees: Mapping[str, Sequence[Any]], X: Any, y: Any, sample_weight: Any = None, *, ax: Axes | None = None
+) -> Axes:
     """Draws the accuracy of trees against their leaves, a line for every method that made them.
 
     For trees of numbers it is the coefficient of determination. If a method made several trees of equally many leaves,
@@ -24,6 +26,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
         trees: Fitted trees by the names of the methods, as `jaxtree.trees_by_size` returns them.
         X: Rows to score the trees on, best such as were not in the fit.
         y: Their classes or numbers.
+        sample_weight: Their weights.
         ax: Where to draw; a new figure if not given.
 
     Returns:
@@ -51,7 +54,7 @@ def plot_accuracy_by_leaves(trees: Mapping[str, Sequence[Any]], X: Any, y: Any, 
         drawn |= set(leaves)
         ax.plot(
             leaves,
-            [by_leaves[number].score(X, y) for number in leaves],
+            [by_leaves[number].score(X, y, sample_weight) for number in leaves],
             marker=MARKS[place % len(MARKS)],
             color=CLASS_COLOURS[place % len(CLASS_COLOURS)],
             linewidth=1.6,

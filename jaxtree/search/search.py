@@ -26,14 +26,16 @@ class SearchCV(SettingsSearchCV):
     """Cross-validated search over any estimator of jaxtree, with the results of `sklearn.model_selection.GridSearchCV`.
 
     The scores and the winner are those of `GridSearchCV` on the same folds, with `n_iter` those of
-    `RandomizedSearchCV`. What settings and folds have in common is done once: trees, optimal trees and forests are
-    grown once a fold for all limits and prunings, by a `TreeSearchCV`; boosted trees of a fold, those of order, of
-    distributions and of survival times too, are fitted in one program, by a `BoostSearchCV`. Additive models of a fold
-    share codes, bags and sums over pairs of bins; those that differ in when boosting ends (`max_rounds`,
-    `early_stopping_rounds` and its tolerance) or in their pairs boost their curves once. Soft models of one form
-    (depth, gate, batch size) share a program for all settings, folds and restarts, and are trained side by side.
-    Ensembles are fitted one by one, and so are boosted trees whose training scores are asked for. `BoostSearchCV`
-    itself has more options: successive halving, ensembles, several devices.
+    `RandomizedSearchCV`. Scores have the weights of rows, and folds are of the rows of some weight.
+
+    What settings and folds have in common is done once: trees, optimal trees and forests are grown once a fold for all
+    limits and prunings, by a `TreeSearchCV`; boosted trees of a fold, those of order, of distributions and of survival
+    times too, are fitted in one program, by a `BoostSearchCV`. Additive models of a fold share codes, bags and sums
+    over pairs of bins; those that differ in when boosting ends (`max_rounds`, `early_stopping_rounds` and its
+    tolerance) or in their pairs boost their curves once. Soft models of one form (depth, gate, batch size) share a
+    program for all settings, folds and restarts, and are trained side by side. Ensembles are fitted one by one, and so
+    are boosted trees whose training scores are asked for. `BoostSearchCV` itself has more options: successive halving,
+    ensembles, several devices.
 
     Args:
         estimator: An estimator of jaxtree.
