@@ -113,7 +113,7 @@ class OrderedCategories:
             for own in self._statistics.values()
             for number in range(own.bins.num_bins)
         ]
-        return join_subsets([np.zeros((1, 0), np.uint32), *above])
+        return np.asarray(join_subsets([np.zeros((1, 0), np.uint32), *above]))
 
     def with_subsets(self, tree: Tree) -> Tree:
         """Returns grown trees, whose thresholds are decoded, with subsets of categories in place of statistics."""
