@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from jaxtree import forks, traces
+from jaxtree import forks, switches, traces
 from jaxtree.devices import platform_of
 from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
 from jaxtree.program_folder import keep_programs
@@ -168,6 +168,8 @@ class Compiled:
 
     def __call__(self, *arrays: Any, **keywords: Any) -> Any:
         """Runs the function, compiled if it is not yet."""
+        if switches.read(jax.config) not in switches.OWN:
+            return switches.by_own(self)(*arrays, **keywords)
         forks.check_is_whole("a compiled program")
         static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))

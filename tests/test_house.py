@@ -15,7 +15,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "cores", "heap", "kernel", "notebook", "sklearn_compat"},
+    {"arrays", "errors", "buckets", "cores", "heap", "kernel", "notebook", "sklearn_compat", "switches"},
     {"either", "forks", "traces", "program_folder"},
     {"devices"},
     {"blocks", "compilation"},

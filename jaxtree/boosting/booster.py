@@ -31,6 +31,7 @@ from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.heap import give_back_freed
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.switches import by_own
 from jaxtree.tree import Tree
 from jaxtree.tree.checks import known
 from jaxtree.tree.forest import Forest, join_forests, take_trees
@@ -85,6 +86,7 @@ class Boosted(NamedTuple):
     stop: Stop
 
 
+@by_own
 def boost(
     data: BoostData,
     loss: BaseLoss,

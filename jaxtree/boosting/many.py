@@ -31,6 +31,7 @@ from jaxtree.growth.inputs.bundles import NO_LIMIT, limits_of_roots
 from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.switches import by_own
 
 MOST_SLOTS_OF_HOST, MOST_SLOTS_OF_DEVICE = 16, 256
 """Slots of a batch: on a processor more save nothing, as the steps of a program take long enough, and their scores and
@@ -48,6 +49,7 @@ MOST_BYTES_OF_HOST = 2**28
 UNBOUNDED = Bounds()
 
 
+@by_own
 def boost_many(
     data: BoostData,
     loss: BaseLoss,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import jax
 from jax.sharding import Mesh
 
-from jaxtree import forks, kernel
+from jaxtree import forks, kernel, switches
 from jaxtree.arrays import Device
 from jaxtree.cores import num_cores
 from jaxtree.devices import costs
@@ -180,7 +180,9 @@ def remember(work: Work, choice: Placement) -> None:
 def placed(
     what: str | None, work: Callable[[], Work | None], *arrays: Any, mesh: Mesh | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Returns a context that computes where it is to be computed, as do all those within it.
+    """Returns a context that computes where it is to be computed, by switches of JAX's that jaxtree is written for.
+
+    So do all contexts within it.
 
     Args:
         what: What is done, for the log; None for what is done too often to be told.
@@ -190,11 +192,22 @@ def placed(
     """
     if _IS_PLACED.get() or forks.is_cut_off():
         return contextlib.nullcontext()
+    if switches.read(jax.config) not in switches.OWN:
+        return _with_own_switches(what, work, *arrays, mesh=mesh)
     given, default = device_of(*arrays, mesh=mesh), default_device()
     if (_MEMORY.setting == AUTO or given is not None) and kind_of(given or default) == kind_of(default) == "cpu":
         # There is nothing to choose: one core is as good as another.
         return contextlib.nullcontext()
     return _at_a_place(what, work, given)
+
+
+@contextlib.contextmanager
+def _with_own_switches(
+    what: str | None, work: Callable[[], Work | None], *arrays: Any, mesh: Mesh | None
+) -> Iterator[None]:
+    """Computes where it is to be computed, by switches of JAX that jaxtree is written for."""
+    with switches.own(), placed(what, work, *arrays, mesh=mesh):
+        yield
 
 
 @contextlib.contextmanager
@@ -231,7 +244,7 @@ def carried(work: Callable[..., Any]) -> Callable[..., Any]:
         token = _IS_PLACED.set(is_placed)
         try:
             with jax.default_device(device):
-                return work(*arguments)
+                return switches.by_own(work)(*arguments)
         finally:
             _IS_PLACED.reset(token)
 

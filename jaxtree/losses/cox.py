@@ -13,6 +13,7 @@ from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.elementary import exp_link
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset
 from jaxtree.losses.segments import Segments, segments_of
+from jaxtree.switches import by_own
 
 TIES = ("efron", "breslow")
 
@@ -70,6 +71,7 @@ class Cox(BaseLoss):
         """As it was made."""
         return f"cox(ties={self.ties!r})"
 
+    @by_own
     def values(
         self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, " row"], extras: Extras
     ) -> Float[Array, " row"]:
@@ -77,6 +79,7 @@ class Cox(BaseLoss):
         risks = self._risks(scores, target, jnp.ones(len(target)), extras)
         return _in_old_order(jnp.where(risks.is_event, risks.log_sum - risks.log_risk, 0), risks.order)
 
+    @by_own
     def mean(
         self,
         scores: Float[AnyArray, "score row"],
@@ -91,6 +94,7 @@ class Cox(BaseLoss):
         total = jnp.sum(jnp.where(risks.is_event, risks.weight * risks.log_sum - own * score, 0))
         return safe_divide(total, jnp.sum(weight)).astype(jnp.asarray(scores).dtype)
 
+    @by_own
     def derivatives(
         self,
         scores: Float[AnyArray, "score row"],

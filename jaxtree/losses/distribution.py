@@ -20,6 +20,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses.domain import require
 from jaxtree.losses.elementary import bounded, of_precision
 from jaxtree.losses.loss import Loss, given
+from jaxtree.switches import by_own
 
 MOST_LOG_SCALE, MOST_LOG_SCALE_IN_DOUBLE = 25.0, 350.0
 """Scales are from $e^{-25}$ to $e^{25}$: squares of what they divide stay within float32; in float64 up to
@@ -57,11 +58,13 @@ class Distribution(Loss):
     inverse: Callable[..., Any] | None = None
     ranked_score: Callable[..., Any] | None = None
 
+    @by_own
     def cdf(self, scores: Float[AnyArray, "score row"], y: Real[AnyArray, " row"]) -> Float[AnyArray, " row"]:
         r"""Returns $P(Y \le y)$ for every row: uniform, if a distribution of densities is the true one."""
         library = library_of(scores, y)
         return self._function("distribution_function")(library.asarray(scores), library.asarray(y))
 
+    @by_own
     def quantile(self, scores: Float[AnyArray, "score row"], level: FloatLike) -> Float[AnyArray, " row"]:
         """Returns the quantile of a level for every row: two of them are the ends of a prediction interval.
 
@@ -71,6 +74,7 @@ class Distribution(Loss):
         require(0 < level < 1, "a level must be between 0 and 1, without these", level)
         return self._function("inverse")(scores, level)
 
+    @by_own
     def crps(self, scores: Float[AnyArray, "score row"], y: Real[AnyArray, " row"]) -> Float[Array, " row"]:
         r"""Returns the continuous ranked probability score, $\int (F(x) - [y \le x])^2 dx$, in the target's unit.
 

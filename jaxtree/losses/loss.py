@@ -23,6 +23,7 @@ from jaxtree.losses.binding import given as given
 from jaxtree.losses.binding import identity as identity
 from jaxtree.losses.domain import NUMBERS, Domain
 from jaxtree.losses.start import best_constant, guesses, weighted_quantile
+from jaxtree.switches import by_own
 
 Extras: TypeAlias = Mapping[str, AnyArray]
 HESSIANS = ("full", "diagonal", "fisher", "one")
@@ -104,6 +105,7 @@ class BaseLoss(abc.ABC):
     ) -> Derivatives:
         """Returns gradients and Hessians, in the precision of the scores."""
 
+    @by_own
     def mean(
         self,
         scores: Float[AnyArray, "score row"],
@@ -266,6 +268,7 @@ class Loss(BaseLoss):
         """Returns predictions from raw scores, to which offsets have been added."""
         return self.link(scores)
 
+    @by_own
     def values(
         self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, "row *output"], extras: Extras
     ) -> Float[Array, " row"]:
@@ -273,6 +276,7 @@ class Loss(BaseLoss):
         scores, extras = with_offset(scores, extras, self.has_location)
         return jax.vmap(self._row, in_axes=(1, 0, 0))(scores, target, extras)
 
+    @by_own
     def derivatives(
         self,
         scores: Float[AnyArray, "score row"],

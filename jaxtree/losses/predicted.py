@@ -14,6 +14,7 @@ from jaxtree.arrays import FloatLike
 from jaxtree.losses.distribution import Distribution, scale_of, shape_of
 from jaxtree.losses.domain import require
 from jaxtree.losses.links import is_own, predictions_of
+from jaxtree.switches import by_own
 
 PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "normal": (("mean", either.asarray), ("scale", scale_of)),
@@ -119,6 +120,7 @@ class PredictedDistribution:
         with np.errstate(all="ignore"):
             return function(np.ascontiguousarray(self.scores.T), argument)
 
+    @by_own
     def _in_jax(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, " row"]:
         forks.check_is_whole(f"a function of {self.family} in JAX")
         with jax.enable_x64(True):

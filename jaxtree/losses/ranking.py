@@ -24,6 +24,7 @@ from jaxtree.arrays import AnyArray, safe_divide
 from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset
 from jaxtree.losses.segments import Segments, segments_of
+from jaxtree.switches import by_own
 
 MOST_RELEVANT = 31
 """The highest degree of relevance: gains are powers of 2."""
@@ -114,6 +115,7 @@ class Ranking(BaseLoss):
         values = ((field.name, getattr(self, field.name)) for field in dataclasses.fields(self))
         return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in values)})"
 
+    @by_own
     def values(
         self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, " row"], extras: Extras
     ) -> Float[Array, " row"]:
@@ -121,6 +123,7 @@ class Ranking(BaseLoss):
         ranked = _rank(scores, target, jnp.ones(len(target)), extras)
         return self.shortfall(ranked)[jnp.argsort(ranked.order)]
 
+    @by_own
     def mean(
         self,
         scores: Float[AnyArray, "score row"],
@@ -133,6 +136,7 @@ class Ranking(BaseLoss):
         part = ranked.weight / ranked.groups.size
         return safe_divide(jnp.sum(part * self.shortfall(ranked)), jnp.sum(part)).astype(jnp.asarray(scores).dtype)
 
+    @by_own
     def derivatives(
         self,
         scores: Float[AnyArray, "score row"],
@@ -329,6 +333,7 @@ class Pairwise(Ranking):
         """Returns half of the losses of all pairs that a row is in."""
         return self._pair_sums(ranked)[0]
 
+    @by_own
     def mean(
         self,
         scores: Float[AnyArray, "score row"],

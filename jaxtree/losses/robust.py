@@ -18,6 +18,7 @@ from jaxtree.arrays import AnyArray, FloatLike, safe_divide
 from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, Loss, given, identity, weighted, with_offset
 from jaxtree.losses.start import weighted_quantile
+from jaxtree.switches import by_own
 
 __all__ = ["huber", "pseudo_huber"]
 
@@ -50,6 +51,7 @@ class RobustLoss(BaseLoss):
         """As it was made: `huber()`."""
         return f"{self.name}({'' if self.share == SHARE_WITHIN else f'share={self.share!r}'})"
 
+    @by_own
     def values(
         self, scores: Float[AnyArray, "score row"], target: Shaped[AnyArray, " row"], extras: Extras
     ) -> Float[Array, " row"]:
@@ -57,6 +59,7 @@ class RobustLoss(BaseLoss):
         error = _errors(scores, target, extras)
         return self.of_errors(error, self._delta(error, jnp.ones_like(error)))
 
+    @by_own
     def mean(
         self,
         scores: Float[AnyArray, "score row"],
@@ -70,6 +73,7 @@ class RobustLoss(BaseLoss):
         value = weight * self.of_errors(error, self._delta(error, weight))
         return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(error.dtype)
 
+    @by_own
     def derivatives(
         self,
         scores: Float[AnyArray, "score row"],

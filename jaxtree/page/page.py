@@ -20,6 +20,7 @@ from jaxtree.page.columns import check_number, page_data, rows_of_tree, subject_
 from jaxtree.page.of_terms import told_terms
 from jaxtree.page.outlines import OutlinedTree, outline_of_planes, outlines_of_rounds
 from jaxtree.page.parts import page_parts, summary_of
+from jaxtree.switches import by_own
 
 SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
@@ -27,6 +28,7 @@ TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""
 
 
+@by_own
 def to_html(
     estimator: Any,
     X: Any = None,
