@@ -27,6 +27,10 @@ def exponent_of(target: Float64[np.ndarray, "output row"]) -> int:
     return exponent if largest and abs(exponent) > MOST_EXPONENT else 0
 
 
+MOST_WEIGHT_EXPONENT = 30
+"""Weights whose largest is between 2**-30 and 2**30 are left as they are: sums of their products are numbers."""
+
+
 class Magnitude(NamedTuple):
     """The power of two that targets are divided by before growth.
 
@@ -69,6 +73,20 @@ class Magnitude(NamedTuple):
                 impurity=np.ldexp(tree.impurity, self.degree * self.exponent),
                 gain=np.ldexp(tree.gain, self.degree * self.exponent),
             )
+
+
+def weight_exponent_of(weight: Float64[np.ndarray, " row"] | None) -> int:
+    """Returns the exponent of the largest weight where it is beyond `MOST_WEIGHT_EXPONENT`, else 0."""
+    exponent = 0 if weight is None else int(np.frexp(np.max(weight, initial=0.0))[1])
+    return exponent if abs(exponent) > MOST_WEIGHT_EXPONENT else 0
+
+
+def restore_weights(tree: Tree, exponent: int) -> Tree:
+    """Returns a tree that was grown with weights divided by a power of two, in the weights' own unit."""
+    if not exponent:
+        return tree
+    fields = ("weight", "count", "target_sum")
+    return dataclasses.replace(tree, **{name: np.ldexp(getattr(tree, name), exponent) for name in fields})
 
 
 def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.ndarray, " row"] | None) -> None:

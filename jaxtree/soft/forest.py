@@ -78,6 +78,13 @@ class SoftForest:
         return jax.tree.map(lambda part: part[number], self.trees)
 
 
+def without_values(model: SoftTree | SoftForest) -> SoftTree | SoftForest:
+    """Returns a model all of whose ends have values of 0."""
+    if isinstance(model, SoftForest):
+        return dataclasses.replace(model, trees=without_values(model.trees))
+    return dataclasses.replace(model, leaf=model.leaf._replace(value=0 * model.leaf.value))
+
+
 def init_forest(
     form: SoftForm,
     *,

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
 
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.soft.form import check_option
-from jaxtree.soft.scales import SCALINGS, Quantile, Scale, Standard, fit_scale, scaled
+from jaxtree.soft.scales import SCALINGS, Quantile, Scale, Standard, fit_scale, has_far_ends, scaled
 from jaxtree.soft.statistics import Statistics, fit_statistics, ordered_statistics
 from jaxtree.table.schema import Schema
 
@@ -182,7 +182,8 @@ def fit_inputs(
     Args:
         values: Numbers, and codes of categories, NaN where one is missing: `Encoder.values`.
         schema: Their schema. Categorical features become one-hot, or statistics; all others are numbers.
-        scaling: "standard", mean 0 and standard deviation 1; "quantile", a normal distribution, whatever the column's
+        scaling: "standard", mean 0 and standard deviation 1, but as "quantile" for a column of which nine tenths of the
+            rows take less than a ten-thousandth of its range; "quantile", a normal distribution, whatever the column's
             own; or "none".
         indicators: "seen": features that have a missing value have an indicator; "all": all features have one.
         weight: Of the rows.
@@ -215,7 +216,8 @@ def fit_inputs(
 
     def scale_of(number: int, value: Float64[np.ndarray, " row"]) -> Scale | Statistics | None:
         if not schema.is_categorical[number]:
-            return fit_scale(value, weight, scaling)
+            is_far = scaling == "standard" and has_far_ends(value, weight)
+            return fit_scale(value, weight, "quantile" if is_far else scaling)
         size = int(schema.num_values[number])
         return fit_statistics(value, size, target, weight) if target is not None and size > most else None
 

@@ -14,6 +14,10 @@ MOST_KNOTS = 1000
 LEAST_SHARE = 1e-9
 """The least share of a number in the weights of quantiles: sums are exact to less, and no quantile is 0 or 1."""
 
+ENDS, LEAST_MIDDLE = 0.05, 1e-4
+"""The share of rows at both ends of a column, and the least part of its range that the others take where those do not
+set its scale."""
+
 
 class Standard(NamedTuple):
     """Numbers less their mean, over their standard deviation."""
@@ -56,6 +60,24 @@ def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " 
         mean, deviation = np.ldexp([mean, deviation], exponent).tolist()
         return Standard(mean, deviation if deviation > 1e-12 * abs(mean) else 1.0)
     return _fit_quantiles(value, weight)
+
+
+def has_far_ends(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"]) -> bool:
+    """Returns whether few numbers are so far from all others that these would be equal on a "standard" scale.
+
+    >>> middle = np.linspace(0, 1, 100)
+    >>> has_far_ends(np.append(middle, 1e15), np.ones(101)), has_far_ends(middle, np.ones(100))
+    (True, False)
+    """
+    is_known = ~np.isnan(value) & (weight > 0)
+    order = np.argsort(value[is_known], kind="stable")
+    value, share = value[is_known][order], np.cumsum(weight[is_known][order])
+    if not value.size:
+        return False
+    low, high = value[np.searchsorted(share, np.array([ENDS, 1 - ENDS]) * share[-1])]
+    # Halves, as the difference of the largest floats is infinite.
+    middle, whole = high / 2 - low / 2, value[-1] / 2 - value[0] / 2
+    return bool(0 < middle < LEAST_MIDDLE * whole)
 
 
 def _fit_quantiles(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " row"]) -> Quantile:

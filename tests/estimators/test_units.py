@@ -268,3 +268,20 @@ def test_searches():
         for scores, predicted in found[1:]:
             np.testing.assert_allclose(scores, found[0][0], atol=1e-5)
             np.testing.assert_allclose(predicted, found[0][1], atol=1e-5)
+
+
+def test_one_far_cell_does_not_hide_a_column():
+    """One of 1e15 left R2 at .2 of .75."""
+    soft = SoftTreeRegressor(depth=2, max_epochs=20, random_state=0)
+    usual, far = soft.fit(X, Y).score(X, Y), X.copy()
+    far[5, 0] = 1e15
+    assert soft.fit(far, Y).score(far, Y) > usual - 0.05
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "normal"])
+def test_soft_models_predict_a_constant_target_exactly(loss):
+    for constant in (0.1, -3e20, 0.0):
+        soft = SoftTreeRegressor(depth=2, max_epochs=2, random_state=0, loss=loss)
+        np.testing.assert_allclose(soft.fit(X, np.full(200, constant)).predict(X), constant, rtol=4e-16)
+    # Later rows are learned from.
+    assert np.ptp(soft.partial_fit(X, Y).partial_fit(X, np.zeros(200)).predict(X)) > 0

@@ -13,7 +13,7 @@ from jaxtyping import Float64, PRNGKeyArray, Real, Shaped, UInt
 from jaxtree import buckets
 from jaxtree.dataset.collectives import place_part, rows_of_process
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.magnitude import Magnitude
+from jaxtree.dataset.magnitude import Magnitude, restore_weights, weight_exponent_of
 from jaxtree.errors import present
 from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes, with_exact_sums
 from jaxtree.estimators.common.features import FeatureOptions, Widths, features_of, widths_of
@@ -33,6 +33,9 @@ MOST_WHOLE_WEIGHT = 2**31 - 1
 
 LEAF_MARK = -2
 """scikit-learn's mark of a leaf in `feature` and `threshold`; no code of ours reads it."""
+
+LIMITS_OF_WEIGHT = ("min_weight_leaf", "min_samples_split", "min_samples_leaf")
+"""The limits in the unit of weights, where rows count their weights."""
 
 
 class Recipe(NamedTuple):
@@ -80,6 +83,23 @@ class GrowthTask(NamedTuple):
     data: Dataset
     recipe: Recipe
 
+    @property
+    def weight_exponent(self) -> int:
+        """The exponent of the power of two that weights are divided by before growth; 0 for those of usual size."""
+        return 0 if self.data.across is not None else weight_exponent_of(self.data.weight)
+
+    def with_weights_of_usual_size(self) -> "GrowthTask":
+        """Returns the task with very large or small weights, and limits in their unit, divided by a power of two."""
+        data, recipe = self
+        exponent = self.weight_exponent
+        if not exponent:
+            return self
+        weights = ("min_weight_leaf",) if recipe.rules.counts_rows else LIMITS_OF_WEIGHT
+        limits = {name: np.ldexp(np.float64(getattr(recipe.limits, name)), -exponent) for name in weights}
+        data = data if recipe.ordered is None else recipe.ordered.data
+        recipe = recipe._replace(limits=recipe.limits._replace(**limits), ordered=None)
+        return GrowthTask(data.with_weight(np.ldexp(present(data.weight), -exponent)), recipe)
+
 
 def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[Tree]:
     """Grows one tree on each dataset; the thresholds are codes.
@@ -87,7 +107,8 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
     Tasks that ask for the same kind of growth are roots of one, such as the folds of a cross-validation. Each tree is
     the one that its task would give alone. With a mesh, rows are divided among its devices.
     """
-    tasks = list(tasks)
+    exponents = [task.weight_exponent for task in tasks]
+    tasks = [task.with_weights_of_usual_size() for task in tasks]
     give_back_freed(sum(task.data.sample.num_rows for task in tasks))
     groups: dict[Hashable, list[int]] = {}
     trees: dict[int, Tree] = {}
@@ -101,7 +122,8 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
         own = [tasks[number] for number in members]
         search = own[0].recipe.search
         trees.update(zip(members, search.find(own) if search else _grow_alike(own, mesh), strict=True))
-    return [_with_exact_sums(trees[number], task) for number, task in enumerate(tasks)]
+    grown = [_with_exact_sums(trees[number], task) for number, task in enumerate(tasks)]
+    return [restore_weights(tree, exponent) for tree, exponent in zip(grown, exponents, strict=True)]
 
 
 def _grow_alike(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
@@ -202,7 +224,9 @@ def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, m
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:
     """Grows some trees of a key's forest on a dataset, with all sizes padded to buckets; thresholds are codes."""
-    data, recipe = task
+    # Draws count rows, whatever their weights are.
+    weight_exponent = task.weight_exponent if sampling.num_draws is None else 0
+    data, recipe = task.with_weights_of_usual_size() if weight_exponent else task
     data = data if recipe.ordered is None else recipe.ordered.data
     rows = rows_of(data)
     give_back_freed(rows.num_rows)
@@ -218,7 +242,7 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
         trees=trees,
         course=course,
     )
-    nodes = _trimmed(magnitude.restore(forest.nodes), data.num_classes)
+    nodes = _trimmed(restore_weights(magnitude.restore(forest.nodes), weight_exponent), data.num_classes)
     grown = Forest(dataclasses.replace(nodes, count=np.ascontiguousarray(nodes.count)), forest.first_node)
     if not isinstance(recipe.rules.objective, Numbers) or not are_far_apart(data.target):
         return grown

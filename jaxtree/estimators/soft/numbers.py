@@ -1,7 +1,7 @@
 """Models of numbers: what these soft estimators predict by their loss, and how they read their targets."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -33,6 +33,7 @@ from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import rows_of_step
+from jaxtree.estimators.soft.tasks import SoftTask
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.files.soft import SoftState
@@ -45,14 +46,20 @@ from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
 from jaxtree.losses.start import weighted_quantile
+from jaxtree.soft.epochs import constant
+from jaxtree.soft.forest import without_values
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.renewal import renewed
+from jaxtree.soft.runs import Trained
 from jaxtree.soft.scores import ScoredTarget, ScoreScale
 from jaxtree.table.target import encode_numbers
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
+
+ROUNDING = 1e-12
+"""How far predictions may be from targets, as a part of these, where they are equal but for rounding."""
 
 LEAST_RATE = 1e-3
 """The least mean that a leaf of a tree of logarithms begins with, as a share of the mean of all."""
@@ -225,6 +232,16 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
             known = np.ones(num_rows) if weight is None else weight
             self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known[counts], extras)
         return self._scale.rows(loss, target, sample.fields)
+
+    def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
+        """Takes what the models of a fit have become; where the start alone predicts all targets, only that is left."""
+        super().finish_fit(task, trained)
+        goes_on, target = task.config.decay is constant, task.sample.target
+        if not goes_on and not target.extras:
+            at_start = self._hard_value(np.zeros((1, self._num_outputs)))
+            if np.allclose(self._hard_target(target), at_start, rtol=ROUNDING, atol=0):
+                self.soft_model_ = without_values(self.soft_model_)
+        return self
 
     def _learn_beside(self, sample: SoftSample) -> None:
         vars(self).pop("survival_", None)

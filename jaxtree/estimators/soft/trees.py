@@ -188,7 +188,8 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
         n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and so is
             any number without validation rows.
         scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
-            "quantile" of hard gates.
+            "quantile" of hard gates. A column whose nine middle tenths take less than a ten-thousandth of its range
+            becomes quantiles instead of "standard", which would make all but its ends equal.
         categorical_features: "from_dtype", None, or which columns are categorical.
         max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
         one_hot_max_size: The most categories of a column that are one-hot: a column of zeros and ones for each. A
