@@ -34,7 +34,7 @@ NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one
 
 _NUM_CELLS = 2**16
 _UPPER_HALF = 1 if sys.byteorder == "little" else 0
-_SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
+SMALL_COLUMN = 4096  # rows; up to here a binary search is done before the table of cells is made
 _ROWS_OF_TILE = 512  # a tile of a matrix stays in cache while it is transposed
 
 _STEPS_A_HALVING = 2  # cuts of a tail for every halving of the rows beyond
@@ -120,6 +120,27 @@ def fit_bins(values: Values, max_bins: int) -> Bins:
     last = np.append(first[1:], len(ordered))[: len(first)] - 1
     low, high = (ordered[at].astype(np.float64) + 0.0 for at in (first, last))  # + 0.0 turns -0.0 into 0.0
     return Bins(low, high, midpoint(high[:-1], low[1:]), exact)
+
+
+def fit_bins_of_small(values: Float[np.ndarray, "column row"]) -> list[Bins]:
+    """Fits the bins of columns that have no more rows than bins, each value its own; of many at a time.
+
+    Where there are few rows, most of the time of `fit_bins` is that of the calls of one column.
+
+    >>> [own.edges.tolist() for own in fit_bins_of_small(np.array([[3.0, 1.0, 2.0], [7.0, np.nan, 7.0]]))]
+    [[1.5, 2.5], []]
+    """
+    ordered = np.sort(values, axis=1)
+    is_new = ~np.isnan(ordered)
+    is_new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    value = ordered[is_new].astype(np.float64) + 0.0  # turns -0.0 into 0.0
+    edges = midpoint(value[:-1], value[1:])
+    stops = np.cumsum(np.count_nonzero(is_new, axis=1)).tolist()
+    bins = []
+    for start, stop in zip([0, *stops[:-1]], stops, strict=True):
+        own = value[start:stop]
+        bins.append(Bins(own, own, edges[start : max(stop - 1, start)], exact=True))
+    return bins
 
 
 def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
@@ -252,7 +273,8 @@ def bin_columns(
         return in_threads(partial(_bin_column, widen=widen), columns, bins, codes, num_threads=num_threads)
     ends = [own.high if widen else own.edges for own in bins]
     counters = in_threads(_make_counter, columns, ends, codes, num_threads=num_threads)
-    bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in zip(bins, columns, strict=True)]
+    pairs = zip(bins, columns, strict=True) if widen else ()
+    bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in pairs]
 
     def bin_block(block: slice) -> list[Any]:
         """Returns the rows of every column whose values lie between bins, if bins are widened."""
@@ -291,8 +313,8 @@ def _make_counter(
     column: TableColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
 ) -> Callable[[Values], Int[np.ndarray, " row"]]:
     """Returns a function that counts the edges below numbers; by a binary search where there are few."""
-    if len(codes) <= _SMALL_COLUMN:
-        return partial(np.searchsorted, edges)
+    if len(codes) <= SMALL_COLUMN:
+        return edges.searchsorted
     return partial(_count_edges_below, _make_cell_table(edges, comparison_dtype(column.values.dtype), codes.dtype))
 
 

@@ -335,7 +335,7 @@ class Encoder:
         matrix = table.matrix if are_numbers else None
         if matrix is not None and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
             return matrix
-        return self._fill_values(table)
+        return self._fill_values(table, matrix)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is an array whose values are those that thresholds split, once they are checked."""
@@ -343,12 +343,18 @@ class Encoder:
             return False
         return self.schema_.are_plain_numbers and X.shape[1] == len(self.schema_.columns)
 
-    def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
+    def _fill_values(
+        self, table: Table, matrix: Num[np.ndarray, "row column"] | None
+    ) -> Float[np.ndarray, "row feature"]:
+        """The values row by row, from those of an array if these are all."""
         features, columns = self.schema_.features, table.columns
         is_single = all(column.values.dtype == np.float32 for column in columns)  # no codes are
         values = np.empty((len(table), len(features)), np.float32 if is_single else np.float64)
 
         def fill_block(block: slice) -> None:
+            if matrix is not None:
+                values[block] = matrix[block]
+                return
             for feature, out in zip(features, values[block].T, strict=True):
                 out[:] = _values_of(feature, columns[feature.column], block)
 

@@ -286,19 +286,27 @@ class Schema:
     @cached_property
     def _positions(self) -> _Positions:
         bins = [self._bins_of(feature) for feature in self.features]
-        num_values = np.array([b.num_bins for b in bins])
+        num_values = np.array([len(b.low) for b in bins])
+        stop = np.cumsum(num_values)
+        is_inner = np.ones(num_values.sum(), bool)
+        is_inner[stop[num_values > 0] - 1] = False
+        edge = np.full(len(is_inner), np.inf)
+        edge[is_inner] = np.concatenate([b.edges for b in bins])
         return _Positions(
-            start=np.cumsum(num_values) - num_values,
+            start=stop - num_values,
             low=np.concatenate([b.low for b in bins]),
             high=np.concatenate([b.high for b in bins]),
-            edge=np.concatenate([np.append(b.edges, np.inf)[: b.num_bins] for b in bins]),
+            edge=edge,
             is_exact=np.array([b.exact for b in bins], bool),
             num_values=num_values,
         )
 
     def _bins_of(self, feature: Feature) -> Bins:
+        bins = self.columns[feature.column].bins
+        if bins is not None:
+            return bins
         codes = np.arange(feature.num_values, dtype=np.float64)
-        return self.columns[feature.column].bins or Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
+        return Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
 
     def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
         """Returns a condition that holds for the rows of a branch: 0 at or below the threshold, 1 above it.

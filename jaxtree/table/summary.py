@@ -18,9 +18,17 @@ from jaxtyping import Int64, Shaped, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InternalError, InvalidInputError, InvalidTypeError
-from jaxtree.table.binning import Bins, comparison_dtype, fit_bins
+from jaxtree.table.binning import SMALL_COLUMN, Bins, comparison_dtype, fit_bins, fit_bins_of_small
 from jaxtree.table.cells import RareWords, with_rare_words
-from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, SparseVector, TableColumn, as_categorical, recoded
+from jaxtree.table.columns import (
+    CELLS_AT_A_TIME,
+    KINDS_IN_WORDS,
+    MAX_CODES,
+    SparseVector,
+    TableColumn,
+    as_categorical,
+    recoded,
+)
 from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Column, Schema, make_schema
 from jaxtree.table.sources import Source, naming
@@ -350,7 +358,11 @@ def fit_numbers(table: Table, max_bins: int) -> Schema | None:
     if table.matrix is None:
         raise InternalError("bins of columns at once are fitted to a matrix")
     values = table.matrix.astype(comparison_dtype(table.matrix.dtype), copy=False).T
-    fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
+    if len(table) <= min(max_bins, SMALL_COLUMN):
+        blocks = blocks_of(len(values), max(CELLS_AT_A_TIME // len(table), 1))
+        fitted = [bins for block in blocks for bins in fit_bins_of_small(values[block])]
+    else:
+        fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
     if not all(bins.num_bins for bins in fitted):
         return None
     pairs = zip(table.columns, fitted, strict=True)
