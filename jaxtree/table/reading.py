@@ -31,7 +31,7 @@ from jaxtree.table.sources import as_frame, is_source
 
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
-_NUMBERS_OF_PANDAS = set(map(np.dtype, ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")))
+_KIND_OF_PANDAS = {np.dtype(own): own[0] for own in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")}
 
 
 @dataclass(frozen=True)
@@ -282,32 +282,34 @@ def _read_numbers_at_once(
     columns: dict[int, TableColumn] = {}
     if len(names) * len(frame) > CELLS_AT_A_TIME:
         return columns, None
+    types, kind_of = _types_of_columns(frame)
     places: dict[Any, list[int]] = {}
-    for place, kind in enumerate(_kinds_of_numbers(frame)):
-        places.setdefault(kind, []).append(place)
-    for kind, own in places.items():
-        if kind is None or len(own) == 1:
+    for place, own in enumerate(types):
+        if kind_of[own]:
+            places.setdefault(own, []).append(place)
+    for dtype, alike in places.items():
+        if len(alike) == 1:
             continue
-        matrix = (frame if len(own) == len(names) else frame[:, own]).to_numpy()
-        if matrix.dtype.kind != kind[1]:  # integers of which some are missing
+        matrix = (frame if len(alike) == len(names) else frame[:, alike]).to_numpy()
+        if matrix.dtype.kind != kind_of[dtype]:  # integers of which some are missing
             continue
-        of_matrix = _columns_of_matrix(matrix, [names[place] for place in own])
-        if len(own) == len(names):
+        of_matrix = _columns_of_matrix(matrix, tuple(map(names.__getitem__, alike)))
+        if len(alike) == len(names):
             return dict(enumerate(of_matrix)), matrix
-        columns.update(zip(own, of_matrix, strict=True))
+        columns.update(zip(alike, of_matrix, strict=True))
     return columns, None
 
 
-def _kinds_of_numbers(frame: nw.DataFrame) -> list[tuple[Any, str] | None]:
-    """Returns the type and NumPy's kind of every column of numbers, and None for every other."""
-    native: Any = frame.to_native()
+def _types_of_columns(frame: nw.DataFrame) -> tuple[list[Any], dict[Any, str]]:
+    """Returns the type of every column, and NumPy's kind of those that are of numbers, "" for others."""
     if frame.implementation.is_pandas():  # narwhals would look every type up by the column's name
+        native: Any = frame.to_native()
         types = native.dtypes.tolist()
-        kind_of = {own: own.kind if own in _NUMBERS_OF_PANDAS else "" for own in set(types)}
-    else:
-        types = list(frame.schema.values())
-        kind_of = {own: "f" if own.is_float() else _kind_of_integer(own) for own in set(types)}
-    return [(own, kind_of[own]) if kind_of[own] else None for own in types]
+        return types, {**dict.fromkeys(types, ""), **_KIND_OF_PANDAS}
+    types, kind_of = list(frame.schema.values()), {}
+    for own in set(types):
+        kind_of[own] = "f" if own.is_float() else _kind_of_integer(own)
+    return types, kind_of
 
 
 def _kind_of_integer(dtype: Any) -> str:
