@@ -18,6 +18,7 @@ from jaxtree.estimators.common.conventions import all_or_nothing, check_names, c
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.soft import stumps
 from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
@@ -287,6 +288,10 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """
         check_trained(trained, self._name_of_models, needs_all=self._needs_all)
         chosen = self._choose(trained)
+        if task.stump is not None:
+            held = task.runs[0].validation
+            rows = task.runs[0].rows if held is None else held.rows
+            chosen = stumps.better(chosen, task.stump, rows, task.config.loss)
         self._rows = task.sample
         self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
         self.history_ = {"loss": chosen.loss.tolist()}

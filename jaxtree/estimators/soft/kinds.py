@@ -79,6 +79,10 @@ class DiffersByKind(abc.ABC):
         """The values of a hard tree's nodes as a model has them."""
 
     @abc.abstractmethod
+    def _stump_of(self, columns: Float[np.ndarray, "row column"], sample: SoftSample) -> Tree | None:
+        """The best tree of one split of some columns of rows; None where targets are none that such trees take."""
+
+    @abc.abstractmethod
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
         """The models before training on rows x, with an axis of models."""
 

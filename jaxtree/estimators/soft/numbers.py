@@ -34,6 +34,7 @@ from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import rows_of_step
 from jaxtree.estimators.soft.tasks import SoftTask
+from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.files.soft import SoftState
@@ -292,6 +293,12 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         """The targets; None of survival times, which may be censored, and of targets that are not finite."""
         numbers = self._hard_target(target)
         return None if is_of_times(self._loss_of_one) or not np.isfinite(numbers).all() else numbers
+
+    def _stump_of(self, columns: Float[np.ndarray, "row column"], sample: SoftSample) -> Tree | None:
+        target = self._target_of_means(sample.target)
+        if target is None or (target.shape[1] > 1 and self._loss.has_location):
+            return None
+        return DecisionTreeRegressor(max_depth=1).fit(columns, target, sample.weight).tree_
 
     def _value_of_nodes(self, tree: Tree) -> Float64[np.ndarray, "node output"]:
         means, kind = target_means(tree), name_of_link(self._loss)

@@ -28,6 +28,7 @@ from jaxtree.estimators.soft.parameters import (
     settings_of,
 )
 from jaxtree.estimators.soft.tasks import SoftRows
+from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
 from jaxtree.soft.from_tree import log_shares
@@ -193,6 +194,12 @@ class SoftClassifier(OfClasses, BaseSoft):
 
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         return log_shares(tree)
+
+    def _stump_of(self, columns: Float[np.ndarray, "row column"], sample: SoftSample) -> Tree | None:
+        if _codes_of(sample.target).ndim == 2:
+            return None
+        fitted = DecisionTreeClassifier(max_depth=1).fit(columns, _codes_of(sample.target), sample.weight)
+        return fitted.tree_ if len(fitted.classes_) == self.n_classes_ else None
 
     def _training_loss(self, target: Any) -> Any:
         if _codes_of(target).ndim == 2:

@@ -8,6 +8,7 @@ from jaxtyping import PRNGKeyArray
 
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.model import SoftTree
 from jaxtree.soft.runs import Run, Validation, keys_apart
 
 
@@ -34,11 +35,13 @@ class SoftTask(NamedTuple):
         sample: The rows.
         runs: The training of every model.
         config: What is compiled for them.
+        stump: A tree that takes the trained one's place if that is worse; None for none.
     """
 
     sample: SoftSample
     runs: list[Run]
     config: TrainingConfig
+    stump: SoftTree | None = None
 
 
 def runs_of(

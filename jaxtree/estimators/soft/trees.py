@@ -20,7 +20,9 @@ from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
 from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
+from jaxtree.estimators.soft.stumps import columns_of_inputs, with_leaves_of, with_root
 from jaxtree.estimators.soft.targets import SoftClassifier
+from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
@@ -100,6 +102,20 @@ class OfOneTree(BaseSoft):
             hardened = self._renewed(hardened, sample) if refit else hardened
             return hard_estimator(self, hardened, np.asarray(sample.values, np.float64))
 
+    def begin_fit(self, rows: SoftRows) -> SoftTask:
+        """Returns what is trained on rows that are read; hard gates begin at the best split of a single column."""
+        is_old = self.warm_start and hasattr(self, "soft_model_")
+        task = super().begin_fit(rows)
+        form = task.runs[0].model.form
+        if is_old or self.init is not None or form.gate != "hard" or not form.depth:
+            return task
+        columns = columns_of_inputs(np.asarray(rows.rows.x)[: len(rows.sample.values)], form)
+        stump = self._stump_of(columns, rows.sample)
+        if stump is None or int(stump.num_nodes) == 1:
+            return task
+        runs = [run._replace(model=with_root(run.model, stump, columns)) for run in task.runs]
+        return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, self._value_of_nodes(stump)))
+
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
         if self.init is None:
@@ -160,7 +176,9 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
             32 a leaf or more (of k classes 32 / log2 k), at least 3, of hard gates 6, and at most 10.
         gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same, but
             each row takes one side from the first step on, and gradients pass as if it were shared (straight-through:
-            Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its `harden()` does.
+            Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its `harden()` does. Its root
+            begins at the best split of a single column, and a tree that ends with more loss than this split alone gives
+            way to it.
         choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or "softmax".
         side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
         oblivious: Whether all hard gates of a level are one.
