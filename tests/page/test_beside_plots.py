@@ -77,7 +77,7 @@ def test_survival_curves_are_alike(weight):
     rng = np.random.default_rng(0)
     X, event = rng.normal(size=(90, 2)), rng.random(90) < 0.7
     time = rng.exponential(np.exp(-X[:, 0]))
-    model = jaxtree.GradientBoostingRegressor(5, max_depth=2, loss="cox").fit(X, time, event=event)
+    model = jaxtree.GradientBoostingRegressor(5, max_depth=2, min_samples_leaf=5, loss="cox").fit(X, time, event=event)
     answers = answers_of(model)
     extras = {"event": event} if weight is None else {"event": event, "sample_weight": weight}
     cards = survival_cards(answers, [read_table(answers, "training", X, time, extras)])
@@ -85,7 +85,7 @@ def test_survival_curves_are_alike(weight):
     ax = plot_survival(model, X, time, event, sample_weight=weight, num_groups=4)
     steps = [line for line in ax.lines if line.get_drawstyle() == "steps-post"]
     dashed = [line for line in ax.lines if line.get_linestyle() == "--" and len(line.get_xdata())]
-    assert len(steps) == len(dashed) == 4 and len(chart["series"]) == 8
+    assert 3 <= len(steps) == len(dashed) == len(chart["series"]) / 2
     for number, line in enumerate(line for pair in zip(steps, dashed, strict=True) for line in pair):
         np.testing.assert_allclose(chart["series"][number]["x"], line.get_xdata(), rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(chart["series"][number]["y"], line.get_ydata(), rtol=1e-5, atol=1e-6)
