@@ -16,7 +16,8 @@ import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, overload
 
 __all__ = [
     "DistributedError",
@@ -114,7 +115,15 @@ def present(value: Value | None) -> Value:
     return value
 
 
-def instance_of(kind: type[Value], value: Any) -> Value:
+@overload
+def instance_of(kind: type[Value], value: Any) -> Value: ...
+
+
+@overload
+def instance_of(kind: UnionType, value: Any) -> Any: ...
+
+
+def instance_of(kind: Any, value: Any) -> Any:
     """Returns a value that is known to be of a class, or of one of a union; raises InternalError if it is not.
 
     >>> instance_of(str, "a")

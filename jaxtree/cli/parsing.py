@@ -130,15 +130,16 @@ def divide(text: str, separator: str, first_line: int = 1) -> DividedText:
     odd = [row for row in odd if not _is_comment(row)]
     if not odd:
         return DividedText(frame, 0, len(comments))
-    mended = {row.text: _mended(row, separator) for row in odd}
+    mended = dict.fromkeys((row.text for row in comments), "")
     for row in odd:
-        if mended[row.text] is None:
+        line_of_cells = _mended(row, separator)
+        if line_of_cells is None:
             line = first_line + text.count("\n", 0, text.find(row.text))
             raise InvalidInputError(
                 f"line {line} has {row.actual_columns} cells with {separator!r} between them, and the first line has "
                 f"{row.expected_columns}: {in_short(row.text)}"
             )
-    mended |= {row.text: "" for row in comments}
+        mended[row.text] = line_of_cells
     whole = "\n".join(mended.get(line, line) for line in text.split("\n"))
     num_short = sum(row.actual_columns < row.expected_columns for row in odd)
     return DividedText(_read(whole, separator, first_line)[0], num_short, len(comments))

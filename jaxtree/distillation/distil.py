@@ -95,7 +95,7 @@ def rows_there(X: Any, y: Any, weight: Float64[np.ndarray, " row"] | None) -> tu
     if weight is None or weight.all():
         return X, y, weight
     rows = np.flatnonzero(weight)
-    return tuple(None if own is None else safe_indexing(own, rows) for own in (X, y, weight))
+    return safe_indexing(X, rows), None if y is None else safe_indexing(y, rows), weight[rows]
 
 
 def fit_to_labels(

@@ -213,7 +213,7 @@ def _send_down(
     X, y = safe_split(estimator, search.X, present(search.y), part, train)
     params = check_method_params(search.X, params=search.score_params, indices=part)
     visits = model.predictor.instances(estimator.encoder_.values(X))
-    if estimator.n_outputs_ != 1 or visits.row.size != len(y):
+    if estimator.n_outputs_ != 1 or visits.row.size != len(present(y)):
         return _ScoredRows(X, y, params, None)
     weight = params.get("sample_weight")
     weight = None if weight is None else np.asarray(weight, np.float64)[visits.row]

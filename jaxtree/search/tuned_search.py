@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks, kernel
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError, warn_user
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError, present, warn_user
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
@@ -184,7 +184,7 @@ class TunedSearchCV(BaseSettingsSearch):
         tuned, given, said = self.tuned_, f"{self.minutes:.2g} minutes", []
         if self.was_interrupted_:
             return
-        if len(tuned.tried.settings) < min(self.n_iter, 2):
+        if len(tuned.tried.settings) < min(present(self.n_iter), 2):
             said.append(f"no setting was tried beside the defaults, which took {used:.2g}")
         if tuned.is_ensemble and tuned.finalists is None and isinstance(self.cv, int):
             said.append("the ensemble is of single models, not of means of models of folds")

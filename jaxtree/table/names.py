@@ -62,7 +62,7 @@ def column_place(given: Any, names: Sequence[str], parameter: str, noun: str = "
         equal = [place for place, one in enumerate(own) if _NUMBER.fullmatch(one) and float(one) == float(given)]
         if len(equal) == 1:
             return equal[0]
-    if is_number and not have_numbers and isinstance(given, Integral) and 0 <= given < len(own):
+    if is_number and not have_numbers and isinstance(given, Integral) and 0 <= int(given) < len(own):
         return int(given)
     shown = ", ".join(map(repr, own[:_MOST_SHOWN])) + (", ..." if len(own) > _MOST_SHOWN else "")
     numbers = "numbers are names here" if have_numbers else f"a place from 0 to {len(own) - 1}"

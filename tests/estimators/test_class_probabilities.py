@@ -102,10 +102,12 @@ def test_derivatives_are_means_over_classes(loss):
 
 @pytest.mark.parametrize("number", [2, 3])
 def test_a_round_of_boosting_takes_the_steps_of_rows_repeated(number):
+    """Without penalties, whose unit is a row of mean weight: of repeated rows there are more."""
     step = np.where(X[:, 0] > 0, 0.8, 0.1)
     shares = np.column_stack([step, 1 - step] if number == 2 else [step, (1 - step) / 4, (1 - step) * 3 / 4])
     row, label = np.nonzero(shares)
     rules = dict(n_estimators=3, max_depth=1, max_leaf_nodes=None, min_samples_leaf=1)
+    rules |= dict(reg_lambda=0.0, min_child_weight=0.0)
     own = GradientBoostingClassifier(**rules).fit(X, ClassProbabilities(shares))
     other = GradientBoostingClassifier(**rules).fit(X[row], label, shares[row, label])
     np.testing.assert_allclose(own.predict_proba(X), other.predict_proba(X), atol=1e-5)

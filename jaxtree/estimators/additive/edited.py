@@ -66,6 +66,7 @@ class EditsTerms:
     """The rows of the fit, where hazards are learned from their scores; copies and files have none."""
 
     term_importances_: Any
+    term_names_: Sequence[str]
     _codes: Callable[[Any], Any]
 
     def flatten(self, term: Any, *, low: Any = None, high: Any = None, categories: Sequence[Any] | None = None) -> Self:

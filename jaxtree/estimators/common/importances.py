@@ -8,7 +8,7 @@ from sklearn.inspection import permutation_importance
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.magnitude import check_gains
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.explain.shap import shap_values
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_indexing
@@ -77,7 +77,7 @@ def importances(
     check_is_fitted(estimator)
     weight = None
     if sample_weight is not None:
-        weight = check_sample_weight(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X))
+        weight = present(check_sample_weight(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X)))
         there = np.flatnonzero(weight)
         X, weight = safe_indexing(X, there), weight[there]
         y = None if y is None else safe_indexing(y, there)
