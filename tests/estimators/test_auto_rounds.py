@@ -1,4 +1,7 @@
-"""The number of rounds that is "auto": 100 of one model, and as many as it takes where early stopping ends it."""
+"""The number of rounds that is "auto": 100 of one model, and as many as it takes where early stopping ends it.
+
+One model of a distribution, of quantiles or hazards has fewer where rows are few.
+"""
 
 import jax
 import numpy as np
@@ -34,12 +37,14 @@ def rounds_of(model):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_model_has_a_hundred(kind):
+def test_one_model_has_a_hundred_or_of_a_spread_one_for_every_fourth_of_few_rows(kind):
     make, y, fields = KINDS[kind]
-    usual, explicit = make(**SMALL), make(ROUNDS_OF_ONE_MODEL, **SMALL)
+    number = 40 if kind == "distributions" else ROUNDS_OF_ONE_MODEL
+    usual, explicit = make(**SMALL), make(number, **SMALL)
     assert usual.n_estimators == "auto" and clone(usual).n_estimators == "auto"
     assert same_trees(usual.fit(X, y, **fields), explicit.fit(X, y, **fields))
-    assert usual.n_estimators_ == 100 and usual.n_estimators == "auto"
+    assert usual.n_estimators_ == number and usual.n_estimators == "auto"
+    assert usual.most_rounds == 100, "of any number of rows"
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -71,6 +76,14 @@ def test_a_warm_start_goes_on_to_as_many(ending):
     more = jaxtree.GradientBoostingRegressor(120, **SMALL, warm_start=True).fit(X, SIGNAL)
     with pytest.raises(ValueError, match=r"n_estimators='auto', which is 100 rounds without early_stopping, must be"):
         more.set_params(n_estimators="auto").fit(X, SIGNAL)
+
+
+def test_a_warm_start_of_few_rows_goes_on_to_a_fourth_of_them():
+    make = jaxtree.GradientBoostingDistribution
+    parts = make(20, **SMALL, warm_start=True).fit(X, SIGNAL).set_params(n_estimators="auto").fit(X, SIGNAL)
+    np.testing.assert_array_equal(parts.predict(X), make(**SMALL).fit(X, SIGNAL).predict(X))
+    with pytest.warns(UserWarning, match="Warm-start"):
+        assert parts.fit(X, SIGNAL).n_estimators_ == 40
 
 
 def test_a_file_keeps_the_word(tmp_path):

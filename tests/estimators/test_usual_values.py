@@ -1,10 +1,12 @@
 """Parameters that are "auto": what they are for one model, for models of folds, and by the number of rows."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
 
-from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.estimators.boosting import usual
 from jaxtree.estimators.boosting.usual import FEW_ROWS, MANY_ROWS, Usual, usual_values
 
@@ -56,6 +58,27 @@ def test_small_tables_have_small_trees_with_folds_and_large_ones_leaves_of_any_s
     assert of(FEW_ROWS - 1, False) == of(FEW_ROWS, False) == Usual()
     for folds in (True, False):
         assert of(MANY_ROWS, folds).min_samples_leaf == 1 < of(MANY_ROWS - 1, folds).min_samples_leaf
+
+
+@pytest.mark.parametrize("num_rows", [24, 80])
+def test_models_of_a_spread_split_few_rows(num_rows):
+    y, event = np.exp(SIGNAL[:num_rows]), np.arange(num_rows) % 3 > 0
+    hazards = GradientBoostingRegressor(loss="cox", random_state=0).fit(X[:num_rows], y, event=event)
+    scale = GradientBoostingDistribution(random_state=0).fit(X[:num_rows], y)
+    for model in (hazards, scale):
+        assert len(np.unique(model.predict(X))) > 1
+        assert (np.diff(model.forest_.first_node) <= 3).all(), "two leaves"
+
+
+@pytest.mark.parametrize(("estimator", "y"), KINDS.values(), ids=KINDS)
+def test_a_fit_of_too_few_rows_says_that_nothing_is_split(estimator, y):
+    with pytest.warns(UserWarning, match="the fit has 39 rows, and each branch must have min_samples_leaf=20"):
+        model = estimator(3).fit(X[:39], y[:39])
+    assert len(np.unique(model.predict(X))) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator(3).fit(X[:40], y[:40])
+        estimator(3, min_samples_leaf=5).fit(X[:39], y[:39])
 
 
 @pytest.mark.parametrize("name", Usual._fields)

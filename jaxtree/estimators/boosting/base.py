@@ -37,7 +37,15 @@ from jaxtree.estimators.boosting.rows import (
 )
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times, without_hazards
-from jaxtree.estimators.boosting.training import BoostingTask, OnProgress, Rounds, encode, train, warn_if_cut_short
+from jaxtree.estimators.boosting.training import (
+    BoostingTask,
+    OnProgress,
+    Rounds,
+    encode,
+    train,
+    warn_if_cut_short,
+    warn_if_too_few,
+)
 from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
 from jaxtree.estimators.common.conventions import all_or_nothing
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
@@ -143,11 +151,12 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     def fit_task(self, task: BoostingTask, callbacks: Sequence[OnProgress] = (), mesh: Mesh | None = None) -> Self:
         """Boosts trees on what `read_task` has read; the rest as in `fit`."""
         is_first = task.earlier is None and not task.earlier_of_folds
-        if not is_first and task.num_earlier >= self.most_rounds:
+        if not is_first and task.num_earlier >= self.rounds_of(task.data.num_rows):
             warn_user(WITHOUT_NEW_TREES)
             return self
         rows = encode(task)
         config = self.config(task.data.num_rows, rows.num_bins)
+        warn_if_too_few(task.data.num_rows, config)
         if self.early_stopping == FOLDS:
             if callbacks:
                 raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')

@@ -39,17 +39,18 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
 
     Args:
         n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100, and where
-            `early_stopping` ends them as many as it takes, at most 10,000.
+            `early_stopping` ends them as many as it takes, at most 10,000. Without it distributions, quantiles and
+            survival times of fewer than 400 rows have one for every fourth row.
         learning_rate: Shrinkage of every tree's leaf values; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.
         max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None for
             no limit; set `max_depth` then, or trees grow until no split reduces the loss. "auto" is 31, with
             folds 16 of classes and 32 of numbers, and half of that below 1,000 rows. Without folds distributions,
-            quantiles and survival times have one for 500 rows each, from 3 to 31.
+            quantiles and survival times have one for 500 rows each, from 3 to 31, and 2 below 400 rows.
         min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of numbers;
-            without them 50 of distributions, quantiles and survival times; and 1 of tables from 50,000 rows on, whose
-            sums are then quicker.
+            without them 50 of distributions, quantiles and survival times, or a fourth of the rows; and 1 of tables
+            from 50,000 rows on, whose sums are then quicker.
         min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000 rows,
             and 1 of larger ones.
         reg_lambda: Added to the sum of second derivatives of a leaf.

@@ -18,7 +18,7 @@ from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.boosting.fold_rows import scheme_of
-from jaxtree.estimators.boosting.usual import Usual, usual_values
+from jaxtree.estimators.boosting.usual import MANY_ROWS, Usual, usual_values
 from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
@@ -133,8 +133,12 @@ class BoostingParameters(EncodingParameters):
 
     @property
     def most_rounds(self) -> int:
-        """The most rounds of a model, those that were made before included: the same of any number of rows."""
-        return self._without_auto(1).n_estimators
+        """The most rounds of a model of any number of rows, those that were made before included."""
+        return self.rounds_of(MANY_ROWS)
+
+    def rounds_of(self, num_rows: int) -> int:
+        """Returns the most rounds of a model of so many rows, those that were made before included."""
+        return self._without_auto(num_rows).n_estimators
 
     def _without_auto(self, num_rows: int) -> Usual:
         """Returns the parameters that may be "auto" as they are for so many rows; leaves of any number are None."""

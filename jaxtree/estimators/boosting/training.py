@@ -287,6 +287,16 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
     return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
+def warn_if_too_few(num_rows: int, config: BoostingConfig) -> None:
+    """Warns when a table has so few rows that no tree can have a split."""
+    least = config.learner.limits.min_samples_leaf
+    if num_rows < 2 * least:
+        warn_user(
+            f"no tree has a split, and predictions are the same for all rows: the fit has {num_rows} rows, and each "
+            f"branch must have min_samples_leaf={least} of them"
+        )
+
+
 def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, config: BoostingConfig) -> None:
     """Warns when boosting ended early for a reason that the user did not set."""
     if trained.stop == Stop.NOT_FINITE:

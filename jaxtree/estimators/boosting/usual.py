@@ -53,6 +53,10 @@ LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 3, 500, 50
 """Trees of one model of such losses, or of a distribution: a leaf for every 500 rows, at least 3 and at most as many as
 other trees have, and at least 50 rows in a branch."""
 
+FEW_ROWS_OF_SPREAD, PART_OF_FEW_ROWS = 400, 4
+"""Of fewer rows such a model has trees of two leaves, a round for every fourth row, and a fourth of the rows in a
+branch, at most 50: so it gains on a constant from 24 rows on, where trees of three leaves and 100 rounds lose."""
+
 FEW_ROWS = 1_000
 """Tables of fewer rows have trees of half as many leaves with folds."""
 
@@ -74,6 +78,8 @@ def usual_values(
         20
         >>> usual_values(1_000_000, has_folds=False, of_classes=True).min_samples_leaf
         1
+        >>> usual_values(80, has_folds=False, of_classes=False, is_of_spread=True).min_samples_leaf
+        20
     """
     own = ONE_MODEL
     if has_folds:
@@ -83,6 +89,9 @@ def usual_values(
     elif is_of_spread:
         leaves = min(max(num_rows // ROWS_OF_A_LEAF, LEAST_LEAVES), own.max_leaf_nodes)
         own = own._replace(max_leaf_nodes=leaves, min_samples_leaf=LEAST_ROWS)
+        if num_rows < FEW_ROWS_OF_SPREAD:
+            part = max(num_rows // PART_OF_FEW_ROWS, 1)
+            own = own._replace(max_leaf_nodes=2, min_samples_leaf=min(part, LEAST_ROWS), n_estimators=part)
     if stops or has_folds:
         own = own._replace(n_estimators=MOST_ROUNDS)
     return own if num_rows < MANY_ROWS else own._replace(min_samples_leaf=1, min_child_weight=1.0)
