@@ -3,7 +3,6 @@
 from jaxtree.notebook import lister
 from jaxtree.soft import losses as losses
 from jaxtree.soft.epochs import Hyperparameters as Hyperparameters
-from jaxtree.soft.epochs import LearningRates as LearningRates
 from jaxtree.soft.epochs import TrainingConfig as TrainingConfig
 from jaxtree.soft.epochs import make_rows as make_rows
 from jaxtree.soft.form import SoftForm as SoftForm
@@ -17,6 +16,7 @@ from jaxtree.soft.model import apply as apply
 from jaxtree.soft.model import init as init
 from jaxtree.soft.model import node_probability as node_probability
 from jaxtree.soft.model import with_dropout as with_dropout
+from jaxtree.soft.rates import LearningRates as LearningRates
 from jaxtree.soft.runs import Validation as Validation
 from jaxtree.soft.training import train as train
 from jaxtree.soft.training import train_many as train_many

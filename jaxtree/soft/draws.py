@@ -20,6 +20,9 @@ MOST_PACKED = 2**16
 OF_TREES = 0x9E3779B9
 """Tells what is drawn of trees from noise, and from what is drawn of epochs."""
 
+OF_TARGETS = 0x85EBCA6B
+"""Tells the noise of targets from that of inputs."""
+
 _MEAN_OF_BYTES = 4 * 255 / 2
 _DEVIATION_OF_BYTES = math.sqrt(4 * (256**2 - 1) / 12)
 

@@ -1,7 +1,6 @@
 """The program of training: some epochs, for many models side by side; and the bundles that it takes.
 
-A schedule is a function of the share of all steps that are done, from 0 to 1. It is traced, and so are all numbers of
-`Hyperparameters`: many models with numbers of their own train as one program.
+All numbers of `Hyperparameters` are traced: many models with numbers of their own train as one program.
 """
 
 import functools
@@ -20,10 +19,11 @@ from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.draws import kept_trees, noise, order_of_epoch
+from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
-from jaxtree.soft.scores import ScoredTarget, padded_rows, takes_batches, weighted_sum
+from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts
+from jaxtree.soft.scores import ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
@@ -37,34 +37,6 @@ Predict = Callable[..., Float[Array, "row output"]]
 _ADAM = optax.adam(1.0)
 
 
-def cosine(progress: FloatLike) -> Float[Array, ""]:
-    r"""$(1 + \cos \pi s) / 2$ (Loshchilov and Hutter, 2017), down to a hundredth.
-
-    >>> [round(float(cosine(at)), 3) for at in (0.0, 0.5, 1.0)]
-    [1.0, 0.505, 0.01]
-    """
-    return 0.01 + 0.99 * (1 + jnp.cos(math.pi * jnp.asarray(progress))) / 2
-
-
-def constant(progress: FloatLike) -> Float[Array, ""]:
-    """1 all the time."""
-    return jnp.ones_like(jnp.asarray(progress, float))
-
-
-class LearningRates(NamedTuple):
-    """Learning rates of the parts of a model; steps of the optimiser are multiplied by them.
-
-    Attributes:
-        gate: Of gates.
-        leaf: Of leaves.
-        other: Of all that has none of these names on its path, such as the weights of a mixture.
-    """
-
-    gate: FloatLike = 0.02
-    leaf: FloatLike = 0.2
-    other: FloatLike = 0.01
-
-
 class Hyperparameters(NamedTuple):
     """The numbers of a training. Arrays of several values in any of them train as many models, see `train_many`.
 
@@ -76,6 +48,8 @@ class Hyperparameters(NamedTuple):
             decides at every gate is compared.
         noise: The standard deviation of nearly normal noise that is added to the inputs of every step: a penalty on
             curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None is no noise.
+        target_noise: The same of the targets, so that no distribution is narrower (Rothfuss et al., *Noise
+            Regularization for Conditional Density Estimation*, 2019), see `jaxtree.soft.scores.blurred`.
         averaging: How much of the average of the parameters remains in a step; 0 keeps the last parameters, 0.99 an
             average of about the last hundred steps (Polyak and Juditsky, 1992).
         drop_rate: The share of the trees of an ensemble that a step leaves out, of every row others; None for no tree.
@@ -88,6 +62,7 @@ class Hyperparameters(NamedTuple):
     last_temperature: FloatLike = 0.3
     monitor_temperature: FloatLike | None = None
     noise: FloatLike | None = None
+    target_noise: FloatLike | None = None
     averaging: FloatLike = 0.0
     drop_rate: FloatLike | None = None
     subsample: FloatLike | None = None
@@ -335,12 +310,16 @@ def _epoch(
         x = rows.x[chosen]
         if hyperparameters.noise is not None:
             x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
+        target = rows.target[chosen]
+        if hyperparameters.target_noise is not None:
+            change = noise(seeds[1] ^ jnp.uint32(OF_TARGETS), number, (len(lane), 1))[:, 0]
+            target = blurred(config.loss, target, hyperparameters.target_noise * change)
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample
         kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key_of_model))
         own = config if kept is None else config._replace(predict=functools.partial(config.predict, kept=kept))
-        progress, loss = _step(progress, x, rows.target[chosen], share, hyperparameters, done, own)
+        progress, loss = _step(progress, x, target, share, hyperparameters, done, own)
         return progress, total + loss
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))
@@ -374,18 +353,6 @@ def _step(
     # So what stays as it is stays so to the last digit.
     average = jax.tree.map(lambda old, new: new + kept * (old - new), progress.average, model)
     return progress._replace(model=model, average=average, steps=steps, number=progress.number + 1), loss
-
-
-def rates_of_parts(model: PyTree, rates: LearningRates) -> PyTree:
-    """The learning rate of every array: that of the first part of its path that names one, 0 of stops, or `other`."""
-
-    def rate_of(path: tuple, _: Any) -> FloatLike:
-        names = [getattr(step, "name", getattr(step, "key", None)) for step in path]
-        if names[-2:] == ["leaf", "stop"]:
-            return 0.0
-        return next((getattr(rates, name) for name in names if name in LearningRates._fields), rates.other)
-
-    return jax.tree_util.tree_map_with_path(rate_of, model)
 
 
 def mean_loss(model: PyTree, rows: TrainingRows, temperature: FloatLike, config: TrainingConfig) -> Float[Array, ""]:

@@ -1,6 +1,7 @@
 """Losses of scores, which boosting has, as training takes them: the scores are a start and what a model puts out."""
 
 import dataclasses
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -9,8 +10,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float64, Int, Real, Shaped
 
 from jaxtree.arrays import AnyArray
+from jaxtree.losses.domain import NUMBERS, Domain
 from jaxtree.losses.links import are_in_target_unit
-from jaxtree.losses.loss import BaseLoss, Extras
+from jaxtree.losses.loss import BaseLoss, Extras, identity
 
 
 @jax.tree_util.register_dataclass
@@ -114,6 +116,52 @@ def weighted_sum(
     if isinstance(loss, OfScores):
         return loss.weighted_sum(output, target, weight)
     return jnp.sum(weight * loss(output, target))
+
+
+def _blurs_on(domain: Domain) -> tuple[Any, Any]:
+    """The scale on which noise is added to targets, and its inverse: one on which all numbers are allowed."""
+    if math.isfinite(domain.highest):
+        return jax.scipy.special.logit, jax.nn.sigmoid
+    return (jnp.log, jnp.exp) if math.isfinite(domain.lowest) else (identity, identity)
+
+
+def spread_to_blur(loss: BaseLoss, rows: ScoredTarget, weight: Float[np.ndarray, " row"]) -> float | None:
+    """Returns the standard deviation of the targets on the scale on which noise is added; None for none.
+
+    Counts, hazards and orders get no noise: they cannot be blurred a little, and the first have no narrow distribution.
+
+    Example:
+        >>> from jaxtree.boosting.distributions import lognormal
+        >>> rows = ScoredTarget(np.exp([1.0, 3.0]), {}, np.zeros(2), np.ones(2))
+        >>> spread_to_blur(lognormal(), rows, np.ones(2))
+        1.0
+    """
+    if loss.joins_rows or loss.domain.is_whole:
+        return None
+    number = np.asarray(_blurs_on(loss.domain)[0](np.asarray(rows.target, float)))
+    is_known = np.isfinite(number) & (weight > 0)
+    if not is_known.any():
+        return None
+    mean = np.average(number[is_known], weights=weight[is_known])
+    return float(np.sqrt(np.average((number[is_known] - mean) ** 2, weights=weight[is_known])))
+
+
+def blurred(loss: BaseLoss, rows: ScoredTarget, change: Float[Array, " row"]) -> ScoredTarget:
+    """Returns rows whose targets are moved: shares by log odds, what is above 0 by factors, with its upper bounds.
+
+    Args:
+        loss: A loss that `spread_to_blur` has a spread for.
+        rows: The rows.
+        change: By how much each moves, on the scale of its kind.
+    """
+    if loss.domain == NUMBERS:
+        return dataclasses.replace(rows, target=rows.target + change)
+    to_scale, back = _blurs_on(loss.domain)
+    if math.isfinite(loss.domain.highest):
+        return dataclasses.replace(rows, target=back(to_scale(rows.target) + change))
+    factor = back(change)
+    extras = {name: own * factor if name == "upper" else own for name, own in rows.extras.items()}
+    return dataclasses.replace(rows, target=rows.target * factor, extras=extras)
 
 
 def takes_batches(loss: Any) -> bool:

@@ -9,9 +9,10 @@ ends early 0.05.
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.metrics import ndcg_score
 
 import jaxtree
-from jaxtree.boosting import quantiles
+from jaxtree.boosting import accelerated_failure_time, quantiles
 from jaxtree_studies.tables.owners import read_owned
 
 LEVELS = [0.05, 0.5, 0.95]
@@ -107,6 +108,62 @@ def partial_likelihood(model, train, test):
     return (at_risk - score[order])[is_event], np.log(np.arange(1, len(order) + 1))[is_event], None
 
 
+def _positive(z, rng):
+    return np.exp(z), {}
+
+
+def _counts(z, rng):
+    return rng.poisson(np.exp(0.8 * np.clip(z, -3, 3))).astype(float), {}
+
+
+def _failure_times(z, rng):
+    times = np.exp(z) * rng.exponential(size=len(z))
+    return times, {"upper": np.where(rng.random(len(z)) < 0.7, times, np.inf)}
+
+
+def _two_targets(z, rng):
+    return np.column_stack([z, z**2]), {}
+
+
+def own_loss(of):
+    """Makes the measure by the model's loss, of targets and extras that a function makes of standardised numbers."""
+
+    def measure(model, train, test):
+        (X, y), (X_test, y_test) = train, test
+        rng = np.random.default_rng(3)
+        pairs = [of((own - y.mean()) / y.std(), rng) for own in (y, y_test)]
+        (target, extras), (target_test, extras_test) = pairs
+        scores = model.fit(X, target, **extras).raw_scores(X_test).T
+        loss, start = model.loss_, model.loss_.start(target, np.ones(len(y)), extras)
+        constant = np.broadcast_to(start[:, None], scores.shape)
+        own, others = (np.asarray(loss.values(at, target_test, extras_test), float) for at in (scores, constant))
+        is_inside = None
+        if hasattr(loss, "quantile") and not loss.domain.is_whole and not extras:
+            low, high = (np.asarray(loss.quantile(scores, level)) for level in (0.05, 0.95))
+            is_inside = (low <= target_test) & (target_test <= high)
+        return own, others, is_inside
+
+    return measure
+
+
+def lost_gain(model, train, test):
+    """What an order within groups of ten lacks of the best gain, and what random orders lack."""
+    relevance, groups = [], []
+    for _, own in (train, test):
+        relevance.append(np.searchsorted(np.quantile(train[1], [0.5, 0.8, 0.95]), own))
+        groups.append(np.arange(len(own)) // 10)
+    scores = model.fit(train[0], relevance[0], group=groups[0]).predict(test[0])
+    rng = np.random.default_rng(3)
+    own, random = [], []
+    for group in np.unique(groups[1]):
+        rows = groups[1] == group
+        if rows.sum() > 1 and relevance[1][rows].any():
+            truth = relevance[1][rows][None]
+            own.append(1 - ndcg_score(truth, scores[rows][None]))
+            random.append(1 - np.mean([ndcg_score(truth, rng.random(truth.shape)) for _ in range(20)]))
+    return np.array(own), np.array(random), None
+
+
 FOLDS, STOPS = {"early_stopping": "folds"}, {"early_stopping": True}
 MODELS = {
     "distribution": (jaxtree.GradientBoostingDistribution(), "numbers", log_density),
@@ -125,7 +182,40 @@ MODELS = {
     "soft classes": (jaxtree.SoftTreeClassifier(), "classes", log_loss),
     "soft forest": (jaxtree.SoftForestClassifier(), "classes", log_loss),
 }
-FAST = [("distribution", "uneven"), ("distribution", "sick"), ("quantiles", "uneven"), ("hazards", "wavy")]
+SOFT, SOFT_FOREST = jaxtree.SoftTreeRegressor, jaxtree.SoftForestRegressor
+BOOSTED, OF_DISTRIBUTION = jaxtree.GradientBoostingRegressor, jaxtree.GradientBoostingDistribution
+OF_OTHER_TARGETS = {
+    "soft normal": (SOFT(loss="normal"), "others", log_density),
+    "soft laplace": (SOFT(loss="laplace"), "others", own_loss(lambda z, rng: (z, {}))),
+    "soft forest of normals": (SOFT_FOREST(loss="normal"), "others", log_density),
+    "soft lognormal": (SOFT(loss="lognormal"), "others", own_loss(_positive)),
+    "soft weibull": (SOFT(loss="weibull"), "others", own_loss(_positive)),
+    "soft counts": (SOFT(loss="poisson"), "others", own_loss(_counts)),
+    "soft wide counts": (SOFT(loss="negative_binomial"), "others", own_loss(_counts)),
+    "soft quantiles": (SOFT(loss=quantiles(LEVELS)), "others", pinball),
+    "soft hazards": (SOFT(loss="cox"), "others", partial_likelihood),
+    "soft times": (SOFT(loss=accelerated_failure_time("normal", None)), "others", own_loss(_failure_times)),
+    "soft targets": (SOFT(), "others", own_loss(_two_targets)),
+    "soft orders": (SOFT(loss="ndcg"), "others", lost_gain),
+    "orders": (jaxtree.GradientBoostingRanker(), "others", lost_gain),
+    "targets": (BOOSTED(), "others", own_loss(_two_targets)),
+    "targets of folds": (BOOSTED(**FOLDS), "others", own_loss(_two_targets)),
+    "counts": (BOOSTED(loss="poisson"), "others", own_loss(_counts)),
+    "counts of folds": (BOOSTED(loss="poisson", **FOLDS), "others", own_loss(_counts)),
+    "wide counts": (OF_DISTRIBUTION(distribution="negative_binomial"), "others", own_loss(_counts)),
+    "lognormal": (OF_DISTRIBUTION(distribution="lognormal"), "others", own_loss(_positive)),
+    "laplace": (OF_DISTRIBUTION(distribution="laplace"), "others", own_loss(lambda z, rng: (z, {}))),
+    "additive counts": (jaxtree.ExplainableBoostingRegressor(loss="poisson"), "others", own_loss(_counts)),
+}
+MODELS |= OF_OTHER_TARGETS
+TABLES = {kind: (*MADE[kind], *REAL[kind]) for kind in MADE} | {"others": ("uneven", "noise", "wine-red", "sick")}
+FAST = [
+    ("soft normal", "uneven"),
+    ("distribution", "uneven"),
+    ("distribution", "sick"),
+    ("quantiles", "uneven"),
+    ("hazards", "wavy"),
+]
 
 
 def _ends_early(model):
@@ -137,7 +227,7 @@ def _ends_early(model):
 
 def _cells():
     for name, (_, kind, _) in MODELS.items():
-        for of in (*MADE[kind], *REAL[kind]):
+        for of in TABLES[kind]:
             marks = () if (name, of) in FAST else (pytest.mark.slow,)
             yield pytest.param(name, of, marks=marks, id=f"{name}-{of}")
 

@@ -58,7 +58,7 @@ CASES = {name: (name, TARGETS.get(name, NUMBER), EXTRAS.get(name, {})) for name 
 }
 QUICK = ("squared_error", "poisson", "normal", "cox")
 ALL = are_slow(CASES, *CASES.keys() - set(QUICK))
-FEW = {"depth": 2, "max_epochs": 60, "batch_size": 64, "noise": None, "random_state": 0}
+FEW = {"depth": 2, "max_epochs": 60, "batch_size": 64, "noise": None, "validation_fraction": None, "random_state": 0}
 
 
 def rows_of(extras, rows):

@@ -15,10 +15,11 @@ from jaxtree.errors import DivergedFitWarning, InvalidInputError, TrainingError
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import init
 from jaxtree.soft import runs as runs_module
-from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows
 from jaxtree.soft.forest import SoftForest
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.model import log_mixture
+from jaxtree.soft.rates import LearningRates
 from jaxtree.soft.runs import Validation, models_side_by_side
 from jaxtree.soft.training import train, train_many
 

@@ -8,7 +8,7 @@ import pytest
 from jaxtree.boosting import squared
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft import apply
-from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows
 from jaxtree.soft.forest import (
     LeafWeights,
     Mixing,
@@ -24,6 +24,7 @@ from jaxtree.soft.forest import (
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.model import log_mixture, node_probability
 from jaxtree.soft.on_host import outputs_on_host
+from jaxtree.soft.rates import LearningRates
 from jaxtree.soft.training import train
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=4)

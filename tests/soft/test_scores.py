@@ -10,9 +10,10 @@ from jaxtree.boosting import cox, distributions, ndcg, quantiles, squared
 from jaxtree.compilation import PROGRAMS
 from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import init
-from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, make_rows, mean_loss
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows, mean_loss
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import zero_one
+from jaxtree.soft.rates import LearningRates
 from jaxtree.soft.scores import ScoredTarget, ScoreScale, takes_batches, weighted_sum
 from jaxtree.soft.training import train
 

@@ -17,17 +17,15 @@ from jaxtree.soft import epochs as epochs_module
 from jaxtree.soft import runs as runs_module
 from jaxtree.soft.epochs import (
     Hyperparameters,
-    LearningRates,
     TrainingConfig,
     TrainingRows,
-    constant,
     make_rows,
     mean_loss,
-    rates_of_parts,
 )
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.losses import cross_entropy, zero_one
 from jaxtree.soft.model import log_mixture
+from jaxtree.soft.rates import LearningRates, constant, rates_of_parts
 from jaxtree.soft.runs import Validation
 from jaxtree.soft.training import train, train_many
 

@@ -40,9 +40,10 @@ from jaxtree.estimators.soft.parameters import (
 from jaxtree.estimators.soft.rows import split_sample
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.export.models import best_of_search
-from jaxtree.soft.epochs import Hyperparameters, LearningRates, TrainingConfig, TrainingRows, make_rows
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows, make_rows
 from jaxtree.soft.fine_tuning import Comparisons, fit_scales, tuned_of, with_thresholds
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.rates import LearningRates
 from jaxtree.soft.runs import Run, Validation
 from jaxtree.soft.sides import SIDES
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end

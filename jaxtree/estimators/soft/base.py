@@ -22,7 +22,6 @@ from jaxtree.estimators.soft import stumps
 from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
-    HELD_OF_UNEVEN_CLASSES,
     SoftParameters,
     auto_depth,
     config_of,
@@ -35,13 +34,15 @@ from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.epochs import Predict, Progress, TrainingRows, constant
+from jaxtree.soft.calibration import calibrated
+from jaxtree.soft.epochs import Predict, Progress, TrainingRows
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
+from jaxtree.soft.rates import constant
 from jaxtree.soft.runs import Trained, Validation
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
@@ -151,9 +152,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
-        fraction = self.validation_fraction
-        if isinstance(fraction, str):
-            fraction = HELD_OF_UNEVEN_CLASSES if self._has_uneven_classes(sample) else None
+        fraction = self._share_held_out(sample)
         if held is None and fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) else ()
             sample, held = split_sample(sample, classes, fraction, self.random_state)
@@ -264,7 +263,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         """The training; it goes on where temperature and rates are those of the last step all the time."""
         num_rows = len(rows.sample.values)
         is_guided = self.init is not None or loss is distillation
-        numbers = hyperparameters_of(self, num_rows, is_guided=is_guided)
+        numbers = self._with_target_noise(hyperparameters_of(self, num_rows, is_guided=is_guided), rows.sample)
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
         config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
@@ -273,7 +272,8 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         held = None
         if rows.held_rows is not None:
             held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
-        return SoftTask(rows.sample, runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held), config)
+        runs = runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held)
+        return SoftTask(rows.sample, rows.held, runs, config)
 
     def _train(self, task: SoftTask) -> list[Trained]:
         total = sum(run.num_epochs for run in task.runs)
@@ -292,6 +292,11 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             held = task.runs[0].validation
             rows = task.runs[0].rows if held is None else held.rows
             chosen = stumps.better(chosen, task.stump, rows, task.config.loss)
+        if task.held is not None and self.init is None and self._learns_by_heart(task.sample):
+            loss, predict = self._loss_of_rows(task.held.target), self._predict_function(chosen.model)
+            rows, constant = training_rows(task.held, self.inputs_), self._constant_leaf(task.sample)
+            config = task.config._replace(loss=loss, predict=predict)
+            chosen = calibrated(chosen, rows, constant, task.runs[0].hyperparameters, config=config)
         self._rows = task.sample
         self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
         self.history_ = {"loss": chosen.loss.tolist()}

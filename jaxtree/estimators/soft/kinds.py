@@ -9,6 +9,9 @@ from jaxtyping import Array, Float, Float64, Key, Real
 
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.arguments import FitArguments
+from jaxtree.estimators.soft.parameters import auto_share_held_out
+from jaxtree.soft.calibration import Constant
+from jaxtree.soft.epochs import Hyperparameters
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.tree import Tree
@@ -18,6 +21,7 @@ class DiffersByKind(abc.ABC):
     """How targets become those of training, values of leaves those of a tree, and what is trained."""
 
     batch_size: int
+    validation_fraction: float | str | None
     init: Any = None
     _no_fields: ClassVar[Mapping[str, Any] | None] = None
     """The further data of rows where nothing is given; None if a target of times and events is not allowed."""
@@ -45,9 +49,28 @@ class DiffersByKind(abc.ABC):
         """Rows with targets as the training loss takes them."""
         return sample
 
-    def _has_uneven_classes(self, sample: SoftSample) -> bool:
-        """Whether shares of classes are so uneven that rows are held out by default."""
-        return False
+    @abc.abstractmethod
+    def _loss_of_rows(self, target: Any) -> Any:
+        """The loss of outputs and targets as they are read."""
+
+    @abc.abstractmethod
+    def _learns_by_heart(self, sample: SoftSample) -> bool:
+        """Whether rows are known by heart after the last epoch, so that some are held out by default."""
+
+    def _with_target_noise(self, numbers: Hyperparameters, sample: SoftSample) -> Hyperparameters:
+        """The numbers of a training with the noise of targets."""
+        return numbers
+
+    def _share_held_out(self, sample: SoftSample) -> float | None:
+        """The share of the rows that is held out; None for none."""
+        fraction = self.validation_fraction
+        if not isinstance(fraction, str):
+            return fraction
+        return auto_share_held_out(len(sample.weight)) if self._learns_by_heart(sample) else None
+
+    @abc.abstractmethod
+    def _constant_leaf(self, sample: SoftSample) -> Constant:
+        """The leaf that predicts what is best for all rows of a fit together."""
 
     @property
     @abc.abstractmethod

@@ -27,12 +27,13 @@ from jaxtree.estimators.boosting.responses import (
 )
 from jaxtree.estimators.boosting.rows import target_of
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
+from jaxtree.estimators.boosting.usual import OF_SPREAD
 from jaxtree.estimators.common.conventions import Words
 from jaxtree.estimators.common.extras import RoutesExtras, check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.fixed import FixedNumbers
 from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import rows_of_step
+from jaxtree.estimators.soft.parameters import LEAST_NUMBERS_TO_HOLD_OUT, rows_of_step
 from jaxtree.estimators.soft.tasks import SoftTask
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.container import shortened
@@ -47,13 +48,15 @@ from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
 from jaxtree.losses.start import weighted_quantile
-from jaxtree.soft.epochs import constant
+from jaxtree.soft.calibration import Constant
+from jaxtree.soft.epochs import Hyperparameters
 from jaxtree.soft.forest import without_values
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.rates import constant
 from jaxtree.soft.renewal import renewed
 from jaxtree.soft.runs import Trained
-from jaxtree.soft.scores import ScoredTarget, ScoreScale
+from jaxtree.soft.scores import ScoredTarget, ScoreScale, spread_to_blur
 from jaxtree.table.target import encode_numbers
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
@@ -208,6 +211,27 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     def _training_loss(self, target: Any) -> BaseLoss:
         return self._loss
+
+    def _loss_of_rows(self, target: Any) -> BaseLoss:
+        return self._loss
+
+    @property
+    def _is_of_spread(self) -> bool:
+        """Whether the loss tells more of a target than its mean, see `jaxtree.estimators.boosting.usual`."""
+        return self._loss.num_scores > self.n_outputs_ or self._loss.name in OF_SPREAD
+
+    def _learns_by_heart(self, sample: SoftSample) -> bool:
+        return self._is_of_spread and len(sample.weight) >= LEAST_NUMBERS_TO_HOLD_OUT
+
+    def _with_target_noise(self, numbers: Hyperparameters, sample: SoftSample) -> Hyperparameters:
+        has_scale = isinstance(self._loss, Distribution) and self._loss.num_scores > 1
+        if not has_scale or numbers.noise is None:
+            return numbers
+        spread = spread_to_blur(self._loss, sample.target, sample.weight)
+        return numbers if spread is None else numbers._replace(target_noise=numbers.noise * spread)
+
+    def _constant_leaf(self, sample: SoftSample) -> Constant:
+        return Constant(np.zeros(self._num_outputs))
 
     def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> ScoredTarget:
         numbers = encode_numbers(given.y)

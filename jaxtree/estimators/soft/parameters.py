@@ -14,10 +14,11 @@ from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
-from jaxtree.soft.epochs import Hyperparameters, LearningRates, Predict, TrainingConfig
+from jaxtree.soft.epochs import Hyperparameters, Predict, TrainingConfig
 from jaxtree.soft.forest import TOGETHER
 from jaxtree.soft.form import GATES
 from jaxtree.soft.losses import Loss, zero_one
+from jaxtree.soft.rates import LearningRates
 from jaxtree.soft.scales import SCALINGS
 from jaxtree.soft.sides import SIDES
 
@@ -89,8 +90,14 @@ class Settings(NamedTuple):
     least_depth: int
 
 
-HELD_OF_UNEVEN_CLASSES, BITS_OF_UNEVEN_CLASSES, LEAST_ROWS_TO_HOLD_OUT = 0.1, 0.9, 100
-"""The share of rows that "auto" holds out, if a row's class is less than so many bits, and the least rows for that."""
+BITS_OF_UNEVEN_CLASSES = 0.9
+"""Classes are uneven if that of a row is less than so many bits."""
+
+LEAST_SHARE_HELD_OUT, ROWS_HELD_OUT, MOST_SHARE_HELD_OUT = 0.1, 100, 0.2
+"""Where `validation_fraction` is "auto": the shares and rows that are held out, see `auto_share_held_out`."""
+
+LEAST_CLASSES_TO_HOLD_OUT, LEAST_NUMBERS_TO_HOLD_OUT = 100, 50
+"""The rows of the smallest tables of which some are held out."""
 
 SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
@@ -107,6 +114,16 @@ def settings_of(estimator: Any) -> Settings:
         usual = HARD_TOGETHER if getattr(estimator, "mixture", None) in TOGETHER else HARD_ALONE
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
     return usual._replace(**{name: value for name, value in given.items() if value != AUTO})
+
+
+def auto_share_held_out(num_rows: int) -> float:
+    """Returns the share of so many rows that is held out: a tenth, or 100 rows, and at most a fifth.
+
+    Example:
+        >>> [auto_share_held_out(num_rows) for num_rows in (100, 500, 1000, 10_000)]
+        [0.2, 0.2, 0.1, 0.1]
+    """
+    return min(max(ROWS_HELD_OUT / num_rows, LEAST_SHARE_HELD_OUT), MOST_SHARE_HELD_OUT)
 
 
 def epochs_of(estimator: Any, num_rows: int, rows_of_step: int) -> int:

@@ -23,7 +23,7 @@ from jaxtree.estimators.soft.parameters import (
     AUTO,
     BITS_OF_UNEVEN_CLASSES,
     FROM_0_BELOW_1,
-    LEAST_ROWS_TO_HOLD_OUT,
+    LEAST_CLASSES_TO_HOLD_OUT,
     rows_of_step,
     settings_of,
 )
@@ -31,8 +31,11 @@ from jaxtree.estimators.soft.tasks import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
+from jaxtree.soft.calibration import Constant
+from jaxtree.soft.forest import TOGETHER
 from jaxtree.soft.from_tree import log_shares
 from jaxtree.soft.inputs import SoftSample
+from jaxtree.soft.model import LEAST_PROBABILITY
 from jaxtree.soft.scores import ScoredTarget
 from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
 from jaxtree.table.target import encode_classes
@@ -202,11 +205,14 @@ class SoftClassifier(OfClasses, BaseSoft):
         return fitted.tree_ if len(fitted.classes_) == self.n_classes_ else None
 
     def _training_loss(self, target: Any) -> Any:
+        loss = self._loss_of_rows(target)
+        is_smoothed = loss is losses.cross_entropy and settings_of(self).label_smoothing
+        return losses.cross_entropy_of_shares if is_smoothed else loss
+
+    def _loss_of_rows(self, target: Any) -> Any:
         if _codes_of(target).ndim == 2:
             return losses.distillation
-        if isinstance(self.loss, BaseLoss):
-            return self.loss
-        return losses.cross_entropy_of_shares if settings_of(self).label_smoothing else losses.cross_entropy
+        return self.loss if isinstance(self.loss, BaseLoss) else losses.cross_entropy
 
     def _as_trained(self, sample: SoftSample) -> SoftSample:
         """Rows whose labels are spread over all classes: equally, or by the shares of these where they are uneven.
@@ -221,8 +227,12 @@ class SoftClassifier(OfClasses, BaseSoft):
         smoothed = (1 - smoothing) * self._labels_of(sample.target) + smoothing * spread
         return sample._replace(target=smoothed.astype(np.float32))
 
-    def _has_uneven_classes(self, sample: SoftSample) -> bool:
-        return len(sample.weight) >= LEAST_ROWS_TO_HOLD_OUT and _are_uneven(self._shares_of(sample))
+    def _learns_by_heart(self, sample: SoftSample) -> bool:
+        return len(sample.weight) >= LEAST_CLASSES_TO_HOLD_OUT and _are_uneven(self._shares_of(sample))
+
+    def _constant_leaf(self, sample: SoftSample) -> Constant:
+        logits = np.log(np.maximum(self._shares_of(sample), LEAST_PROBABILITY))
+        return Constant(logits, mixes_shares=getattr(self, "mixture", None) not in TOGETHER)
 
     def _shares_of(self, sample: SoftSample) -> Float64[np.ndarray, " class"]:
         """The part of all weight that every class has."""

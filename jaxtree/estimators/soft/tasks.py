@@ -33,12 +33,14 @@ class SoftTask(NamedTuple):
 
     Attributes:
         sample: The rows.
+        held: Those on which epochs are compared; None for none.
         runs: The training of every model.
         config: What is compiled for them.
         stump: A tree that takes the trained one's place if that is worse; None for none.
     """
 
     sample: SoftSample
+    held: SoftSample | None
     runs: list[Run]
     config: TrainingConfig
     stump: SoftTree | None = None

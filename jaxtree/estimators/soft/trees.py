@@ -199,8 +199,10 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
             $n^{-1/5}$ of n rows, and none where training begins with `init` or targets are probabilities.
         averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
         validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None for
-            no rows. With any, the parameters after the best epoch are kept. "auto" is a tenth of rows whose class is
-            less than 0.9 bits, as of two classes where one has less than 31 % of the rows; and None of all others.
+            no rows. With any, the parameters after the best epoch are kept. "auto" is None, but for rows whose class is
+            less than 0.9 bits, as of two classes where one has less than 31 % of the rows: a tenth, of fewer than 1,000
+            rows 100 and at most a fifth, and none of fewer than 100. Of such classes leaves are then shrunk towards the
+            shares of all rows, as far as rows say that were held out.
         monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened", the
             share of wrong classes, or the loss of numbers, of the model whose gates decide.
         n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and so is
@@ -263,6 +265,11 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
             target's unit, outputs are in deviations of the target. "cox" and orders are trained on all rows in a step.
         gate_rate: The learning rate of gates. "auto" is 0.02 of soft ones and 0.1 of hard ones.
         leaf_rate: The learning rate of leaves. "auto" is 0.05, and 0.1 of hard gates.
+        noise: That of distributions is also added to targets, in deviations of these (of positive targets to their
+            logarithms, of shares to their log odds; not to counts), so that none becomes as narrow as a single row.
+        validation_fraction: "auto" is None, but of distributions, several quantiles, survival times and other losses of
+            several scores a target as of uneven classes, from 50 rows on. Leaves are then shrunk towards the constant,
+            and where targets have noise, scales are moved, as far as rows say that were held out.
         init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
 
     Attributes:
