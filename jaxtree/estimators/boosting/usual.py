@@ -54,8 +54,8 @@ LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 3, 500, 50
 other trees have, and at least 50 rows in a branch."""
 
 FEW_ROWS_OF_SPREAD, PART_OF_FEW_ROWS = 400, 4
-"""Of fewer rows such a model has trees of two leaves, a round for every fourth row, and a fourth of the rows in a
-branch, at most 50: so it gains on a constant from 24 rows on, where trees of three leaves and 100 rounds lose."""
+"""A model of such losses has trees of two leaves below so many rows, a round for every fourth row, and a fourth of the
+rows in a branch, at most 50: it gains on a constant from 24 rows on, where three leaves and 100 rounds lose."""
 
 FEW_ROWS = 1_000
 """Tables of fewer rows have trees of half as many leaves with folds."""

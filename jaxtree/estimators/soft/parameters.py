@@ -94,7 +94,7 @@ BITS_OF_UNEVEN_CLASSES = 0.9
 """Classes are uneven if that of a row is less than so many bits."""
 
 LEAST_SHARE_HELD_OUT, ROWS_HELD_OUT, MOST_SHARE_HELD_OUT = 0.1, 100, 0.2
-"""Where `validation_fraction` is "auto": the shares and rows that are held out, see `auto_share_held_out`."""
+"""The shares and rows that are held out by "auto", see `auto_share_held_out`."""
 
 LEAST_CLASSES_TO_HOLD_OUT, LEAST_NUMBERS_TO_HOLD_OUT = 100, 50
 """The rows of the smallest tables of which some are held out."""
