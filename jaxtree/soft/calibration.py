@@ -18,6 +18,7 @@ from jaxtyping import Array, Float
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.compilation import compiled
+from jaxtree.losses.distribution import Distribution
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows, mean_loss
 from jaxtree.soft.forest import SoftForest
 from jaxtree.soft.model import SoftTree
@@ -84,7 +85,7 @@ def calibrated(
         trained: The training.
         rows: Rows that were held out, with the targets that losses are of.
         constant: The constant.
-        numbers: Those of the training: the last temperature, and whether targets had noise, so that outputs shift.
+        numbers: Those of the training: the last temperature, and whether targets had noise: distributions then shift.
         config: Has the loss and the model's outputs.
     """
 
@@ -96,7 +97,7 @@ def calibrated(
 
     found = losses((FACTORS, np.zeros_like(SHIFTS)))
     factor, shift = _least(FACTORS, found, default=1.0), 0.0
-    if numbers.target_noise is not None:
+    if numbers.target_noise is not None and isinstance(config.loss, Distribution):
         found = losses((np.full_like(SHIFTS, factor), SHIFTS))
         prior = (SHIFTS / DEVIATION_OF_SHIFTS) ** 2 / (2 * float(rows.num_rows))
         shift = _least(SHIFTS, found + prior, default=0.0)

@@ -224,10 +224,11 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         return self._is_of_spread and len(sample.weight) >= LEAST_NUMBERS_TO_HOLD_OUT
 
     def _with_target_noise(self, numbers: Hyperparameters, sample: SoftSample) -> Hyperparameters:
-        has_scale = isinstance(self._loss, Distribution) and self._loss.num_scores > 1
-        if not has_scale or numbers.noise is None:
+        loss = self._loss
+        has_width = loss.num_scores > self.n_outputs_ and (isinstance(loss, Distribution) or loss.renewal is not None)
+        if not has_width or numbers.noise is None:
             return numbers
-        spread = spread_to_blur(self._loss, sample.target, sample.weight)
+        spread = spread_to_blur(loss, sample.target, sample.weight)
         return numbers if spread is None else numbers._replace(target_noise=numbers.noise * spread)
 
     def _constant_leaf(self, sample: SoftSample) -> Constant:

@@ -265,8 +265,9 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
             target's unit, outputs are in deviations of the target. "cox" and orders are trained on all rows in a step.
         gate_rate: The learning rate of gates. "auto" is 0.02 of soft ones and 0.1 of hard ones.
         leaf_rate: The learning rate of leaves. "auto" is 0.05, and 0.1 of hard gates.
-        noise: That of distributions is also added to targets, in deviations of these (of positive targets to their
-            logarithms, of shares to their log odds; not to counts), so that none becomes as narrow as a single row.
+        noise: That of distributions and several quantiles is also added to targets, in deviations of these (of positive
+            targets to their logarithms, of shares to their log odds; not to counts), so that none becomes as narrow as
+            a single row.
         validation_fraction: "auto" is None, but of distributions, several quantiles, survival times and other losses of
             several scores a target as of uneven classes, from 50 rows on. Leaves are then shrunk towards the constant,
             and where targets have noise, scales are moved, as far as rows say that were held out.
