@@ -226,7 +226,7 @@ def test_rows_are_ranked_within_groups():
     assert model.score(X[HELD], y, **extras) > 0.9 and model.score_name_ == "NDCG"
     first = SoftTreeRegressor(**FEW, loss=boosting.ndcg(3)).fit(X[TRAIN], TARGETS["ndcg"][TRAIN], group=GROUP[TRAIN])
     assert first.score(X[HELD], y, **extras) > 0.8
-    held = SoftTreeRegressor(**{**FEW, "max_epochs": 2}, loss="ndcg", validation_fraction=0.25)
+    held = SoftTreeRegressor(**{**FEW, "max_epochs": 2, "validation_fraction": 0.25}, loss="ndcg")
     held.fit(X, TARGETS["ndcg"], group=GROUP)
     assert len(held._rows.target.extras["group"]) == 15 * 8, "groups stay whole"
 
