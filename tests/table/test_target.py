@@ -303,6 +303,30 @@ def word_column(words, codes, is_declared=False):
     return TableColumn("kind", "categorical", np.array(codes, np.int32), len(words) in codes, words, is_declared)
 
 
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=40), st.sampled_from(["U3", object]))
+def test_strings_are_looked_up_as_they_would_be_sorted(words, dtype):
+    y = np.array(words, dtype)
+    target = encode_classes(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    np.testing.assert_array_equal(target.classes[0], classes)
+    np.testing.assert_array_equal(target.codes[0], codes)
+    assert target.classes[0].dtype == classes.dtype
+
+
+def test_strings_are_compared_once_a_class():
+    """A million of them are sorted in seconds, and looked up in tenths."""
+    compared = []
+
+    class Word(str):
+        def __lt__(self, other):
+            compared.append(self)
+            return str(self) < str(other)
+
+    words = [Word(number % 5) for number in range(1000)]
+    assert encode_classes(np.array(words, object)).classes[0].tolist() == ["0", "1", "2", "3", "4"]
+    assert len(compared) < 20
+
+
 def test_columns_of_a_source_are_targets():
     target = encode_classes(word_column(("a", "b", "c"), [2, 0, 2]))
     assert target.classes[0].tolist() == ["a", "c"] and target.codes.tolist() == [[1, 0, 1]]
