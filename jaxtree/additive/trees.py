@@ -31,9 +31,9 @@ def to_forest(model: AdditiveModel) -> tuple[Forest, Float64[np.ndarray, "node s
     total, number = np.where(is_leaf[:, None], value * weight[:, None], 0.0), is_leaf.astype(np.int64)
     plain = np.where(is_leaf[:, None], value, 0.0)
     for level in range(nodes.depth.max(initial=0), 0, -1):
-        own = np.flatnonzero(nodes.depth == level)
+        lower = np.flatnonzero(nodes.depth == level)[::2]  # of two children that follow one another
         for below in (weight, total, plain, number):
-            np.add.at(below, nodes.parent[own], below[own])
+            below[nodes.parent[lower]] = below[lower] + below[lower + 1]
     # Where no row of the fit is, the bins count alike.
     mean = np.divide(total, weight[:, None], out=plain / number[:, None], where=weight[:, None] > 0)
     step = np.where(is_leaf[:, None], value, mean)
