@@ -85,8 +85,12 @@ class GrowthTask(NamedTuple):
 
     @property
     def weight_exponent(self) -> int:
-        """The exponent of the power of two that weights are divided by before growth; 0 for those of usual size."""
-        return 0 if self.data.across is not None else weight_exponent_of(self.data.weight)
+        """The exponent of the power of two that weights are divided by before growth; 0 for those of usual size.
+
+        A search divides them itself: its penalties and its objective have their unit.
+        """
+        is_divided_here = self.data.across is None and self.recipe.search is None
+        return weight_exponent_of(self.data.weight) if is_divided_here else 0
 
     def with_weights_of_usual_size(self) -> "GrowthTask":
         """Returns the task with very large or small weights, and limits in their unit, divided by a power of two."""

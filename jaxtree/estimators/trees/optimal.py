@@ -13,9 +13,9 @@ from jaxtyping import Float, Int
 from jaxtree import forks
 from jaxtree.criteria import CRITERIA
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.magnitude import Magnitude
+from jaxtree.dataset.magnitude import Magnitude, restore_weights, weight_exponent_of
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.errors import InvalidInputError, instance_of, present
 from jaxtree.estimators.common.conventions import Role, Words, progress_of, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe
@@ -58,6 +58,9 @@ class _TreeSearch:
     def find(self, tasks: Sequence[GrowthTask]) -> list[Tree]:
         """Returns the trees of tasks of one kind, their thresholds in codes."""
         data, recipe = tasks[0]
+        exponent = weight_exponent_of(data.weight)
+        if exponent:
+            data = data.with_weight(np.ldexp(data.weight, -exponent))
         magnitude = Magnitude.of(data.target, recipe.rules.objective)
         labels, least_rows, parts_per_row = magnitude.divide(data.target), self._least_rows, 1
         if data.outputs.has_shares:
@@ -67,20 +70,33 @@ class _TreeSearch:
         target = self._owner.costed_target(data, labels, least_rows)
         table = CodedTable(data.codes, data.schema.num_values, data.schema.is_categorical)
         searches: list[Any] = [own.recipe.search for own in tasks]
-        with _progress(self._owner.verbose) as report:
-            found = find_trees(table, target, [search.limits._replace(report=report) for search in searches])
+        penalties = [float(np.ldexp(search.limits.leaf_penalty, -exponent)) for search in searches]
+        with _progress(self._owner.verbose, exponent) as report:
+            limits = zip(searches, penalties, strict=True)
+            limits = [search.limits._replace(report=report, leaf_penalty=own) for search, own in limits]
+            found = find_trees(table, target, limits)
         for search, best in zip(searches, found, strict=True):
-            search.found = best
+            objective, bound = np.ldexp([best.objective, best.bound], exponent).tolist()
+            search.found = best._replace(objective=objective, bound=bound)
         learns = self.limits.learns_missing
         trees = (node_table(best.tree, table, target, learns_missing=learns) for best in found)
-        return [magnitude.restore(dataclasses.replace(tree, num_rows=tree.num_rows // parts_per_row)) for tree in trees]
+        trees = (dataclasses.replace(tree, num_rows=tree.num_rows // parts_per_row) for tree in trees)
+        return [restore_weights(magnitude.restore(tree), exponent) for tree in trees]
 
 
 @contextlib.contextmanager
-def _progress(verbose: int) -> Iterator[Callable[[float, float], None] | None]:
-    """Yields what to call with the objective in hand and its lower bound, which a bar shows; None for no bar."""
+def _progress(verbose: int, exponent: int) -> Iterator[Callable[[float, float], None] | None]:
+    """Yields what to call with the objective in hand and its lower bound, which a bar shows; None for no bar.
+
+    Both are divided by two to the exponent.
+    """
     with progress_of(verbose, 1, "searching", "trees") as add:
-        yield None if add is None else lambda found, bound: add(0, f"objective {found:.6g}, bound {bound:.6g}")
+
+        def report(*divided: float) -> None:
+            found, bound = np.ldexp(divided, exponent)
+            present(add)(0, f"objective {found:.6g}, bound {bound:.6g}")
+
+        yield None if add is None else report
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
