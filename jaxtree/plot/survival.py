@@ -59,7 +59,7 @@ def plot_survival(
         >>> model = GradientBoostingRegressor(10, max_depth=1, loss="cox").fit(X, time, event=event)
         >>> ax = plot_survival(model, X, time, event, num_groups=2)
         >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
-        ['low risk (30 rows)', 'high risk (30 rows)']
+        ['low risk (31 rows)', 'high risk (29 rows)']
     """
     estimator = best_of_search(estimator)
     check_is_fitted(estimator)

@@ -176,7 +176,8 @@ def _with_shadows(
         own[column][order.tolist()].alias(f"shadow {number} of {own[column].name}")
         for number, (column, order) in enumerate(zip(copied, orders, strict=True))
     ]
-    return table.select(*(own[column].name for column in columns)).with_columns(*shadows).to_native()
+    chosen: Any = table[:, columns.tolist()]
+    return chosen.with_columns(*shadows).to_native()
 
 
 def _decided(hits: Int[np.ndarray, " column"], number: int, level: float) -> Int[np.ndarray, " column"]:

@@ -130,6 +130,7 @@ def _losses(
     """The mean loss of the model by every factor and shift."""
 
     def of_pair(pair):
-        return mean_loss(moved(model, *pair, Constant(constant, mixes_shares)), rows, temperature, config)
+        factor, shift = pair
+        return mean_loss(moved(model, factor, shift, Constant(constant, mixes_shares)), rows, temperature, config)
 
     return jax.lax.map(of_pair, tuple(jnp.asarray(own) for own in tried))

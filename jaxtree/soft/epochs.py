@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray, PyTree
 from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch
 from jaxtree.soft.losses import Loss, cross_entropy
@@ -313,7 +313,7 @@ def _epoch(
         target = rows.target[chosen]
         if hyperparameters.target_noise is not None:
             change = noise(seeds[1] ^ jnp.uint32(OF_TARGETS), number, (len(lane), 1))[:, 0]
-            target = blurred(config.loss, target, hyperparameters.target_noise * change)
+            target = blurred(instance_of(BaseLoss, config.loss), target, hyperparameters.target_noise * change)
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample

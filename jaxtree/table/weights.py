@@ -64,7 +64,7 @@ def rows_of_weight(sample_weight: Any, y: Any) -> Bool[np.ndarray, " row"] | Non
     """
     if sample_weight is None or y is None:
         return None
-    num_rows = y.shape[0] if getattr(y, "shape", ()) else len(y)
+    num_rows = y.shape[0] if getattr(y, "shape", ()) else len(y if hasattr(y, "__len__") else np.asarray(y))
     weight = check_sample_weight(sample_weight, num_rows)
     return None if weight is None or weight.all() else weight > 0
 

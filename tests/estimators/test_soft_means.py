@@ -17,6 +17,7 @@ from tests.export.test_shipping import compile_c, compiler, run_c, run_onnx, run
 
 ROWS, WORDS = 240, 40
 FEW = {"depth": 3, "max_epochs": 4, "batch_size": 64, "random_state": 0}
+DECIDED = {"depth": 4, "max_epochs": 40, "first_temperature": 0.3}
 
 
 def words_table():
@@ -50,7 +51,7 @@ def fitted(gate="hard", **parameters):
 
 @pytest.fixture(scope="module")
 def hard_gates():
-    return fitted(depth=4, first_temperature=0.3)
+    return fitted(**DECIDED)
 
 
 def statistics_of(estimator):
@@ -112,7 +113,7 @@ def test_a_mean_in_words_is_in_the_unit_of_the_target():
 
 
 def test_the_seed_alone_draws_the_order_and_files_and_pickles_keep_the_means(hard_gates, tmp_path):
-    again, other = (fitted(depth=4, first_temperature=0.3, random_state=seed) for seed in (0, 1))
+    again, other = (fitted(**DECIDED, random_state=seed) for seed in (0, 1))
     shares = hard_gates.predict_proba(NEW)
     np.testing.assert_array_equal(again.predict_proba(NEW), shares)
     assert (other.predict_proba(NEW) != shares).any()

@@ -55,8 +55,8 @@ def test_values_are_sums_of_those_of_the_definition(name):
 
 def test_of_quantiles_that_cross_the_score_of_the_predicted_one_is_explained():
     draw = np.random.default_rng(0)
-    X = draw.normal(size=(200, 3))
-    loss, y = jaxtree.boosting.quantiles([0.45, 0.5, 0.55]), draw.normal(size=200) + X[:, 0]
+    X = draw.normal(size=(400, 3))
+    loss, y = jaxtree.boosting.quantiles([0.45, 0.5, 0.55]), draw.normal(size=400) + X[:, 0]
     model = jaxtree.GradientBoostingRegressor(n_estimators=30, max_depth=3, learning_rate=0.3, loss=loss).fit(X, y)
     crossing = np.flatnonzero(model.raw_scores(X).argmin(axis=1))
     assert crossing.size

@@ -339,6 +339,8 @@ def test_a_cycle_beside_the_root_is_refused(tmp_path):
     content = saved(tmp_path, "cart")[1]
     arrays = content.arrays
     for name, shape in content.header["fitted"]["nodes"].items():
+        if shape is None:
+            continue
         shape[0] = 5
         arrays[f"nodes.{name}"] = arrays[f"nodes.{name}"][: math.prod(shape)]
     arrays["first_node"] = np.array([0, 5])

@@ -162,7 +162,7 @@ class EditsTerms:
         Raises:
             InvalidInputError: None would be left.
         """
-        idle = [self.term_names_[term] for term in np.flatnonzero(self.term_importances_ == 0)]
+        idle = [self.term_names_[term] for term in np.flatnonzero(self.term_importances_ == 0).tolist()]
         return self.remove_terms(idle) if idle else copy.copy(self)
 
     def cost_of_edits(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> EditCosts:

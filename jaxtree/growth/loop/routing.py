@@ -124,7 +124,7 @@ def _count_block(
         for is_plain in (False, True)
     )
     fixed = np.append(plain[:, 1], width - 1).astype(np.int32)
-    of_labels = labelled[:, 1:2] + _rows_at(label, labelled[:, 0])
+    of_labels = labelled[:, 1:2] + _rows_at(label, labelled[:, 0]).astype(jnp.int32)  # keys of targets have 64 bits
     cells = jnp.concatenate([of_labels, jnp.broadcast_to(fixed[:, None], (len(fixed), at.size))])
     added = [_rows_at(value, own[:, 2]) for own in (labelled, plain)]
     added = jnp.concatenate([*added, jnp.ones_like(value[:1])])
