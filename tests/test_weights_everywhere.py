@@ -352,6 +352,7 @@ OF_PLACES = {
     "page": "rows are points, which are counted",
     **dict.fromkeys(["survival", "survival by Breslow"], "each row has a second derivative of its own"),
     "NDCG": "a row counts by its place among the others",
+    "balanced boosting": "penalties count rows of the mean weight where weights are no multiples of the least",
 }
 """Where a doubled row is not one of weight 2, with the cause."""
 

@@ -188,6 +188,9 @@ def read_sample(
     if together:
         in_all(together, lambda: _check_part(target))
         target, counts = collectives.common_target(target)
+        if isinstance(options.class_weight, str):
+            weight = in_all(together, lambda: check_sample_weight(given.sample_weight, target.num_rows))
+            counts = _counts_by_weight(weight, target, counts)
     sample = in_all(together, lambda: _sample_of(given, target, options, counts))
     return _with_common_fields(sample, given) if together else sample
 
@@ -294,6 +297,16 @@ def _sample_of(
         weight = _product(weight, class_weights(options.class_weight, target, counts, weight))
     fields = read_fields(given.fields, target.num_rows)
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
+
+
+def _counts_by_weight(weight: Weights, target: ClassTarget, counts: list | None) -> list | None:
+    """Returns the weight of every class in the rows of all processes, an array an output; else the counts."""
+    of_all = collectives.weights_of_all(weight)
+    if of_all is None:
+        return counts
+    there, codes = np.flatnonzero(of_all), collectives.join_rows(target.codes)
+    outputs = zip(codes, target.classes, strict=True)
+    return [np.bincount(own[there], of_all[there], len(classes)) for own, classes in outputs]
 
 
 def _with_common_fields(sample: Sample, given: FitArguments) -> Sample:

@@ -292,9 +292,9 @@ def test_quantiles_are_columns_that_do_not_cross():
 
 
 def concordance(time, event, risk):
-    """The share of pairs, of which it is known who has the event first, in whom that one's risk is higher."""
+    """The share of pairs with a known first event in which that row has the higher risk; ties are halves."""
     first = (time[:, None] < time) & (event[:, None] > 0)
-    return np.mean((risk[:, None] > risk)[first])
+    return np.mean(((risk[:, None] > risk) + (risk[:, None] == risk) / 2)[first])
 
 
 @pytest.mark.slow

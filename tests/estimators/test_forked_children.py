@@ -108,7 +108,8 @@ NEVER_COMPUTED = """
 import os, sys
 import numpy as np
 import jaxtree
-from jaxtree import DecisionTreeClassifier, errors, search  # loads much, and computes nothing
+# This loads much, and computes nothing.
+from jaxtree import DecisionTreeClassifier, GradientBoostingClassifier, errors, search
 
 X, y = np.arange(8.0)[:, None], np.arange(8) % 2
 child = os.fork()
@@ -116,7 +117,7 @@ if child == 0:
     score = DecisionTreeClassifier().fit(X, y).score(X, y)
     if (grandchild := os.fork()) == 0:
         try:
-            DecisionTreeClassifier().fit(X, y)
+            GradientBoostingClassifier(2).fit(X, y)
         except errors.ForkedProcessError:
             os._exit(7)
         os._exit(1)

@@ -34,7 +34,7 @@ POWERS = [2.0**-20, 2.0**40, 2.0**508, 2.0**-508]
 MODELS = {
     "boosted classes": (GradientBoostingClassifier(**FEW), CLASSES, {}),
     "boosted numbers": (GradientBoostingRegressor(**FEW), Y, {}),
-    "boosted quantile": (GradientBoostingRegressor(**FEW, loss=quantile(0.8)), Y, {}),
+    "boosted quantile": (GradientBoostingRegressor(**FEW, max_leaf_nodes=8, loss=quantile(0.8)), Y, {}),
     "boosted counts": (GradientBoostingRegressor(**FEW, loss="poisson"), COUNTS, {}),
     "boosted gamma": (GradientBoostingRegressor(**FEW, loss="gamma"), POSITIVE, {}),
     "ranker": (GradientBoostingRanker(**FEW), np.floor(POSITIVE), {"group": GROUP}),

@@ -136,7 +136,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         together = mesh is not None and spans_processes(mesh)
         in_all(together, self.check_parameters)
         options = TableOptions(self._encoder_of(X), self._of_classes, getattr(self, "class_weight", None))
-        if extras:
+        if extras or together:
             in_all(together, lambda: check_arguments(self, "fit", extras, self.extras_of_fit))
         given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
         sample = given.without_weightless_rows()
