@@ -109,7 +109,7 @@ class SharedRows:
         Args:
             key: The key.
             make: The function.
-            of: What the key names by `id`, which lives as long as the key does: no other gets its number.
+            of: The object that the key names by `id`; it lives as long as the key, so that no other gets its number.
         """
         with self._lock:
             own = self._locks.setdefault(key, threading.Lock())

@@ -50,7 +50,7 @@ def remarks_on(contents: Contents, columns: Mapping[str, pl.Series], kinds: Mapp
     Args:
         contents: The rows of a fit.
         columns: The columns with their types.
-        kinds: What the user says of the kinds of columns.
+        kinds: The kinds of columns that the user has given.
     """
     words = [name for name, own in columns.items() if own.dtype == pl.String and name in contents.missing]
     remarks = {name: remark_on(contents.cells(name)) for name in words if name not in kinds}

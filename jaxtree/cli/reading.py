@@ -87,7 +87,7 @@ class Contents(NamedTuple):
         index: Columns that are the index of a saved table, and no features unless they are asked for by name.
         decimal: The character that was before decimals in the file; in cells of numbers it is a point now.
         categories: The categories that columns of a file with types declare.
-        notes: What was strange in the file, in words.
+        notes: Notes on the file, in words.
         rows: The numbers of the rows in the file, from 1; None if all are there.
     """
 

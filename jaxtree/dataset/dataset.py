@@ -140,7 +140,7 @@ class Dataset(NamedTuple):
         It is of the codes in their order, of the numbers in their bins, and of the targets.
 
         Args:
-            more: What else is to be the same, such as the weights.
+            more: Further arrays that are to be the same, such as the weights.
         """
         found = hashlib.blake2b(digest_size=16)
         parts = [self.codes, self.target, *more]

@@ -1,10 +1,9 @@
 """The unit of weights: by which they are divided before second derivatives are compared with limits and penalties.
 
 `min_child_weight`, `min_hessian`, `reg_lambda` and the like count in rows. Weights have no unit of their own: all of
-them times a constant are the same weights. Two rows that are alike are one of twice the weight, though, and that other
-weights are so many rows cannot be seen from them. So weights that are whole multiples of the least one count rows, of
-which a row of the least weight is one; of all others a row of the mean weight is. CatBoost takes the mean for both,
-XGBoost and LightGBM take weights as they are.
+them times a constant are the same weights. A doubled row is one of twice the weight, though. So where all weights are
+whole multiples of the least one, they count rows, and the least weight is one row; else the mean weight is one row.
+CatBoost takes the mean in both cases, XGBoost and LightGBM take weights as they are.
 """
 
 import numpy as np

@@ -38,9 +38,9 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     gradients as they are. The same table and parameters give the same model, bit for bit.
 
     Args:
-        n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100, and where
-            `early_stopping` ends them as many as it takes, at most 10,000. Without it distributions, quantiles and
-            survival times of fewer than 400 rows have one for every fourth row.
+        n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100; with
+            `early_stopping` as many as it takes, at most 10,000. Without it, distributions, quantiles and
+            survival times of fewer than 400 rows have a round for every fourth row.
         learning_rate: Shrinkage of every tree's leaf values; or a schedule, such as optax's: a function of the number
             of rounds made.
         max_depth: The largest depth of a leaf; None for no limit.

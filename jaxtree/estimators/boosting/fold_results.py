@@ -54,8 +54,8 @@ class FoldIntervals(FoldResults):
         They are those of CV+ (Barber, Candes, Ramdas and Tibshirani, 2021): rows that are exchangeable with those of
         the fit lie between them with probability at least 1 - 2 (1 - coverage), less a term that vanishes with the rows
         of a fold, whatever the distribution; in practice the share is close to `coverage`. Where folds are repeated, a
-        row has a residual of every repeat, and so has a new one; a row of a weight counts as so many. Ends are infinite
-        where the rows of the fit are too few.
+        row has a residual of every repeat, and so has a new one; a residual counts with its row's weight. Ends are
+        infinite where the rows of the fit are too few.
 
         Args:
             X: A table, or a source.
