@@ -15,9 +15,8 @@ import pytest
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree import kernel
-from jaxtree.doctor.fingerprints import REPORTED
-from jaxtree.doctor.fits import CATEGORIES, make_table
+from jaxtree.doctor.checking import CATEGORIES, REPORTED, make_table
+from jaxtree.kernels import library
 from tests.examples import EXTRAS, predictions, unfitted
 from tests.marks import rest_is_slow
 
@@ -29,13 +28,14 @@ FEW = {"max_depth": 5, "random_state": 0}
 @functools.cache
 def of_more_rows():
     """Estimators with a table of 2,000 rows and a target: their larger ways through the engine."""
-    table = make_table(2_000)
-    X, gaps, classes, numbers = table
+    gaps, classes = make_table(2_000)
+    X = np.nan_to_num(gaps)
+    numbers = X[:, 0] + 4 * X[:, 2] + classes
     categories = {"categorical_features": CATEGORIES}
     normal, noisy = np.random.default_rng(0).normal(size=(700, 5)), np.random.default_rng(1).random(700) < 0.1
     crossed = (normal[:, 0] * normal[:, 1] > 0) ^ noisy
     small = slice(0, 200), slice(0, 3)
-    boosting, folds = {"n_estimators": 10, **FEW}, {"early_stopping": "folds"}
+    boosting, folds = {"n_estimators": 10, **FEW}, {"early_stopping": "cv"}
     return {
         "optimal, some thresholds first": (jaxtree.OptimalTreeClassifier(max_depth=3), normal[small], crossed[:200]),
         "optimal of 700 rows": (jaxtree.OptimalTreeClassifier(max_depth=2), normal, crossed),
@@ -83,8 +83,8 @@ def _sum(values):
     return f"{values.dtype} {values.shape} {hashlib.sha256(content).hexdigest()}"
 
 
-@pytest.mark.skipif(kernel.load() is None, reason="the kernel is not installed")
-@pytest.mark.parametrize("name", rest_is_slow(of_more_rows() | unfitted()))
+@pytest.mark.skipif(library.load() is None, reason="the kernel is not installed")
+@pytest.mark.parametrize("name", rest_is_slow(unfitted() | of_more_rows()))
 def test_a_model_is_the_same_without_the_kernel(name):
     command = [sys.executable, "-c", CHILD.format(name)]
     done = subprocess.run(command, env=os.environ | {"JAXTREE_NATIVE": "0"}, capture_output=True, text=True)

@@ -1,6 +1,6 @@
 """Checks of arrays that a user hands to the functions of trees, where their values are known: not those of traced ones.
 
-What is traced and out of range is brought into it by XLA, which reads and writes nothing outside an array.
+Traced values out of range are brought into it by XLA, which reads and writes nothing outside an array.
 """
 
 from typing import Any
@@ -32,6 +32,8 @@ def check_codes_of(tree: Any, codes: Any) -> None:
         raise InvalidInputError(f"codes must have the shape (feature, row), got {codes.shape}")
     if not jnp.issubdtype(codes.dtype, jnp.integer):
         raise InvalidTypeError(f"codes must be of an integer type, got {codes.dtype}")
+    if not len(codes):
+        raise InvalidInputError(f"codes must have a feature at least, got the shape {codes.shape}")
     feature, is_leaf = known(tree.feature), known(tree.is_leaf)
     if feature is not None and is_leaf is not None and feature.ndim == 1:
         check_features_of(feature, is_leaf, len(codes), "codes")

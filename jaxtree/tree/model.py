@@ -33,7 +33,7 @@ class FittedModel:
         class_order: The places of the classes in the order that decides between equal ones.
         averages_trees: Whether the prediction is the mean of the trees, which is what makes a forest.
         is_vote: Whether the values are those of a vote of prunings, and not the nodes' own.
-        link: What is predicted where the trees add up to scores, whose values are then those of nodes; else None.
+        link: The link where the trees add up to scores, whose values are then those of nodes; else None.
     """
 
     schema: Schema
@@ -60,6 +60,21 @@ class FittedModel:
     def num_outputs(self) -> int:
         """The number of targets."""
         return len(self.classes) or (1 if self.link else self.node_value.shape[1])
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether scores are means by weights, whose sum is the last number that the trees add up to."""
+        return self.link is not None and self.link.is_ratio
+
+    @property
+    def num_scores(self) -> int:
+        """The numbers that trees add up to, without the sum of weights."""
+        return self.node_value.shape[1] - self.is_ratio
+
+    @property
+    def predicted_classes(self) -> Shaped[np.ndarray, " class"] | None:
+        """The classes that are predicted of one output; None of numbers."""
+        return self.classes[0] if self.classes else None if self.link is None else self.link.classes
 
     @functools.cached_property
     def predictor(self) -> Predictor:

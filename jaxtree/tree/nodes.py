@@ -1,8 +1,7 @@
 """The fields of a tree, the kinds of its splits, and what follows from them for every node."""
 
 import dataclasses
-import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -11,25 +10,11 @@ import scipy.sparse
 from jax import lax
 from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped
 
-from jaxtree.arrays import AnyArray, is_traced, library_of
+from jaxtree.arrays import AnyArray, is_traced, library_of, where
 from jaxtree.buckets import node_bucket, pad_to
-from jaxtree.tree.subsets import CODES_PER_WORD, SharedSubsets, Subsets
-
-
-class SplitKind(enum.IntEnum):
-    """How a split sends a code to a branch; a missing value has a branch of its own choice, `Tree.missing_branch`.
-
-    THRESHOLD: codes up to the split's code go to branch 0, larger ones to branch 1.
-    MULTIWAY: every code has the branch of its number; a code past the branches stays at the node.
-    ONE_VS_REST: the split's code goes to branch 1, every other to branch 0.
-    SUBSET: the codes of the split's subset go to branch 1, every other to branch 0.
-    """
-
-    THRESHOLD = 0
-    MULTIWAY = 1
-    ONE_VS_REST = 2
-    SUBSET = 3
-
+from jaxtree.kernels.walk import SplitKind as SplitKind
+from jaxtree.kernels.walk import branch_of
+from jaxtree.tree.subsets import SharedSubsets, Subsets
 
 ALL_BRANCHES = 2**30
 """The branch of a missing value that goes to all branches, with a share in each (Quinlan's fractional instances)."""
@@ -73,32 +58,6 @@ class NodeFields:
         return self.feature.shape[-1]
 
 
-def branch_of(
-    kind: Int[AnyArray, "..."],
-    limit: Real[AnyArray, "..."],
-    value: Real[AnyArray, "..."],
-    read_word: Callable[[AnyArray], AnyArray] | None,
-) -> Int[AnyArray, "..."]:
-    """The branch that every known value takes at its split.
-
-    Args:
-        kind: The `SplitKind`.
-        limit: A value above it takes branch 1 of a threshold split; of one against the rest, the one code.
-        value: A number, or the code of a category.
-        read_word: Reads the words of subsets, given the place of each; None if no split has a subset.
-    """
-    is_threshold = kind == SplitKind.THRESHOLD
-    branch = where(is_threshold, value > limit, value == limit).astype(np.int32)
-    is_number = value.dtype.kind == "f"  # which may be none that a code could be
-    code = (where(is_threshold | (value != value), 0, value) if is_number else value).astype(np.int32)
-    branch = where(kind == SplitKind.MULTIWAY, code, branch)
-    if read_word is not None:
-        word = read_word(code // CODES_PER_WORD)
-        member = (word >> (code % CODES_PER_WORD).astype(word.dtype)) & 1
-        branch = where(kind == SplitKind.SUBSET, member.astype(np.int32), branch)
-    return branch
-
-
 def branch_of_code(
     tree: NodeFields, node: Int[AnyArray, " row"], code: Integer[AnyArray, " row"], *, has_missing: bool = True
 ) -> Int[AnyArray, " row"]:
@@ -125,11 +84,6 @@ def branch_of_code(
     if has_missing:
         branch = where(code == tree.missing_code[node], tree.missing_branch[node], branch)
     return branch
-
-
-def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:
-    """`where` of the condition's library."""
-    return library_of(condition).where(condition, yes, no)
 
 
 def majority_class(tree: NodeFields) -> Int32[AnyArray, " node"]:

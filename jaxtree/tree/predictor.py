@@ -26,12 +26,14 @@ from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.devices import costs, current_platform, default_device, placed
 from jaxtree.devices.costs import Work
+from jaxtree.kernels import choose
+from jaxtree.kernels.native_walk import NativeTrees
+from jaxtree.kernels.walk import Step, Steps, next_node, take, walk, with_step
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.native_walk import NativeTrees, can_walk
 from jaxtree.tree.nodes import ALL_BRANCHES, children_of, pad_to_bucket
 from jaxtree.tree.tree import Tree
-from jaxtree.tree.walk import Step, Steps, next_node, steps_over_values, take, walk, walk_values, with_step
+from jaxtree.tree.walk import steps_over_values, walk_values
 
 FEW_ROWS = 512
 """Rows up to which NumPy on the host is faster than the call of a program, which pads them to 2048."""
@@ -135,7 +137,7 @@ class Predictor:
             values: The rows: numbers, or the codes of categories; NaN is a missing value.
             start: Where each begins; at the root of the first tree if not given.
         """
-        if self._is_native(values) and (start is None or self._shares_any):
+        if self._is_for_the_kernel(values) and (start is None or self._shares_any):
             begin = None if start is None else start.astype(np.int32)
             return self._native_trees(values.dtype).ends(values, begin)[:, 0]
         start = np.full(len(values), self._roots[0]) if start is None else start.astype(np.int32)
@@ -151,7 +153,7 @@ class Predictor:
     @_in_its_place
     def ends_in_trees(self, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "row tree"]:
         """The nodes where the walks of every row end, in all trees."""
-        if self._is_native(values):
+        if self._is_for_the_kernel(values):
             return self._native_trees(values.dtype).ends(values)
         if _is_for_the_host(values):
             return self._walk_on_the_host(values, np.broadcast_to(self._roots, (len(values), self.num_trees)))
@@ -178,7 +180,7 @@ class Predictor:
         """
         if self.num_trees == 1:
             return self.mean_at(values, self.ends(values), node_value)
-        if self._is_native(values) and not self._shares_any:
+        if self._is_for_the_kernel(values) and not self._shares_any:
             return self._native_trees(values.dtype).means(values, node_value)
         total = np.zeros((len(values), node_value.shape[1]))
         if not (_is_for_the_host(values) or self._shares_any):
@@ -270,9 +272,9 @@ class Predictor:
             self._steps[dtype] = steps_over_values(self._nodes, threshold)
         return self._steps[dtype]
 
-    def _is_native(self, values: Float[np.ndarray, "row feature"]) -> bool:
+    def _is_for_the_kernel(self, values: Float[np.ndarray, "row feature"]) -> bool:
         """Whether the kernel walks these rows; many rows are for an accelerator, if JAX has one."""
-        return (len(values) <= FEW_ROWS or current_platform() == "cpu") and can_walk()
+        return (len(values) <= FEW_ROWS or current_platform() == "cpu") and choose.is_there()
 
     def _native_trees(self, dtype: np.dtype) -> NativeTrees:
         if dtype not in self._native:

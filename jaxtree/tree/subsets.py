@@ -12,9 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Int, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
-
-CODES_PER_WORD = 32
-"""Codes of a subset that one word of bits holds."""
+from jaxtree.kernels.walk import CODES_PER_WORD
 
 
 @jax.tree_util.register_dataclass

@@ -121,11 +121,6 @@ class Tree(NodeFields):
         return np.array(self.num_classes or (1,) * self.target_sum.shape[1])
 
     @property
-    def max_n_classes(self) -> int:
-        """Number of classes of the output that has most."""
-        return int(self.n_classes.max())
-
-    @property
     def n_features(self) -> int:
         """Number of features of the table; an AttributeError for a tree that is no estimator's."""
         if not self.num_features:

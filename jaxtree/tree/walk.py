@@ -1,34 +1,18 @@
-"""Walks of rows from the root of a tree to the nodes where they end.
-
-The time of a step is that of its reads from memory, so a table of *steps* holds as few arrays as the splits of the tree
-allow: three where every split is a threshold. Where a walk stops, a step leads back to the node. A step is written
-once, for NumPy and for JAX.
-"""
-
-import functools
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+"""Walks of rows from the root of a tree to the nodes where they end, by the steps of `jaxtree.kernels.walk`."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, Real, Shaped, UInt
+from jaxtyping import Array, Bool, Float, Int32, Real, UInt
 
-from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of
+from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of, where
 from jaxtree.compilation import compiled
-from jaxtree.errors import InvalidInputError, present
+from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.walk import OtherSplits, SplitKind, Steps, next_node, take, walk, walk_codes, with_step
 from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask, known
-from jaxtree.tree.nodes import NodeFields, SplitKind, branch_of, class_shares, pad_nodes, where
-from jaxtree.tree.subsets import SharedSubsets, Subsets
-
-Read = Callable[[Int[AnyArray, " row"]], Real[AnyArray, " row"]]
-"""Returns every row's value of a feature, which differs from row to row."""
-
-Step = Callable[[Int32[AnyArray, " row"]], Int32[AnyArray, " row"]]
-"""Returns the nodes after those where rows are."""
-
-T = TypeVar("T")
+from jaxtree.tree.nodes import NodeFields, class_shares, pad_nodes
+from jaxtree.tree.subsets import SharedSubsets
 
 
 def apply(
@@ -52,6 +36,17 @@ def apply(
         stops = stops | library_of(collapsed).pad(collapsed, (0, padded.feature.size - collapsed.size))
     steps = _make_steps(padded, padded.code.astype(np.int32), stops, padded.missing_code.astype(np.int32))
     return _walk_codes(steps, _most_steps(padded), codes)
+
+
+def apply_in_program(tree: NodeFields, codes: UInt[AnyArray, "feature row"], *, engine: Engine) -> Int32[Array, " row"]:
+    """Returns what `apply` does of the codes that a tree was grown on, in a program that is being traced."""
+    if engine is Engine.XLA:
+        return apply(tree, codes)
+    columns = (
+        *(tree.feature, tree.code, tree.split_kind, tree.missing_code, tree.missing_branch),
+        *(tree.first_child, tree.num_children),
+    )
+    return walk_codes(codes, jnp.stack(columns).astype(jnp.int32), instance_of(jax.Array, tree.subset))
 
 
 def predict_proba(
@@ -112,40 +107,6 @@ def apply_to_values(tree: NodeFields, values: Float[AnyArray, "row feature"]) ->
         return walk_values(steps, _most_steps(padded), values, start)
 
 
-class OtherSplits(NamedTuple):
-    """The columns that are also read where not every split is a threshold whose missing values take a branch.
-
-    Attributes:
-        kind: A `SplitKind`.
-        num_children: The number of branches; 0 where walks stop.
-        missing_branch: The branch of a missing value.
-        subset: The words of subsets, see `Tree`.
-    """
-
-    kind: Int32[AnyArray, " node"]
-    num_children: Int32[AnyArray, " node"]
-    missing_branch: Int32[AnyArray, " node"]
-    subset: Subsets
-
-
-class Steps(NamedTuple):
-    """The columns that are read at a node.
-
-    Attributes:
-        question: Twice the feature, and 1 more if a missing value takes branch 1.
-        limit: A value above it takes branch 1 of a threshold split; of one against the rest, the one code.
-        child: Where branch 0 leads; the node itself where walks stop.
-        missing_code: For rows of codes: the code that means missing, -1, which no row has, where walks stop.
-        other: The columns of other splits.
-    """
-
-    question: Int32[AnyArray, " node"]
-    limit: Real[AnyArray, " node"]
-    child: Int32[AnyArray, " node"]
-    missing_code: OptionalArray
-    other: OtherSplits | None
-
-
 def steps_over_values(tree: NodeFields, threshold: Real[AnyArray, " node"]) -> Steps:
     """The steps of rows of values, NaN where one is missing.
 
@@ -167,12 +128,14 @@ def _make_steps(
     number = library.arange(stops.shape[0], dtype=np.int32)
     # Where a walk stops stands a threshold split without branches, so that no negative value is taken for a branch.
     other = (library.where(stops, 0, column) for column in (tree.split_kind, tree.num_children, tree.missing_branch))
+    subset = tree.subset
+    words, row = (subset.words, subset.row) if isinstance(subset, SharedSubsets) else (subset, None)
     return Steps(
         question=library.where(stops, 0, question).astype(np.int32),
         limit=library.where(stops, library.asarray(greatest, limit.dtype), limit),
         child=library.where(stops, number, tree.first_child).astype(np.int32),
         missing_code=None if missing_code is None else library.where(stops, -1, missing_code),
-        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), subset=tree.subset),
+        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), words=words, row=row),
     )
 
 
@@ -186,53 +149,6 @@ def _all_thresholds(tree: NodeFields) -> bool:
     is_plain = (tree.split_kind == SplitKind.THRESHOLD) & (tree.num_children == 2)
     is_plain &= (tree.missing_branch == 0) | (tree.missing_branch == 1)
     return bool(np.all(is_plain | tree.is_leaf))
-
-
-def next_node(
-    steps: Steps, node: Int[AnyArray, " row"], read: Read, *, has_missing: bool = True
-) -> Int[AnyArray, " row"]:
-    """The node where every row goes from its present one; the same where its walk has ended.
-
-    Args:
-        steps: The columns that are read at the nodes.
-        node: Where every row is.
-        read: Returns every row's value of a feature.
-        has_missing: Whether anything may be missing; a compiled step is half as long where nothing is.
-    """
-    question = take(steps.question, node)
-    value = read(question >> 1)
-    if steps.other is not None:
-        return _through_any_split(steps, node, value)
-    is_above = value > take(steps.limit, node)
-    if has_missing:
-        is_above = where(_is_missing(steps, node, value), (question & 1) == 1, is_above)
-    return take(steps.child, node) + is_above.astype(np.int32)
-
-
-def _through_any_split(
-    steps: Steps, node: Int[AnyArray, " row"], value: Real[AnyArray, " row"]
-) -> Int[AnyArray, " row"]:
-    """The next node where splits are of any kind, and a row may stay at one."""
-    other = present(steps.other)
-    num_words, node_of_words, words = other.subset.shape[1], node, other.subset
-    if isinstance(words, SharedSubsets):
-        node_of_words, words = take(words.row, node), words.words
-    read_word = (lambda place: take(words, node_of_words, place.clip(max=num_words - 1))) if num_words else None
-    branch = branch_of(take(other.kind, node), take(steps.limit, node), value, read_word)
-    branch = where(_is_missing(steps, node, value), take(other.missing_branch, node), branch)
-    stays = branch >= take(other.num_children, node)
-    return where(stays, node, take(steps.child, node) + branch).astype(np.int32)
-
-
-def _is_missing(steps: Steps, node: Int[AnyArray, " row"], value: Real[AnyArray, " row"]) -> Bool[AnyArray, " row"]:
-    return value != value if steps.missing_code is None else value == take(steps.missing_code, node)
-
-
-def take(values: Shaped[AnyArray, "..."], *place: Int[AnyArray, "..."]) -> Shaped[AnyArray, "..."]:
-    """`values[place]` of places that exist."""
-    if isinstance(values, np.ndarray):
-        return values[place]
-    return values.at[place].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 @compiled()
@@ -256,41 +172,3 @@ def walk_values(
         start: Where each begins.
     """
     return with_step(steps, values, lambda step: walk(step, depth, start))
-
-
-def with_step(steps: Steps, values: Float[Array, "row feature"], use: Callable[[Step], T]) -> T:
-    """Calls a function with the step of rows of values: the shorter one where no value is missing.
-
-    Args:
-        steps: The columns that are read at the nodes.
-        values: The rows.
-        use: The function.
-    """
-    read = _reader(values)
-    step = functools.partial(next_node, steps, read=read)
-    if steps.other is not None:
-        return use(step)
-    known = functools.partial(step, has_missing=False)
-    return lax.cond(jnp.isnan(values).any(), lambda: use(step), lambda: use(known))
-
-
-def walk(step: Step, depth: IntLike, start: Int32[AnyArray, " row"]) -> Int32[Array, " row"]:
-    """Moves every row one level at a time; those that have ended stay where they are.
-
-    Args:
-        step: Returns the nodes after those where the rows are.
-        depth: The most steps.
-        start: Where every row begins.
-    """
-    # Two steps a round save half of what the loop itself costs.
-    return lax.fori_loop(0, (depth + 1) // 2, lambda _, node: step(step(node)), start)
-
-
-def _reader(values: Float[Array, "row feature"]) -> Read:
-    """Reads a feature of every row; in one dimension, which is faster, as far as 32 bits reach."""
-    num_rows, num_features = values.shape
-    row = jnp.arange(num_rows, dtype=jnp.int32)
-    if values.size >= 2**31:
-        return lambda feature: take(values, row, feature)
-    flat, first = values.reshape(-1), row * num_features
-    return lambda feature: take(flat, first + feature)

@@ -6,16 +6,17 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxtree import DecisionTreeRegressor, kernel
+from jaxtree import DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import SplitKind
-from jaxtree.tree import ALL_BRANCHES, native_walk, predictor
+from jaxtree.kernels import choose, native_walk
+from jaxtree.tree import ALL_BRANCHES
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor
 from jaxtree.tree.subsets import SharedSubsets
 from tests.reference.walks import made_up_tree, made_up_values
 
-pytestmark = pytest.mark.skipif(kernel.find_walk() is None, reason="the kernel is not installed")
+pytestmark = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
 
 SIZES = (0, 1, 3, 20, 200)
 """Splits of trees."""
@@ -40,7 +41,7 @@ def said_at(forest, columns):
 
 def without_the_kernel(monkeypatch, predict):
     with monkeypatch.context() as patched:
-        patched.setattr(predictor, "can_walk", lambda: False)
+        patched.setattr(choose, "is_there", lambda: False)
         return predict()
 
 
@@ -95,11 +96,19 @@ def test_any_order_of_memory_is_read_where_it_is(dtype):
         "columns": np.asfortranarray(values),
         "some rows of some columns": apart[::3, 2:14:2],
         "backwards": values[::-1, ::-1].copy()[::-1, ::-1],
-        "unaligned": packed["row"],
+        "packed": packed["row"],
+        "at an odd address": np.frombuffer(b"x" + values.tobytes(), dtype, offset=1).reshape(values.shape),
         "other bytes": values.astype(values.dtype.newbyteorder()),
     }
     for name, other in others.items():
         np.testing.assert_array_equal(walked.ends_in_trees(other), expected, err_msg=name)
+
+
+def test_values_of_nodes_may_begin_at_an_odd_address():
+    forest = trees_of()
+    values, said = rows_of(forest, 100), said_at(forest, 2)
+    odd = np.frombuffer(b"x" + said.tobytes(), said.dtype, offset=1).reshape(said.shape)
+    np.testing.assert_array_equal(Predictor(forest).mean(values, odd), Predictor(forest).mean(values, said))
 
 
 def test_few_columns_of_many(monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_wine
 
 from jaxtree import C45Classifier, DecisionTreeClassifier
+from jaxtree.kernels import choose
 from jaxtree.tree import ALL_BRANCHES, predictor
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor
@@ -27,7 +28,7 @@ def made_up_forest(**kinds):
 @pytest.fixture(autouse=True, params=["with the kernel", "without"])
 def kernel_or_not(request, monkeypatch):
     if request.param == "without":
-        monkeypatch.setattr(predictor, "can_walk", lambda: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
 
 
 @pytest.fixture(params=KINDS)
@@ -115,29 +116,6 @@ def test_tables_and_trees_of_a_like_size_share_programs():
 def test_wide_tables_are_walked_in_small_blocks():
     assert predictor.rows_at_a_time(1, 100_000) * 100_000 <= predictor.VALUES_ON_CPU
     assert predictor.rows_at_a_time(1, 2**30) == 1
-
-
-@pytest.fixture(scope="module")
-def wine():
-    X, y = load_wine(return_X_y=True)
-    return DecisionTreeClassifier().fit(X, y), np.tile(X, (5, 1))
-
-
-def test_one_row_is_predicted_as_among_many(wine):
-    tree, X = wine
-    together = tree.predict(X), tree.predict_proba(X), tree.apply(X)
-    for row in range(0, 178, 7):
-        alone = X[row : row + 1]
-        apart = tree.predict(alone), tree.predict_proba(alone), tree.apply(alone)
-        for ours, theirs in zip(apart, together, strict=True):
-            np.testing.assert_array_equal(ours[0], theirs[row])
-
-
-def test_blocks_of_one_tree_change_nothing(wine, monkeypatch):
-    tree, X = wine
-    whole = tree.predict_proba(X)
-    monkeypatch.setattr(predictor, "ROWS_FOR_FEW_TREES", 256)
-    np.testing.assert_array_equal(tree.predict_proba(X), whole)
 
 
 @pytest.mark.parametrize("num_rows", [40, 700])

@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 
 import jaxtree
 from jaxtree import DecisionTreeClassifier, ID3Classifier
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import SplitKind, apply, majority_class, take_tree
-from jaxtree.tree.nodes import class_shares, pad_nodes
+from jaxtree.tree.nodes import pad_nodes
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +64,11 @@ def test_a_row_whose_category_was_never_seen_stays_at_the_node_that_asks(cars):
     assert estimator.predict(row)[0] == "unacc"
 
 
-def test_predict_is_the_value_of_apply(cars):
-    estimator, X, _ = cars
-    node = estimator.apply(X)
-    np.testing.assert_array_equal(
-        estimator.predict(X), estimator.classes_[np.asarray(majority_class(estimator.tree_))[node]]
-    )
-    np.testing.assert_array_equal(estimator.predict_proba(X), class_shares(estimator.tree_)[node])
-    np.testing.assert_allclose(estimator.predict_proba(X).sum(axis=1), 1)
-
-
 def test_codes_and_values_lead_to_the_same_nodes():
     X, y = load_wine(return_X_y=True)
     for max_bins in (None, 8):
         estimator = DecisionTreeClassifier(max_bins=max_bins).fit(X, y)
         np.testing.assert_array_equal(apply(estimator.tree_, estimator.encode(X)), estimator.apply(X))
-
-
-def test_float32_rows_go_where_their_float64_values_go():
-    X, y = load_iris(return_X_y=True)
-    single = X.astype(np.float32)
-    estimator = DecisionTreeClassifier().fit(single, y)
-    # Rows that lie on the thresholds themselves, and just above and below.
-    threshold = estimator.tree_.threshold[~estimator.tree_.is_leaf].astype(np.float32)
-    rows = np.concatenate([np.tile(np.nextafter(threshold, side, dtype=np.float32)[:, None], 4) for side in (-9, 9)])
-    rows = np.concatenate([rows, np.tile(threshold[:, None], 4)]).astype(np.float32)
-    np.testing.assert_array_equal(estimator.apply(rows), estimator.apply(rows.astype(np.float64)))
 
 
 def test_an_empty_branch_predicts_its_parent_s_majority():

@@ -7,9 +7,10 @@ import pytest
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import SplitKind
+from jaxtree.kernels.walk import next_node
 from jaxtree.tree import ALL_BRANCHES, apply, predict_proba
 from jaxtree.tree.nodes import class_shares
-from jaxtree.tree.walk import apply_to_values, next_node, steps_over_values, walk_values
+from jaxtree.tree.walk import apply_to_values, steps_over_values, walk_values
 from tests.reference.walks import made_up_codes, made_up_tree, made_up_values, walk_code_row, walk_value_row
 
 KINDS = {

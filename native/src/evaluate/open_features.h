@@ -1,4 +1,4 @@
-// The features that a node may split by, where not every node may split by all; see `jaxtree/growth/splits/open_features.py`.
+// The features that a node may split by, where not every node may split by all; see `jaxtree/growth/device/open_features.py`.
 
 #ifndef JAXTREE_NATIVE_EVALUATE_OPEN_FEATURES_H_
 #define JAXTREE_NATIVE_EVALUATE_OPEN_FEATURES_H_

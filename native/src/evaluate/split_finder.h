@@ -38,8 +38,16 @@ constexpr size_t kCodesClearedAtOnce = 32;
 constexpr int64_t kBytesOfBlock = 16;
 // Of so many standard deviations more ranks than are asked for the lowest are sought.
 constexpr double kSpreadOfRanks = 1.5;
-// As in `jaxtree/growth/splits/split.py`.
+// As in `jaxtree/growth/device/split.py`.
 constexpr double kC45Slack = 1e-3;
+
+// From so many channels on the values of an entry are brought side by side before features add them: in a level they lie a
+// whole level apart, and each would be read from memory anew for every feature.
+constexpr size_t kLeastOfVector = 8;
+// Of so many values at most a thread makes a copy.
+constexpr size_t kMostOfVectors = size_t{1} << 24;
+// Entries whose values are brought side by side together: a line of memory has so many of a channel.
+constexpr int64_t kEntriesPerLine = 16;
 
 // One thread's search: its cells are empty before and after every feature.
 template <typename Code, typename Value>
@@ -47,6 +55,7 @@ class SplitFinder {
  public:
   explicit SplitFinder(const Level<Code, Value>& level)
       : level_(level), table_(level.table), rules_(level.rules), has_places_(level.HasFewOfManyClasses()),
+        adds_vectors_(AddsVectors()),
         scorer_(rules_.objective), splitter_(scorer_, rules_.split),
         cells_(has_places_ ? 0 : table_.num_bins * rules_.objective.num_channels),
         place_(has_places_ ? rules_.objective.num_classes : 0), last_entry_(has_places_ ? table_.num_bins : 0),
@@ -57,6 +66,7 @@ class SplitFinder {
     const int32_t node = level_.node[slot], root = level_.root[node];
     assert(node >= 0 && root >= 0 && root <= node);
     node_ = node;
+    has_vectors_ = false;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = rules_.most_features[root];
     noise_ = rules_.score_noise[root];
@@ -192,12 +202,53 @@ class SplitFinder {
   void Fill(const Code* codes) {
     if (rules_.adds_two_values) return rules_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
     if (AddsFewClasses() && table_.num_bins <= kFewCodes) return FillClasses(codes);
+    if (adds_vectors_ && (end_ - begin_) * rules_.additions.size() <= kMostOfVectors) return FillVectors(codes);
     if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), table_.num_bins * channels()));
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = table_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code);
       Add(entry, cells_.data() + code * channels());
+    }
+    SortListed();
+  }
+
+  // Whether an entry adds many values, each to the channel of its place.
+  bool AddsVectors() const {
+    const std::vector<Addition>& added = rules_.additions;
+    if (level_.slot != nullptr || added.size() < kLeastOfVector) return false;
+    for (size_t at = 0; at < added.size(); ++at) {
+      if (added[at].label >= 0 || added[at].channel != static_cast<int32_t>(at)) return false;
+    }
+    return static_cast<int64_t>(added.size()) == rules_.objective.num_channels;
+  }
+
+  void MakeVectors() {
+    const int64_t size = rules_.additions.size();
+    vectors_.resize(std::max<size_t>(vectors_.size(), (end_ - begin_) * size));
+    for (int64_t first = begin_; first < end_; first += kEntriesPerLine) {
+      const int64_t last = std::min(first + kEntriesPerLine, end_);
+      for (int64_t channel = 0; channel < size; ++channel) {
+        const int32_t from = rules_.additions[channel].value;
+        const Value* const values = from == kCountsRow ? nullptr : level_.value + from * level_.num_entries;
+        Value* to = vectors_.data() + (first - begin_) * size + channel;
+        for (int64_t entry = first; entry < last; ++entry, to += size) *to = values ? values[entry] : 1;
+      }
+    }
+    has_vectors_ = true;
+  }
+
+  // Fills the cells of such entries.
+  void FillVectors(const Code* codes) {
+    if (!has_vectors_) MakeVectors();
+    listed_.clear();
+    const int64_t size = channels();
+    const Value* own = vectors_.data();
+    for (int64_t entry = begin_; entry < end_; ++entry, own += size) {
+      const int32_t code = table_.InTable(codes[level_.row[entry]]);
+      if (!std::exchange(present_[code], 1)) listed_.push_back(code);
+      Value* const sums = cells_.data() + code * size;
+      for (int64_t channel = 0; channel < size; ++channel) sums[channel] += own[channel];
     }
     SortListed();
   }
@@ -536,7 +587,7 @@ class SplitFinder {
   bool IsNoisy() const { return rules_.draws_scores && noise_ > 0; }
 
   // The root of what the branches save, with what the node draws for the feature: `_noisy_scores` of
-  // `jaxtree/growth/splits/split.py`.
+  // `jaxtree/growth/device/split.py`.
   double NoisyScore(const Split& split) const {
     if (!(split.gain > 0)) return kNoGain;
     const double saved = std::max(split.gain * scorer_.whole_weight() - scorer_.whole_risk(), 0.0);
@@ -547,13 +598,15 @@ class SplitFinder {
   const Level<Code, Value>& level_;
   const Table<Code>& table_;
   const Rules<Value>& rules_;
-  const bool has_places_;
+  const bool has_places_, adds_vectors_;
   SplitScorer<Value> scorer_;
   FeatureSplitter<Value> splitter_;
   std::vector<Value> cells_;
   std::vector<int32_t> place_;  // of every class that the node has, its channel
   std::vector<int32_t> last_entry_, entry_before_;  // of every code, and of every entry that of the same code before it
   std::vector<uint8_t> present_;  // of every code
+  std::vector<Value> vectors_;  // of the node's entries, the values of an entry side by side
+  bool has_vectors_ = false;
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_;
   std::vector<Code> own_codes_;  // of the node's entries

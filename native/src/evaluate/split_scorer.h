@@ -1,4 +1,4 @@
-// The worth of ways to divide a node's rows: the rules of `jaxtree/growth/splits/candidates.py`, operation by operation, so that
+// The worth of ways to divide a node's rows: the rules of `jaxtree/growth/device/candidates.py`, operation by operation, so that
 // gains have the bits of XLA's. (Where XLA contracts a product and a sum, for entropy and weights of floats, the last
 // bit may differ, as it does between programs of XLA; ties are decided with a tolerance.)
 

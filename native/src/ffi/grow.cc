@@ -22,7 +22,7 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
-// The buffers of a growth, in the order of `native.grow_nodes`; the last is their number.
+// The buffers of a growth, in the order of `growth.native.grow_nodes`, limits as in `RootLimits`; the last is their number.
 enum Argument : size_t {
   kCodes, kRow, kRoot, kLabel, kValue,
   kKind, kNumCodes, kMissingCode, kInAverage, kMonotone, kFirstApart, kPosition, kSets,
@@ -120,7 +120,7 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   return 4 * int64_t{*std::max_element(most_features, most_features + num_roots)} < level.table.num_features - num_empty;
 }
 
-// What is static of a growth; see `_attributes` of `jaxtree/growth/native/trees.py`.
+// What is static of a growth; see `_attributes` of `jaxtree/growth/native.py`.
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
   int32_t num_bins, subset_bins, num_slots, capacity, num_classes, num_outputs, num_channels;

@@ -1,7 +1,7 @@
 // Calls of the kernel's handlers without XLA, by ctypes: arrays on the host need no program that is compiled first.
 //
 // A handler reads a frame of arguments, results and attributes, which XLA fills in for a compiled program. Here it is
-// filled in from a description that Python packs, see `jaxtree/growth/native/calls.py`, and threads are our own.
+// filled in from a description that Python packs, see `jaxtree/kernels/choose.py`, and threads are our own.
 
 #include <algorithm>
 #include <atomic>

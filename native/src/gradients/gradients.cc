@@ -1,5 +1,5 @@
 // What a round of boosting does with every row beside growing a tree: derivatives as whole numbers, their sums at the
-// nodes, and the steps added to the scores. The numbers are those of `jaxtree/growth/inputs/whole_numbers.py`, bit by bit.
+// nodes, and the steps added to the scores. The numbers are those of `jaxtree/kernels/fixed_point.py`, bit by bit.
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 //
 // Trees grow level by level, or one tree node by node. Where leaves are limited splits are made best-first; level by level
 // this means that after every level the splits are dropped that best-first growth will not make, see
-// `jaxtree/growth/loop/best_first.py`, where it is said why none of them would be made.
+// `jaxtree/growth/device/best_first.py`, where it is said why none of them would be made.
 
 #ifndef JAXTREE_NATIVE_GROW_DRIVER_H_
 #define JAXTREE_NATIVE_GROW_DRIVER_H_

@@ -9,13 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-// Functions compiled for several processors, of which the loader takes the best.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define JAXTREE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#define JAXTREE_HAS_WIDE_COUNTS 1
-#else
-#define JAXTREE_CLONES
-#endif
+#include "common/clones.h"
 
 namespace jaxtree {
 
@@ -134,6 +128,7 @@ struct LeafCost {
   const double* mean;
   int64_t least_rows;
   bool counts_rows;
+  bool is_by_label;  // see `IsByLabel`
 
   template <typename Cost>
   static constexpr Cost Forbidden() {
@@ -142,11 +137,26 @@ struct LeafCost {
 
   int64_t NumTargets() const { return num_values - 1 - counts_rows; }
 
+  // The loss where another class than this one is predicted, if it is the same for all others.
+  static int64_t LossOf(const int64_t* loss, int64_t label, int64_t num_labels) {
+    return num_labels > 1 ? loss[label * num_labels + (label == 0)] : 0;
+  }
+
+  // Whether a wrong prediction costs what its true class says, whichever class is predicted.
+  static bool IsByLabel(const int64_t* loss, int64_t num_labels, int64_t num_predictions) {
+    if (num_labels != num_predictions) return false;
+    for (int64_t at = 0; at < num_labels * num_labels; ++at) {
+      const int64_t label = at / num_labels, prediction = at % num_labels;
+      if (loss[at] != (label == prediction ? 0 : LossOf(loss, label, num_labels))) return false;
+    }
+    return true;
+  }
+
   // Whether a leaf costs the errors that it makes, and may have any rows.
   bool CountsErrors() const {
-    if (formula != kLoss || num_labels != num_predictions || num_values != 1 || least_rows > 1) return false;
-    for (int64_t at = 0; at < num_labels * num_labels; ++at) {
-      if (loss[at] != (at % (num_labels + 1) != 0)) return false;
+    if (formula != kLoss || !is_by_label || num_values != 1 || least_rows > 1) return false;
+    for (int64_t label = 0; label < num_labels; ++label) {
+      if (LossOf(loss, label, num_labels) != (num_labels > 1)) return false;
     }
     return true;
   }
@@ -195,6 +205,15 @@ struct LeafCost {
 
   template <typename Sum>
   int64_t Lost(const Sum* sums) const {
+    if (is_by_label) {
+      int64_t total = 0, most = 0;
+      for (int64_t label = 0; label < num_labels; ++label) {
+        const int64_t own = static_cast<int64_t>(sums[label * num_values]) * LossOf(loss, label, num_labels);
+        total += own;
+        most = std::max(most, own);
+      }
+      return total - most;
+    }
     int64_t least = Forbidden<int64_t>();
     for (int64_t prediction = 0; prediction < num_predictions; ++prediction) {
       int64_t lost = 0;

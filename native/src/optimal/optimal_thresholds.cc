@@ -11,12 +11,39 @@
 #include <new>
 #include <vector>
 
+#include "common/clones.h"
+
 namespace jaxtree {
 namespace {
 
 // The greatest share of what the rows between two thresholds can cost by which a cost is sought beyond the tree in hand:
 // costs that are known to be higher leave out more thresholds beside.
 constexpr int64_t kPartOfSlack = 4;
+
+// From this many predictions on, a call is worth the wider registers that its function has.
+constexpr int64_t kManyPredictions = 16;
+
+// Adds what a row costs with every prediction to the sums of a side.
+inline __attribute__((always_inline)) void AddCosts(const int64_t* own, int64_t num, int64_t* sums) {
+  for (int64_t p = 0; p < num; ++p) sums[p] += own[p];
+}
+
+// The least cost of one leaf of the rows with these sums, and of another of all the rest.
+inline __attribute__((always_inline)) int64_t LeastOfBoth(const int64_t* own, const int64_t* total, int64_t num) {
+  int64_t one = own[0], other = total[0] - own[0];
+  for (int64_t p = 1; p < num; ++p) {
+    const int64_t mine = own[p], rest = total[p] - own[p];
+    one = one < mine ? one : mine;
+    other = other < rest ? other : rest;
+  }
+  return one + other;
+}
+
+JAXTREE_CLONES static void AddManyCosts(const int64_t* own, int64_t num, int64_t* sums) { AddCosts(own, num, sums); }
+
+JAXTREE_CLONES static int64_t LeastOfMany(const int64_t* own, const int64_t* total, int64_t num) {
+  return LeastOfBoth(own, total, num);
+}
 
 // No indicator: a leaf, or no tree that is good enough.
 constexpr int32_t kLeaf = -1;
@@ -149,6 +176,7 @@ class Thresholds {
   template <int64_t kPredictions>
   void StumpsOf(const Rows& rows, const int64_t* const totals[2], Found best[2]) {
     const int64_t num = kPredictions ? kPredictions : table_.num_predictions;
+    const bool is_many = kPredictions == 0 && num >= kManyPredictions;
     int64_t few[2 * (kPredictions ? kPredictions : 1)];
     sums_.resize(2 * num);
     int64_t* const sums = kPredictions ? few : sums_.data();
@@ -161,12 +189,8 @@ class Thresholds {
       int32_t last[2] = {-1, -1};
       const auto look = [&](int side) {
         const int64_t *const own = sums + side * num, *const total = totals[side];
-        int64_t one = own[0], other = total[0] - own[0];
-        for (int64_t p = 1; p < num; ++p) {
-          one = std::min(one, own[p]);
-          other = std::min(other, total[p] - own[p]);
-        }
-        const int64_t value = one + other + 2 * table_.penalty;
+        const int64_t both = is_many ? LeastOfMany(own, total, num) : LeastOfBoth(own, total, num);
+        const int64_t value = both + 2 * table_.penalty;
         if (value < best[side].value) best[side] = {value, first + last[side]};
       };
       for (int64_t at = 0; at < rows.num; ++at) {
@@ -178,7 +202,11 @@ class Thresholds {
           if (!is_nested) std::fill_n(sums + side * num, num, 0);
         }
         const int64_t *const own = table_.cost + row * num;
-        for (int64_t p = 0; p < num; ++p) sums[side * num + p] += own[p];
+        if (is_many) {
+          AddManyCosts(own, num, sums + side * num);
+        } else {
+          AddCosts(own, num, sums + side * num);
+        }
       }
       for (int side = 0; side < 2 && !is_nested; ++side) {
         if (last[side] >= 0 && last[side] < size) look(side);

@@ -69,7 +69,8 @@ ffi::Error Handle(ffi::ThreadPool pool, ffi::Buffer<ffi::S64> sizes, ffi::Buffer
                              sizes.typed_data()[2],
                              num_labels};
   const LeafCost cost{static_cast<LeafFormula>(formula), loss.typed_data(), loss.dimensions()[1], num_labels,
-                      table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows};
+                      table.num_values, scale.typed_data()[0], mean.typed_data(), least_rows.typed_data()[0], counts_rows,
+                      LeafCost::IsByLabel(loss.typed_data(), num_labels, loss.dimensions()[1])};
   const int64_t num_nodes = sizes.typed_data()[3];
   const int64_t per_indicator = 2 * (int64_t{1} << (depth - 1)) * std::max<int64_t>(num_nodes, 1);
   const int64_t room = static_cast<int64_t>(sides->element_count()) / per_indicator;

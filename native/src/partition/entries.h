@@ -14,6 +14,10 @@
 
 namespace jaxtree {
 
+// A channel of values lies side by side. Of so many entries at a time a whole channel is read after the other, so that many
+// channels are not read from another place of memory for every entry.
+constexpr int64_t kEntriesPerBlock = 256;
+
 // Columns of `size` entries each: XLA's arrays at first, own ones once entries are sorted.
 template <typename Value>
 struct Entries {
@@ -29,6 +33,37 @@ struct Entries {
 
   int32_t RowOf(int64_t entry) const { return row == nullptr ? entry : row[entry]; }
   int32_t RootOf(int64_t entry) const { return root == nullptr ? 0 : root[entry]; }
+
+  // Adds entries to the sums of their nodes: node_of(entry) is asked for each of them, and is below 0 for one of no node.
+  template <typename NodeOf>
+  void AddEach(int64_t begin, int64_t end, int64_t num_channels, const NodeSums<Value>& to, const NodeOf& node_of) const {
+    if (additions.size() < kLeastOfVector) {
+      for (int64_t entry = begin; entry < end; ++entry) {
+        const int32_t node = node_of(entry);
+        if (node >= 0) Add(entry, node, num_channels, to);
+      }
+      return;
+    }
+    int32_t node[kEntriesPerBlock];
+    for (int64_t first = begin; first < end; first += kEntriesPerBlock) {
+      const int64_t last = std::min(first + kEntriesPerBlock, end);
+      for (int64_t entry = first; entry < last; ++entry) {
+        const int32_t own = node[entry - first] = node_of(entry);
+        if (own < 0) continue;
+        ++to.num_rows[own];
+        if (to.low != nullptr) Compare(entry, own, to);
+      }
+      for (const Addition& addition : additions) {
+        const int32_t* const own_label = addition.label < 0 ? nullptr : label + addition.label * size;
+        Value* const sums = to.sums + addition.channel;
+        for (int64_t entry = first; entry < last; ++entry) {
+          if (node[entry - first] < 0) continue;
+          const int64_t channel = node[entry - first] * num_channels + (own_label ? own_label[entry] : 0);
+          sums[channel] += value[addition.value * size + entry];
+        }
+      }
+    }
+  }
 
   // Adds an entry to the sums of a node.
   void Add(int64_t entry, int64_t node, int64_t num_channels, const NodeSums<Value>& to) const {
@@ -73,12 +108,22 @@ struct Entries {
 template <typename Value>
 class EntryColumns {
  public:
-  // Copies an entry to a place.
-  void Put(const Entries<Value>& entries, int64_t entry, int64_t place) {
-    assert(0 <= place && place < size_);
-    PutRow(entries, entry, place);
-    for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
-      value_[to + place] = entries.value[at + entry];
+  // Copies entries to their places: place_of(entry) is asked for each of them, and is below 0 for one that is left out.
+  template <typename PlaceOf>
+  void PutEach(const Entries<Value>& entries, int64_t begin, int64_t end, const PlaceOf& place_of) {
+    int64_t place[kEntriesPerBlock];
+    for (int64_t first = begin; first < end; first += kEntriesPerBlock) {
+      const int64_t last = std::min(first + kEntriesPerBlock, end);
+      for (int64_t entry = first; entry < last; ++entry) {
+        place[entry - first] = place_of(entry);
+        assert(place[entry - first] < size_);
+        if (place[entry - first] >= 0) PutRow(entries, entry, place[entry - first]);
+      }
+      for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
+        for (int64_t entry = first; entry < last; ++entry) {
+          if (place[entry - first] >= 0) value_[to + place[entry - first]] = entries.value[at + entry];
+        }
+      }
     }
   }
 

@@ -155,12 +155,13 @@ class EntryPartitioner {
     }
     EntryColumns<Value>& sorted = Blank(entries_.size);
     ForEachPart(pool_, num_parts, entries_.size, [&](int64_t part, int64_t begin, int64_t end) {
-      for (int64_t entry = begin; entry < end; ++entry) {
+      sorted.PutEach(entries_, begin, end, [&](int64_t entry) {
         const int32_t slot = slot_[entry];
-        if (slot >= 0) sorted.Put(entries_, entry, next[part][slot]++);
+        const int64_t place = slot < 0 ? kNoSlot : next[part][slot]++;
         // From here on leaves are those that entries have reached.
         if (leaf_ != nullptr && slot != kNowhere) leaf_[entry] = slot < 0 ? ~slot : frontier.nodes[slot];
-      }
+        return place;
+      });
     });
     UseBlank();
     branch_.resize(entries_.size);
@@ -198,10 +199,10 @@ class EntryPartitioner {
   template <typename NodeOf>
   void CountEntries(int32_t first, int64_t num_nodes, const NodeOf& node_of) {
     const auto count = [&](int64_t begin, int64_t end, const NodeSums<Value>& to) {
-      for (int64_t entry = begin; entry < end; ++entry) {
+      entries_.AddEach(begin, end, table_.num_channels, to, [&](int64_t entry) {
         const int32_t node = node_of(entry);
-        if (node >= 0) entries_.Add(entry, node - first, table_.num_channels, to);
-      }
+        return node < 0 ? node : node - first;
+      });
     };
     const int64_t num_parts = std::min(pool_.num_threads(), entries_.size / kEntriesPerPart);
     if (num_parts < 2 || num_nodes * (table_.num_channels + 1) * kEntriesPerCell * num_parts > entries_.size) {
@@ -305,19 +306,19 @@ class EntryPartitioner {
     const Code* const codes = codes_.ColumnOf(table_.feature[piece.node]);
     if (!shares && IsSimple(piece.node)) return CountSimple(piece, codes);
     SumPiece(piece, [&](const NodeSums<Value>& to) {
-      for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
+      entries_.AddEach(piece.begin, piece.end, table_.num_channels, to, [&](int64_t entry) {
         const int32_t code = codes[entries_.RowOf(entry)];
         if (shares && code == missing_code) {
           branch_[entry] = kEveryBranch;
           piece.has_shared = true;
-          continue;
+          return -1;
         }
         const int32_t branch = table_.BranchOf(piece.node, code);
         branch_[entry] = branch;
         ++next_[piece.first + branch];
-        entries_.Add(entry, branch, table_.num_channels, to);
         if (leaf_ != nullptr) leaf_[entries_.RowOf(entry)] = first_child + branch;
-      }
+        return branch;
+      });
     });
   }
 
@@ -406,12 +407,12 @@ class EntryPartitioner {
     if (!piece.has_shared && IsSimple(piece.node)) {
       return to.PutDivided(entries_, piece.begin, piece.end, branch_.data(), &next_[piece.first]);
     }
-    for (int64_t entry = piece.begin; entry < piece.end; ++entry) {
-      if (piece.has_shared && branch_[entry] == kEveryBranch) continue;
+    to.PutEach(entries_, piece.begin, piece.end, [&](int64_t entry) -> int64_t {
+      if (piece.has_shared && branch_[entry] == kEveryBranch) return kNoSlot;
       assert(branch_[entry] < table_.num_children[piece.node]);
       int64_t& place = next_[piece.first + branch_[entry]];
-      if (place != kNoSlot) to.Put(entries_, entry, place++);
-    }
+      return place == kNoSlot ? kNoSlot : place++;
+    });
     if (!piece.has_shared) return;
     ForEachShare(piece, [&](int64_t entry, int32_t branch, const Value* share) {
       int64_t& place = next_[piece.first + branch];

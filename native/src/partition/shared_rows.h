@@ -17,7 +17,7 @@ namespace jaxtree {
 // In place of a branch: the entry goes to all. A feature of so many codes, the missing one among them, has fewer branches.
 constexpr uint16_t kEveryBranch = std::numeric_limits<uint16_t>::max();
 
-// The shares of the children of a level, as `_shares` of `jaxtree/growth/loop/routing.py` cuts them: along the cumulative known
+// The shares of the children of a level, as `_shares` of `jaxtree/growth/device/routing.py` cuts them: along the cumulative known
 // weight, so that the last child receives the remainder of rounding.
 template <typename Value>
 class Shares {

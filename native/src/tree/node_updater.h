@@ -111,7 +111,7 @@ class NodeUpdater {
   }
 
   // The heaviest child of a node, the last of equals: that of a missing value where none was seen, as in
-  // `resolve_missing` of `jaxtree/growth/loop/level.py`.
+  // `resolve_missing` of `jaxtree/growth/device/level.py`.
   int32_t HeaviestBranch(int32_t node) const {
     const int32_t first = table_.first_child[node];
     int32_t heaviest = first;

@@ -1,4 +1,4 @@
-// The functions by which jaxtree/tree/native_walk.py walks rows, called by ctypes.
+// The functions by which jaxtree/kernels/native_walk.py walks rows, called by ctypes.
 
 #include "walk/values.h"
 

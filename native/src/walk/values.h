@@ -1,4 +1,4 @@
-// Rows of values walked through trees; jaxtree/tree/native_walk.py makes the tables.
+// Rows of values walked through trees; jaxtree/kernels/native_walk.py makes the tables.
 //
 // The values of a block of rows become *keys*, whole numbers in the order of the values, of which a missing value has the
 // greatest. Eight rows stand beside one another and are walked together, so that the processor reads for one while it waits
@@ -22,11 +22,17 @@ constexpr int64_t kTogether = 8;  // rows that are walked together
 constexpr int64_t kColumnsOfTile = 16;
 constexpr int64_t kBytesOfKeys = 1 << 16, kMostRowsOfBlock = 4096;
 
-// A matrix of values in any order of memory; strides are in values.
+// A matrix of values in any order of memory, which may begin at any address; strides are in values.
 template <typename Real>
 struct Matrix {
   const Real* data;
   int64_t num_rows, row_stride, column_stride;
+
+  static Real Load(const Real* at) {
+    Real value;
+    std::memcpy(&value, at, sizeof(Real));
+    return value;
+  }
 };
 
 enum class Kind : int32_t { kThreshold, kMultiway, kOneVsRest, kSubset };  // `SplitKind`
@@ -38,7 +44,7 @@ struct Rule {
   int32_t subset;  // the row of words of the subset
 };
 
-// The trees, as `_Pointers` in jaxtree/tree/native_walk.py has them.
+// The trees, as `_Pointers` in jaxtree/kernels/native_walk.py has them.
 struct Trees {
   int64_t num_trees;
   int64_t num_keys;            // of a row
@@ -137,7 +143,7 @@ class Keys {
       const Real* const column = first + trees_.column[key] * values.column_stride;
       Key* const to = group + key * kTogether;
       for (int64_t next = 0; next < number; ++next) {
-        const Real value = column[next * values.row_stride];
+        const Real value = values.Load(column + next * values.row_stride);
         to[next] = MakeKey(value);
         is_missing |= IsMissing(value);
       }
@@ -153,8 +159,9 @@ class Keys {
       for (int64_t next = 0; next < number; ++next) {
         const Real* const own = values.data + (row + next) * values.row_stride + first;
         for (int64_t at = 0; at < size; ++at) {
-          tile[next][at] = MakeKey(own[at]);
-          is_missing |= IsMissing(own[at]);
+          const Real value = values.Load(own + at);
+          tile[next][at] = MakeKey(value);
+          is_missing |= IsMissing(value);
         }
       }
       Key* const to = group + first * kTogether;
@@ -177,7 +184,7 @@ inline bool IsAbove(Key key, Key limit, const uint8_t* is_left) {
   return limit < key;
 }
 
-// Whether a subset has a code. The last word answers for codes behind all, as in `next_node` of jaxtree/tree/walk.py.
+// Whether a subset has a code. The last word answers for codes behind all, as in `next_node` of jaxtree/kernels/walk.py.
 inline bool IsMember(const Trees& trees, const Rule& rule, int32_t code) {
   const int64_t word = std::min<int64_t>(code / 32, trees.num_words - 1);
   return trees.words[rule.subset * trees.num_words + word] >> (code % 32) & 1;

@@ -1,6 +1,6 @@
 """The kernel in C++, which an installation with a compiler compiles; `native/` has its source.
 
-Most of its functions are handlers of XLA, see `jaxtree.growth.native.trees`; those that walk rows are called by ctypes.
+Most of its functions are handlers of XLA, see `choose.py`; those that walk rows are called by ctypes.
 """
 
 import ctypes
@@ -10,7 +10,6 @@ import importlib.metadata
 import json
 import logging
 import os
-from typing import Any
 
 LOGGER = logging.getLogger("jaxtree")
 
@@ -71,36 +70,3 @@ def _why_not_installed() -> str:
     if {"dir_info", "vcs_info"} & set(json.loads(origin)):
         return "it was not built with jaxtree: `pip install -v` says whether a compiler was found, and what failed"
     return "this is the wheel for every platform, which has none"
-
-
-@functools.cache
-def find_walk() -> Any:
-    """Returns the function that walks rows, with the types of its arguments; None if the kernel has none.
-
-    These are the trees; values with their size, number of rows and strides; the nodes where rows begin; the nodes to be
-    written, or the means, with the values of nodes and how many each has; and the number of threads. It returns whether
-    there was enough memory.
-    """
-    walk = getattr(load(), "jaxtree_walk", None)
-    if walk is not None:
-        whole, pointer = ctypes.c_int64, ctypes.c_void_p
-        values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
-        walk.argtypes = [pointer, *values, pointer, *results, whole]
-        walk.restype = ctypes.c_bool
-    return walk
-
-
-@functools.cache
-def find_best_thresholds() -> Any:
-    """Returns the function that finds the best tree of all thresholds, with the types of its arguments, or None.
-
-    These are the sizes; the codes of groups, their first indicators and whether they are nested; what rows cost with
-    every prediction, and at most; the penalty of a leaf and the cost to be beaten; the budget, and the splits to be
-    written. It returns the cost, or -1 where there was not enough memory.
-    """
-    search = getattr(load(), "jaxtree_best_thresholds", None)
-    if search is not None:
-        whole, pointer = ctypes.c_int64, ctypes.c_void_p
-        search.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer, whole, whole, pointer, pointer]
-        search.restype = whole
-    return search

@@ -7,17 +7,16 @@ complete levels, and a *rule* a node.
 """
 
 import ctypes
-from typing import NamedTuple
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 
-from jaxtree import kernel
 from jaxtree.cores import num_cores
-from jaxtree.errors import InternalError, InvalidInputError
-from jaxtree.tree.nodes import SplitKind
-from jaxtree.tree.subsets import SharedSubsets
-from jaxtree.tree.walk import OtherSplits, Steps
+from jaxtree.errors import InternalError, InvalidInputError, present
+from jaxtree.kernels import library
+from jaxtree.kernels.walk import OtherSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
 """Rows that the kernel walks together, `kTogether` there."""
@@ -30,11 +29,6 @@ COLUMNS_A_KEY = 2
 
 STEPS_OF_A_THREAD = 2**17
 """Steps of walks, and values that are read, that are worth a thread of their own."""
-
-
-def can_walk() -> bool:
-    """Whether the kernel is there."""
-    return kernel.find_walk() is not None
 
 
 class _Pointers(ctypes.Structure):
@@ -126,7 +120,7 @@ class NativeTrees:
         self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
     ) -> Float64[np.ndarray, "row column"]:
         """The means over the trees of the values of the nodes where a row ends, added up tree after tree."""
-        node_value = np.ascontiguousarray(node_value, np.float64)
+        node_value = np.require(node_value, np.float64, ("C", "A"))
         means = np.empty((len(values), node_value.shape[1]))
         self._walk(values, None, None, means.ctypes.data, node_value.ctypes.data, node_value.shape[1])
         return means
@@ -137,24 +131,40 @@ class NativeTrees:
         start: Int32[np.ndarray, " row"] | None,
         *results: int | None,
     ) -> None:
-        """Calls the kernel, which reads the values where they are, in any order of memory."""
+        """Calls the kernel, which reads the values where they are, in any order of memory and at any address."""
         if values.shape[1] < self._num_columns:
             raise InvalidInputError(f"the trees split on {self._num_columns} columns, got {values.shape[1]}")
         values = np.asarray(values, self._dtype)
         size = values.dtype.itemsize
-        if not values.flags.aligned or any(stride % size for stride in values.strides):
-            values = values.copy()  # `ascontiguousarray` copies no rows side by side at an odd address
+        if any(stride % size for stride in values.strides):
+            values = values.copy()
         strides = (stride // size for stride in values.strides)
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
             num_threads = min(num_cores(), num_threads)
-        walk, trees, begin = kernel.find_walk(), self._pointers, None
+        walk, trees, begin = _find_walk(), self._pointers, None
         if start is not None:
             begin, trees = start.ctypes.data, _Pointers.from_buffer_copy(trees)
             trees.num_trees, trees.more_levels = 1, self._most_levels.ctypes.data
         at = ctypes.byref(trees), values.ctypes.data, size, len(values), *strides, begin
         if not walk(*at, *results, num_threads):
             raise MemoryError(f"there is not enough memory to walk {len(values)} rows through {self._num_trees} trees")
+
+
+@functools.cache
+def _find_walk() -> Any:
+    """The function of the kernel that walks rows, with the types of its arguments.
+
+    These are the trees; values with their size, number of rows and strides; the nodes where rows begin; the nodes to be
+    written, or the means, with the values of nodes and how many each has; and the number of threads. It returns whether
+    there was enough memory.
+    """
+    walk = present(library.load()).jaxtree_walk
+    whole, pointer = ctypes.c_int64, ctypes.c_void_p
+    values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
+    walk.argtypes = [pointer, *values, pointer, *results, whole]
+    walk.restype = ctypes.c_bool
+    return walk
 
 
 def _greatest(dtype: np.dtype) -> np.unsignedinteger:
@@ -206,14 +216,12 @@ def _rules_of(other: OtherSplits | None) -> tuple[np.ndarray, UInt32[np.ndarray,
     """The rules of the nodes, and the words of their subsets; none where every split is a threshold."""
     if other is None:
         return np.zeros(0, np.int32), np.zeros((0, 0), np.uint32)
-    subset, row = other.subset, np.arange(len(other.kind), dtype=np.int32)
-    if isinstance(subset, SharedSubsets):
-        subset, row = subset.words, subset.row
-    if not subset.shape[1] and np.any(other.kind == SplitKind.SUBSET):
+    row = np.arange(len(other.kind), dtype=np.int32) if other.row is None else other.row
+    if not other.words.shape[1] and np.any(other.kind == SplitKind.SUBSET):
         raise InternalError("splits by subsets have no words")
     columns = {"kind": other.kind, "children": other.num_children, "missing": other.missing_branch, "subset": row}
     rules = _records({name: column.astype(np.int32) for name, column in columns.items()})
-    return rules, np.ascontiguousarray(subset, np.uint32)
+    return rules, np.ascontiguousarray(other.words, np.uint32)
 
 
 def _records(columns: dict[str, np.ndarray]) -> np.ndarray:
