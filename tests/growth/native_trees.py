@@ -8,15 +8,15 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
+from jaxtree.growth.device.open_features import sets_in_bits
 from jaxtree.growth.inputs.bundles import has_seeds
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.loop.on_host import grow_on_host, stays_on_host
-from jaxtree.growth.native import trees as native
-from jaxtree.growth.plan import backends, plan
-from jaxtree.growth.splits.open_features import sets_in_bits
+from jaxtree.growth.loop.on_host import grow_on_host
+from jaxtree.growth.native import engine_of
+from jaxtree.kernels import choose
+from jaxtree.kernels.choose import Engine
 from jaxtree.tree import SplitKind
 
-needs_kernel = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
+needs_kernel = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
 
 T, S, O, M = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST, SplitKind.MULTIWAY  # noqa: E741
 MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O, S, M, M)
@@ -90,27 +90,16 @@ def arguments(
 
 def grown(uses_kernel, monkeypatch, **case):
     """The tree of a case, grown by the kernel or by XLA's programs."""
-    choose(uses_kernel, monkeypatch)
+    choose_engine(uses_kernel, monkeypatch)
     with jax.enable_x64(True):
         growth = grow(*arguments(**case), key=jax.random.key(3))
     assert growth.complete and (growth.tree.num_nodes > 60 or case.get("max_leaf_nodes") is not None)
     return growth.tree
 
 
-def choose(uses_kernel, monkeypatch):
+def choose_engine(uses_kernel, monkeypatch):
     """Has the kernel grow trees, or XLA's programs."""
-    monkeypatch.setattr(prepare, "can_grow", native.can_grow if uses_kernel else lambda rules: False)
-    keep_small_nodes(monkeypatch)
-
-
-def keep_small_nodes(monkeypatch):
-    """Has XLA's programs score small nodes by their own codes, which a CPU does among many entries alone."""
-
-    def for_entries(backend, num_entries):
-        own, bins = backends.for_entries(backend, num_entries), backend.costs.bins_for_small_nodes
-        return own._replace(costs=own.costs._replace(bins_for_small_nodes=bins))
-
-    monkeypatch.setattr(plan, "for_entries", for_entries)
+    monkeypatch.setattr(choose, "is_there", lambda: uses_kernel)
 
 
 def assert_that_of_xla(case, monkeypatch, *, is_contracted):
@@ -123,14 +112,14 @@ def assert_that_of_xla(case, monkeypatch, *, is_contracted):
     """
     expected = grown(False, monkeypatch, **case)
     assert_same(grown(True, monkeypatch, **case), expected, is_contracted=is_contracted)
-    if stays_on_host(arguments(**case)[3]):
+    if engine_of(arguments(**case)[3], "cpu", on_host=True) is Engine.HOST:
         assert_same(on_host(**case), expected, is_contracted=is_contracted)
 
 
 def on_host(**case):
     """The tree of a case, grown by the kernel without XLA."""
     data, features, limits, rules, sizes = arguments(**case)
-    assert stays_on_host(rules)
+    assert engine_of(rules, "cpu", on_host=True) is Engine.HOST
     key = jax.random.key(3) if has_seeds(rules) else None
     growth = grow_on_host(data, features, limits, rules, sizes, key=key)
     assert growth.complete and all(type(field) is np.ndarray for field in jax.tree.leaves(growth.tree))

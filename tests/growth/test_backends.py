@@ -4,15 +4,13 @@ import dataclasses
 import importlib.util
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth.loop import prepare
-from jaxtree.growth.loop.routing import _combine_at
-from jaxtree.growth.plan import backends, plan
-from jaxtree.growth.plan.problem import DONE
+from jaxtree.growth.plan import backends
+from jaxtree.kernels import choose
 from jaxtree.tree import SplitKind
 
 NUM_ROWS, NUM_FEATURES = 512, 8
@@ -55,7 +53,6 @@ NEEDS_WARP = pytest.mark.skipif(importlib.util.find_spec("warp") is None, reason
 WAYS = {
     "GPU": backends.GPU,
     "GPU with Warp": backends.GPU_WITH_WARP,
-    "GPU with Warp, entries sorted": with_costs(backends.GPU_WITH_WARP, sort=0.0),
     "TPU": backends.TPU,
 }
 
@@ -63,7 +60,7 @@ WAYS = {
 PAIRS = [
     *(("numbers", way) for way in WAYS),
     ("classes, rows counted", "GPU"),
-    ("drawn features", "GPU with Warp, entries sorted"),
+    ("drawn features", "GPU with Warp"),
     ("drawn features", "TPU"),
 ]
 """Sums of numbers in every way; the other growths differ in what they do with sums."""
@@ -74,12 +71,10 @@ PAIRS = [
     ("name", "way"), [pytest.param(*pair, marks=NEEDS_WARP if "Warp" in pair[1] else ()) for pair in PAIRS]
 )
 def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     expected = grown(GROWTHS[name])
     backend = with_costs(WAYS[way], bytes_per_table=2**14)
     monkeypatch.setattr(prepare, "backend_of", lambda *_: backend)
-    # As for many entries.
-    monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     tree = grown(GROWTHS[name])
     for field in dataclasses.fields(tree):
         a, b = getattr(expected, field.name), getattr(tree, field.name)
@@ -87,15 +82,3 @@ def test_other_devices_ways_give_the_same_tree(name, way, monkeypatch):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
         else:
             np.testing.assert_array_equal(a, b, err_msg=field.name)
-
-
-@pytest.mark.parametrize("way", ["add", "min"])
-@pytest.mark.parametrize("first", [0, 100, 700])
-def test_copies_of_sums_change_nothing(way, first):
-    """Those of the first 256 sums from a level's first one on, some of which are past all."""
-    rng = np.random.default_rng(0)
-    with jax.enable_x64(True):
-        values = jnp.asarray(rng.integers(-5, 5, 800))
-        at = np.where(rng.random(5000) < 0.1, DONE, rng.integers(first, 800, 5000)).astype(np.int32)
-        given = (way, values, jnp.asarray(at), jnp.asarray(rng.integers(-(2**40), 2**40, 5000)), jnp.int32(first))
-        np.testing.assert_array_equal(_combine_at(*given, 16), _combine_at(*given, 1))

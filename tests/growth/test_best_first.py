@@ -10,9 +10,8 @@ from jax.sharding import Mesh
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Limits, Missing, Numbers, Rules, Sizes, grow
 from jaxtree.growth.inputs.newton import Newton, Penalties
-from jaxtree.growth.loop import prepare
 from jaxtree.growth.loop.grow import num_programs
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.prune import max_leaf_nodes
 from jaxtree.tree import take_tree
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_same, grown, needs_kernel
@@ -66,7 +65,7 @@ def assert_cut(own, whole, most):
 def assert_cuts(uses_kernel, monkeypatch, case):
     # The kernel's whole trees are those of XLA, which would take a program more to compile.
     with monkeypatch.context() as patch:
-        (whole,) = trees(grown(native.is_available(), patch, **case))
+        (whole,) = trees(grown(choose.is_there(), patch, **case))
     for most in BUDGETS:
         tree = grown(uses_kernel, monkeypatch, **case, max_leaf_nodes=most)
         assert most - 3 <= take_tree(tree).n_leaves <= most
@@ -108,7 +107,7 @@ def test_rows_shared_among_branches(monkeypatch):
 def test_of_splits_that_save_the_same_that_of_the_first_node_is_made(uses_kernel, monkeypatch):
     """Sixteen blocks of rows are alike, so that every level's splits save the same."""
     if not uses_kernel:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
     bits = np.arange(16) >> np.arange(4)[:, None] & 1
     codes, target = np.repeat(bits, 4, axis=1).astype(np.uint8), np.tile([0.0, 1.0, 2.0, 3.0], 16)
     target += np.repeat(np.arange(4) @ (bits * [[16], [8], [4], [2]]), 4)
@@ -138,7 +137,7 @@ def test_the_tree_is_that_of_one_device(num_devices):
 @ways
 def test_budgets_share_a_program(uses_kernel, monkeypatch):
     if not uses_kernel:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
     rules, before = Rules(Classes(2), grows_best_first=True), num_programs()
     for most in (2, 5, 9, 16):
         tree, complete = grow(Data(CODES, TARGET), None, Limits(max_leaf_nodes=most), rules, Sizes(32, 31))
@@ -149,8 +148,3 @@ def test_budgets_share_a_program(uses_kernel, monkeypatch):
 def test_a_table_without_room_is_not_complete():
     given = Data(CODES, TARGET), None, Limits(max_leaf_nodes=16), Rules(Classes(2), grows_best_first=True)
     assert grow(*given, Sizes(32, 31)).complete and not grow(*given, Sizes(32, 30)).complete
-
-
-def test_without_the_rule_any_number_of_leaves_is_grown():
-    tree = grow(Data(CODES, TARGET), None, Limits(max_leaf_nodes=4), Rules(Classes(2)), Sizes(32, 2048)).tree
-    assert take_tree(tree).n_leaves > 50

@@ -203,6 +203,12 @@ def test_a_table_has_a_feature_and_a_row(shape, library):
         grow(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=2, capacity=8))
 
 
+def test_a_growth_has_an_entry():
+    nothing = ALL["data"]._replace(row=i32(), weight=None, root=None)
+    with pytest.raises(InvalidInputError, match=r"row must have one entry or more, got the shape \(0,\)"):
+        grow_with(data=nothing, sizes=Sizes(BINS, 16, ROOTS))
+
+
 def test_padding_may_hold_anything():
     """What no entry of some weight reads is not looked at: targets of rows without weight, positions past all codes."""
     target = np.where(np.arange(ROWS) == 3, np.nan, 1.0)

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import chisquare
 
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.tree import SplitKind
-from tests.growth.native_trees import choose
+from tests.growth.native_trees import choose_engine
 from tests.marks import slow
 
 NUM_FEATURES, PADDED = 4, 8
@@ -26,14 +26,12 @@ KINDS = {
     "subsets": [SplitKind.SUBSET] * 4,
     "mixed": [SplitKind.THRESHOLD, SplitKind.MULTIWAY, SplitKind.ONE_VS_REST, SplitKind.SUBSET],
 }
-WAYS = {"histograms": (8, 1), "small nodes": (64, 20), "scans": (512, 130)}
+WAYS = {"histograms": (8, 1), "scans": (512, 130)}
 """How nodes are scored: the number of bins, and how far apart the three codes of a feature lie."""
 
 HOW = [
     pytest.param(False, id="XLA"),
-    pytest.param(
-        True, id="C++", marks=pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
-    ),
+    pytest.param(True, id="C++", marks=pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")),
 ]
 
 
@@ -41,7 +39,7 @@ HOW = [
 def uses_kernel(request, monkeypatch):
     """Whether the kernel in C++ grows the trees that it can."""
     if not request.param:
-        choose(False, monkeypatch)
+        choose_engine(False, monkeypatch)
 
 
 def grown(

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree import criteria
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Classes, Data, Features, Limits, Rules, Sizes, SplitKind, grow, take_tree
-from jaxtree.growth.inputs.checks import check_data
 from jaxtree.growth.loop.grow import _grow
+from jaxtree.kernels import choose
 from tests.reference import oracle
 
 NO_LIMITS = Limits()
@@ -92,10 +92,9 @@ def big_table(num_rows=2500, num_features=6, num_codes=200, seed=0):
 
 
 @pytest.mark.slow
-def test_sorting_and_small_nodes_give_the_oracle_s_tree(monkeypatch):
-    """2,500 noisy rows with 200 codes: levels wider than a chunk, entries sorted, small nodes compared in pairs."""
-    # As for many entries; a CPU has no small nodes among few.
-    monkeypatch.setattr("jaxtree.growth.plan.plan.for_entries", lambda backend, num_entries: backend)
+def test_sorting_gives_the_oracle_s_tree(monkeypatch):
+    """2,500 noisy rows with 200 codes: levels wider than a chunk, entries sorted."""
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     codes, labels = big_table()
     grown = grow(Data(codes, labels), None, NO_LIMITS, TWO_CLASSES, BIG)
     kinds, num_codes = np.zeros(6, int), np.full(6, 200)
@@ -112,24 +111,6 @@ def assert_equal_trees(a, b):
 
 def grow_big(codes, labels, weight=None, limits=NO_LIMITS):
     return take_tree(grow(Data(codes, labels, weight), None, limits, TWO_CLASSES, BIG).tree)
-
-
-def test_order_of_rows_does_not_matter():
-    codes, labels = big_table()
-    order = np.random.default_rng(1).permutation(labels.size)
-    assert_equal_trees(grow_big(codes, labels), grow_big(codes[:, order], labels[order]))
-
-
-def test_weight_two_is_the_row_twice_and_weight_zero_no_row():
-    codes, labels = big_table()
-    weight = np.random.default_rng(2).integers(0, 3, labels.size).astype(np.int32)
-    row = np.repeat(np.arange(labels.size), weight)
-    repeated = np.resize(row, labels.size + 200)
-    ones = (np.arange(repeated.size) < row.size).astype(np.int32)
-    a = grow_big(codes, labels, weight)
-    b = grow_big(codes[:, repeated], labels[repeated], ones)
-    for field in ("feature", "code", "first_child", "count"):
-        np.testing.assert_array_equal(getattr(a, field), getattr(b, field))
 
 
 def test_counts_are_conserved_from_parent_to_children():
@@ -182,17 +163,6 @@ def test_jit_in_x32_mode_gives_the_eager_tree():
     jitted = jax.jit(grow_small)(codes, labels)
     assert_equal_trees(take_tree(eager.tree), take_tree(jitted.tree))
     assert jitted.tree.gain.dtype == jnp.float32
-
-
-@pytest.mark.slow
-def test_vmap_over_weights_and_targets_gives_the_trees_of_a_loop():
-    codes, _ = small_table()
-    labels = jnp.stack([small_table(seed)[1] for seed in range(3)])
-    weights = jnp.asarray(np.random.default_rng(0).integers(0, 3, (3, ROWS)).astype(np.int32))
-    batch = jax.vmap(lambda y, w: grow_small(codes, y, w))(labels, weights)
-    for i in range(3):
-        one = jax.tree.map(lambda x, i=i: x[i], batch.tree)
-        assert_equal_trees(take_tree(one), take_tree(grow_small(codes, labels[i], weights[i]).tree))
 
 
 def test_a_full_table_is_reported_and_what_it_holds_is_a_tree():
@@ -250,20 +220,6 @@ def test_a_sweep_of_limits_compiles_one_program():
             grow_small(codes, labels, limits=Limits(max_depth=depth, min_samples_split=least, min_gain=0.01))
     # Integer and float limits differ in type from the defaults at most once.
     assert _grow.num_programs() - before <= 1
-
-
-@pytest.mark.parametrize(
-    ("codes", "label", "weight", "error", "words"),
-    [
-        ((2, 3), (4,), None, InvalidInputError, r"with 3 rows as the codes have, got \(4,\)"),
-        ((2, 3), (3,), np.ones(2, np.int32), InvalidInputError, r"weight must have one value an entry"),
-        ((2, 3), (3,), np.array(["a"] * 3), InvalidTypeError, "weight must hold numbers"),
-    ],
-)
-def test_shapes_and_types_that_do_not_fit(codes, label, weight, error, words):
-    """`grow` itself is checked by its annotations while tests run, so its own check is called."""
-    with pytest.raises(error, match=words):
-        check_data(Data(np.zeros(codes, np.uint8), np.zeros(label, np.int32), weight), Classes(2), 1)
 
 
 @pytest.mark.parametrize(

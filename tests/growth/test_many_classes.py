@@ -10,7 +10,7 @@ import sklearn.tree
 from jaxtree import DecisionTreeClassifier, criteria
 from jaxtree.growth import Missing, grow
 from jaxtree.growth.plan.plan import MANY_CLASSES
-from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
+from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose_engine, needs_kernel
 from tests.marks import rest_is_slow
 
 CASES = {
@@ -53,7 +53,7 @@ def assert_many_classes_are_as_in_xla(case, monkeypatch):
     data = data._replace(target=np.where(rng.random(data.target.shape) < 0.5, usual, code).astype(np.int32))
     trees = []
     for uses_kernel in (True, False):
-        choose(uses_kernel, monkeypatch)
+        choose_engine(uses_kernel, monkeypatch)
         with jax.enable_x64(True):
             tree, complete = grow(data, *others)
         assert complete and int(tree.num_nodes) > 15

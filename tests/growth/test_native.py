@@ -8,12 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree import kernel
 from jaxtree.growth import Classes, Data, Limits, Rules, Sizes, grow
-from jaxtree.growth.inputs.bundles import ResolvedRules
-from jaxtree.growth.loop import prepare
 from jaxtree.growth.loop.grow import grow_checked
-from jaxtree.growth.native import trees as native
+from jaxtree.growth.native import engine_of
+from jaxtree.kernels import choose, library
 from tests.growth.native_trees import assert_same, needs_kernel
 
 
@@ -27,7 +25,7 @@ def test_several_targets_at_once(monkeypatch):
     )
     one = lambda target: grow(Data(codes, target), None, Limits(), Rules(Classes(2)), Sizes(32, 1024)).tree  # noqa: E731
     by_kernel = jax.vmap(one)(targets)
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert_same(by_kernel, jax.vmap(one)(targets))
 
 
@@ -72,14 +70,13 @@ def test_unchecked_codes_and_classes_count_as_the_nearest(code, label):
 
 @needs_kernel
 def test_the_kernel_is_in_use():
-    resolved = ResolvedRules(*Rules(Classes(2)), *(False,) * 6)
-    assert native.can_grow(resolved)
+    assert engine_of(Rules(Classes(2)), "cpu", on_host=True) is choose.Engine.HOST
 
 
 @pytest.fixture
 def anew():
     """What has been found out about the kernel is forgotten, before and after."""
-    found = (kernel.load, native.is_available)
+    found = (library.load, choose.is_there)
     for function in found:
         function.cache_clear()
     yield
@@ -89,15 +86,15 @@ def anew():
 
 def test_it_can_be_switched_off(monkeypatch, anew):
     monkeypatch.setenv("JAXTREE_NATIVE", "0")
-    assert not native.is_available()
+    assert not choose.is_there()
 
 
 def test_a_kernel_of_another_version_is_left_alone(monkeypatch, anew):
-    package = types.SimpleNamespace(INTERFACE=kernel.INTERFACE + 1, LIBRARY="nowhere")
+    package = types.SimpleNamespace(INTERFACE=library.INTERFACE + 1, LIBRARY="nowhere")
     monkeypatch.setitem(sys.modules, "jaxtree_native", package)
-    assert not native.is_available()
+    assert not choose.is_there()
 
 
 def test_nothing_is_installed(monkeypatch, anew):
     monkeypatch.setitem(sys.modules, "jaxtree_native", None)
-    assert not native.is_available()
+    assert not choose.is_there()

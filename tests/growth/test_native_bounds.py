@@ -1,4 +1,6 @@
-"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/full`)."""
+"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/run`)."""
+
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -6,13 +8,14 @@ import numpy as np
 import pytest
 
 from jaxtree import criteria
+from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Missing, Selection, grow
 from jaxtree.growth.inputs.newton import Newton, Penalties
-from jaxtree.growth.native import rows as native_rows
-from jaxtree.optimal import native as optimal_native
-from jaxtree.optimal.costs import LeafCost, RowValues
-from jaxtree.optimal.indicators import Indicators
+from jaxtree.kernels import optimal, rows
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import SplitKind
+from jaxtree.tree.walk import apply_in_program
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, arguments, needs_kernel
 
 ANY = np.array([-(2**31), -7, -1, 0, 1, 5, 70, 1000, 2**31 - 1], np.int32)
@@ -129,11 +132,13 @@ def test_rows_at_nodes_that_are_not_there():
         values = jnp.ones((2, SIZE["num_rows"]))
         leaf = jnp.asarray(np.resize(ANY, SIZE["num_rows"]))
         is_used = jnp.ones(SIZE["num_rows"], bool)
+        sum_at_nodes = functools.partial(rows.sum_at_nodes, devices=Devices(1), engine=Engine.PROGRAM)
         for wrong in (tree, tree.__class__(**{**vars(tree), "parent": jnp.full_like(tree.parent, 2**31 - 1)})):
-            sums = jax.jit(native_rows.sum_at_nodes)(wrong, leaf, is_used, values)
+            sums = jax.jit(sum_at_nodes)(values, leaf, is_used, wrong.parent, wrong.depth)
             assert np.isfinite(sums).all()
         steps = jnp.ones((2, tree.capacity))
-        assert (jax.jit(native_rows.add_steps)(values, steps, leaf) == 2).all()
+        add_steps = functools.partial(rows.add_steps, engine=Engine.PROGRAM)
+        assert (jax.jit(add_steps)(values, steps, leaf) == 2).all()
 
 
 @needs_kernel
@@ -141,7 +146,7 @@ def test_walks_of_trees_that_are_none():
     data, features, limits, rules, sizes = arguments(**SIZE, kinds=BRANCHES)
     tree = grow(data, features, limits, rules, sizes._replace(capacity=256)).tree
     with jax.enable_x64(True):
-        walk = jax.jit(native_rows.walk)
+        walk = jax.jit(functools.partial(apply_in_program, engine=Engine.PROGRAM))
         for seed in range(2):
             for field in (
                 "feature",
@@ -168,19 +173,12 @@ def test_small_trees_of_codes_that_are_none(field):
     }
     if field is not None:
         arrays[field][..., 7] = 99
-    of_indicators = np.zeros(8, np.int32)
-    indicators = Indicators(
-        arrays["codes"], np.arange(0, 9, 2, dtype=np.int32), np.ones(4, bool), *(of_indicators,) * 4
-    )
-    loss = np.array([[0, 1], [1, 0]])
-    cost = LeafCost(
-        loss, np.asarray(1.0), np.ones(1), np.asarray(1), "cost", num_labels=2, num_targets=0, counts_rows=False
-    )
-    assert optimal_native.is_available()
-    with jax.enable_x64(True):
-        table = optimal_native.KernelTable(indicators, RowValues(arrays["label"], np.ones((1, 90), np.int64)), cost)
-        if field is None:
-            assert (table.best_sides(arrays["node"], 2, num_nodes=2) >= 0).all()
-            return
-        with pytest.raises(Exception, match=r"(codes|labels|rows) must be"):
-            table.best_sides(arrays["node"], 2, num_nodes=2)
+    of_groups = arrays["codes"], np.arange(0, 9, 2, dtype=np.int32), np.ones(4, bool)
+    cost = np.array([[0, 1], [1, 0]]), np.asarray(1.0), np.ones(1), np.asarray(1)
+    table = optimal.CostedRows(*of_groups, arrays["label"], np.ones((1, 90), np.int64), *cost)
+    numbers = optimal.numbers_of_cost("cost", 2, False, 2)
+    if field is None:
+        assert (optimal.best_sides(table, arrays["node"], numbers, num_nodes=2) >= 0).all()
+        return
+    with pytest.raises(InvalidInputError, match=r"(codes|labels|rows) must be"):
+        optimal.best_sides(table, arrays["node"], numbers, num_nodes=2)

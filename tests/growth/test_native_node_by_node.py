@@ -6,11 +6,12 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree.growth.inputs.mesh import devices_of
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.loop import grow as growing
 from jaxtree.growth.loop.prepare import prepare
-from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose, needs_kernel
+from jaxtree.growth.native import engine_of
+from jaxtree.kernels.choose import Engine
+from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose_engine, needs_kernel
 from tests.marks import are_exhaustive
 
 ONE, THREE, EIGHT, SIXTEEN = (Newton(number, number, has_noise=True) for number in (1, 3, 8, 16))
@@ -62,12 +63,13 @@ def grow_to_leaves(prepared, *, plan):
 
 
 def grown(uses_kernel, monkeypatch, **case):
-    choose(uses_kernel, monkeypatch)
+    choose_engine(uses_kernel, monkeypatch)
     data, features, limits, rules, sizes = arguments(**{"newton": ONE, "penalties": Penalties(), **case})
     with jax.enable_x64(True):
-        where = {"platform": "cpu", "devices": devices_of(None)}
-        plan, prepared = prepare(data, features, limits, rules, sizes, np.array([11], np.uint32), **where)
-        assert plan.is_native == uses_kernel
+        engine = engine_of(rules, "cpu", on_host=False)
+        assert engine is (Engine.PROGRAM if uses_kernel else Engine.XLA)
+        given = {"engine": engine, "mesh": None}
+        plan, prepared = prepare(data, features, limits, rules, sizes, np.array([11], np.uint32), **given)
         growth, leaf = grow_to_leaves(prepared, plan=plan)
         return growth, np.asarray(leaf)
 

@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree.boosting.leaves import Leaves, exact_sum, sums_at_nodes
 from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import Newton
-from jaxtree.growth.inputs.objective import EntryWeights
-from jaxtree.growth.native import rows as native_rows
-from jaxtree.tree.walk import apply
+from jaxtree.kernels import rows as operations
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import Devices
+from jaxtree.tree.walk import apply, apply_in_program
 from tests.growth.native_trees import needs_kernel
 
+ENGINES = (Engine.PROGRAM, Engine.XLA)
 FEW, MANY = 300, 70_000  # rows of one thread, and of several
 
 
@@ -36,12 +36,9 @@ def test_derivatives_are_rounded_alike(number, dtype, scale, is_wide):
         values, used, rng = rows(number, 4, dtype, scale)
         values = values.at[:2].set(jnp.abs(values[:2]))
         target = jnp.concatenate([values, jnp.asarray(rng.random((1, number)), dtype)])
-        whole = used.astype(jnp.int32)
-        weights = EntryWeights(used.astype(jnp.float64), whole, jnp.float64(1), jnp.sum(whole), False)
-        expected = newton.quantise(target, weights, Devices(1))
-        entries, units = native_rows.quantise_rows(target, used, newton)
-        np.testing.assert_array_equal(entries.value, expected.value)
-        assert (units.weight, units.target) == (expected.units.weight, expected.units.target)
+        made, expected = (newton.quantise_used(target, used, Devices(1), engine) for engine in ENGINES)
+        np.testing.assert_array_equal(made.value, expected.value)
+        assert (made.units.weight, made.units.target) == (expected.units.weight, expected.units.target)
 
 
 @needs_kernel
@@ -57,10 +54,13 @@ def test_sums_are_alike(number, dtype):
         tree = dataclasses.replace(grown, parent=parent, depth=depth)
         leaf = jnp.asarray(rng.integers(2, 5, number), jnp.int32)
         symmetric = values.reshape(3, 3, number) + values.reshape(3, 3, number).swapaxes(0, 1)
-        by_kernel, by_xla = (Leaves(tree, leaf, used, Devices(1), is_native) for is_native in (True, False))
         for own in (values, values[:1], symmetric):
-            np.testing.assert_array_equal(sums_at_nodes(by_kernel, own), sums_at_nodes(by_xla, own))
-        whole = [exact_sum(values, used, Devices(1), is_native=is_native) for is_native in (True, False)]
+            given = own, leaf, used, tree.parent, tree.depth
+            by_kernel, by_xla = (
+                operations.sum_at_nodes(*given, devices=Devices(1), engine=engine) for engine in ENGINES
+            )
+            np.testing.assert_array_equal(by_kernel, by_xla)
+        whole = [operations.sum_rows(values, used, devices=Devices(1), engine=engine) for engine in ENGINES]
         assert whole[0] == whole[1]
 
 
@@ -72,7 +72,8 @@ def test_steps_are_added_to_scores():
             jnp.asarray(rng.normal(size=(3, 8)), jnp.float32),
             jnp.asarray(rng.integers(0, 8, MANY), jnp.int32),
         )
-        moved = native_rows.add_steps(scores, steps, leaf)
+        moved, expected = (operations.add_steps(scores, steps, leaf, engine=engine) for engine in ENGINES)
+        np.testing.assert_array_equal(moved, expected)
         np.testing.assert_array_equal(moved, scores + steps[:, leaf])
 
 
@@ -88,5 +89,5 @@ def test_walks_end_where_those_of_xla_do(number, kinds):
     assert set(np.asarray(tree.split_kind[tree.num_children > 0]).tolist()) == set(kinds)
     codes = codes[:, :number]
     with jax.enable_x64(True):
-        end = native_rows.walk(jax.tree.map(jnp.asarray, tree), jnp.asarray(codes))
+        end = apply_in_program(jax.tree.map(jnp.asarray, tree), jnp.asarray(codes), engine=Engine.PROGRAM)
     np.testing.assert_array_equal(end, apply(tree, codes))

@@ -6,7 +6,7 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
-from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, M, O, S, T, assert_same, choose, needs_kernel
+from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, M, O, S, T, assert_same, choose_engine, needs_kernel
 from tests.marks import rest_is_slow
 
 ROWS, BINS, CATEGORIES = 240, 32, 5
@@ -97,7 +97,7 @@ def assert_shares_as_xla(monkeypatch, *, missing_shares=MISSING_SHARES, **case):
     for seed, share in enumerate(missing_shares):
         trees = []
         for uses_kernel in (False, True):
-            choose(uses_kernel, monkeypatch)
+            choose_engine(uses_kernel, monkeypatch)
             with jax.enable_x64(True):
                 tree, is_complete = grow(*arguments(seed, share, **case), key=jax.random.key(3))
             assert is_complete

@@ -9,9 +9,10 @@ import jaxtree
 from jaxtree import compilation, criteria
 from jaxtree.errors import InternalError, InvalidInputError
 from jaxtree.growth import Classes, Data, Limits, Missing, Rules, Selection, Sizes, grow
+from jaxtree.growth import native as native_growth
 from jaxtree.growth.loop.on_host import grow_on_host
-from jaxtree.growth.native import calls
-from jaxtree.growth.native import trees as native_trees
+from jaxtree.kernels import choose
+from jaxtree.kernels.choose import Engine
 from tests.estimators.forking import in_forked_child
 from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, arguments, assert_same, needs_kernel, on_host
 
@@ -40,7 +41,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("large", [0, 2**62], ids=["in threads", "in one thread"])
 def test_the_tree_is_that_of_the_program(name, large, monkeypatch):
-    monkeypatch.setattr(calls, "LARGE", large)
+    monkeypatch.setattr(choose, "LARGE", large)
     with jax.enable_x64(True):
         expected = grow(*arguments(**CASES[name]), key=jax.random.key(3))
     assert expected.complete
@@ -69,7 +70,7 @@ def test_a_tree_holds_no_memory_that_the_kernel_worked_in():
 @needs_kernel
 def test_the_kernel_refuses_on_the_host_as_in_a_program():
     with pytest.raises(InvalidInputError, match="attributes are missing or of another type: additions"):
-        calls.call_kernel("jaxtree_grow", [((1,), np.int32)], [np.zeros((2, 5), np.uint8)], calls.Attributes({}))
+        choose.call_kernel("jaxtree_grow", [((1,), np.int32)], [np.zeros((2, 5), np.uint8)], choose.Attributes({}))
 
 
 @needs_kernel
@@ -96,9 +97,9 @@ def test_arrays_at_odd_addresses_grow_the_same_tree():
 
 @needs_kernel
 def test_a_growth_with_another_number_of_arrays_is_refused(monkeypatch):
-    really = native_trees.call_kernel
+    really = native_growth.call_kernel
     monkeypatch.setattr(
-        native_trees, "call_kernel", lambda name, made, arrays, rest: really(name, made, arrays[:-1], rest)
+        native_growth, "call_kernel", lambda name, made, arrays, rest: really(name, made, arrays[:-1], rest)
     )
     with pytest.raises(InvalidInputError, match="another number of arrays"):
         jaxtree.DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
@@ -113,7 +114,7 @@ def test_codes_past_the_table_are_an_error():
 
 
 def test_a_forked_child_grows_after_its_parent_has_had_threads(monkeypatch):
-    monkeypatch.setattr(calls, "LARGE", 0)
+    monkeypatch.setattr(choose, "LARGE", 0)
     case = CASES["subsets of classes"]
     expected = on_host(**case)
     assert in_forked_child(lambda: on_host(**case).feature.tolist()) == (expected.feature.tolist(), None)
@@ -125,6 +126,6 @@ def test_limits_beyond_whole_numbers_are_no_limits_of_rows():
     data = Data(rng.integers(0, 9, (2, 50)).astype(np.uint8), rng.integers(0, 2, 50).astype(np.int32))
     rules = Rules(jaxtree.growth.Classes(2), counts_rows=True)
     tree = jaxtree.growth.loop.on_host.grow_completely(
-        data, None, Limits(min_samples_split=1e12), rules, jaxtree.growth.Sizes(9, 64)
+        data, None, Limits(min_samples_split=1e12), rules, jaxtree.growth.Sizes(9, 64), engine=Engine.HOST
     )
     assert tree.node_count == 1

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, grow, take_tree
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
-from jaxtree.growth.splits.open_features import sets_in_bits
+from jaxtree.growth.device.open_features import sets_in_bits
+from jaxtree.kernels import choose
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, needs_kernel
 from tests.marks import are_exhaustive
 
@@ -16,7 +15,7 @@ SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2,
 PER_LEVEL = 4
 
 WAYS = {
-    "histograms and small nodes": {"kinds": MIXED},
+    "histograms": {"kinds": MIXED},
     "histograms, drawn ties": {"kinds": MIXED, "num_bins": 32, "draws_ties": True},
     "numbers, rows counted": {"kinds": MIXED, "of_numbers": True, "counts_rows": True, "weight": "floats"},
     "scans": {"kinds": THRESHOLDS, "num_bins": 400},
@@ -59,7 +58,7 @@ def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, m
     assert all(any(features <= own for own in SETS) for features in above)
     assert max(map(len, above)) >= 2
     assert all(len(features) <= PER_LEVEL for features in draws(tree))
-    if native.is_available():
+    if choose.is_there():
         by_kernel = grown(True, monkeypatch, **WAYS[way], sets=SETS, level_features=PER_LEVEL)
         assert_same(by_kernel, tree, is_contracted=True)
 
@@ -70,7 +69,7 @@ def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, m
 def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypatch):
     """That of a tree of depth 1 that is grown on the rows of the node and on these features alone."""
     if not uses_kernel:
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 12, (8, 300)).astype(np.uint8)
     target = (codes[0] > 5) + codes[6] * 0.2 + rng.normal(size=300)
@@ -104,7 +103,7 @@ def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypat
 
 @pytest.mark.slow
 def test_one_set_of_all_features_changes_nothing(monkeypatch):
-    free, within = (grown(False, monkeypatch, **WAYS["histograms and small nodes"], sets=s) for s in (None, [range(8)]))
+    free, within = (grown(False, monkeypatch, **WAYS["histograms"], sets=s) for s in (None, [range(8)]))
     assert_same(within, free)
 
 

@@ -1,6 +1,5 @@
 """Sums as products of matrices are the scatter's, bit for bit."""
 
-import dataclasses
 import functools
 
 import jax
@@ -10,12 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth import Classes, Data, Numbers, Rules
+from jaxtree.growth.device import cells, histogram
 from jaxtree.growth.loop import prepare
-from jaxtree.growth.plan import backends, plan
-from jaxtree.growth.sums import cells, histogram
-from jaxtree.growth.sums.products import number_of_way
-from jaxtree.tree import SplitKind
 from tests.marks import rest_is_slow
 
 NUM_SLOTS, NUM_BINS, NUM_ENTRIES, NUM_FEATURES = 4, 5, 64, 3
@@ -103,64 +99,3 @@ def test_more_entries_than_float32_can_sum_are_refused():
     base, value = jnp.zeros((1, size), jnp.int32), jnp.ones((2, size), jnp.int32)
     with pytest.raises(AssertionError, match="65537 entries are too many for an exact product"):
         cells.compare(jnp.zeros((1, 10), jnp.int32), base, base, value, num_bins=5, rules=RULES["numbers"])
-
-
-@pytest.mark.parametrize(
-    ("used", "in_order", "way"),
-    [([1, 1], [1, 1], 0), ([1, 2], [1, 1], 1), ([8, 0], [1, 1], 1), ([9, 0], [1, 1], 2), ([1, 1], [1, 0], 2)],
-)
-def test_models_take_the_way_that_all_can_take(used, in_order, way):
-    choose = functools.partial(number_of_way, sizes=(1, 8))
-    ways = jax.vmap(choose)(jnp.array(used, jnp.int32), jnp.array(in_order, bool))
-    assert ways.tolist() == [way, way]
-    is_one_switch = jax.make_jaxpr(jax.vmap(lambda *own: jax.lax.switch(choose(*own), [lambda: 0, lambda: 1])))
-    assert "cond" in str(is_one_switch(jnp.array(used, jnp.int32), jnp.array(in_order, bool)))
-
-
-NUM_ROWS = 500
-KINDS = np.array([SplitKind.THRESHOLD] * 6 + [SplitKind.SUBSET] * 2, np.int32)
-VALUES = np.where(KINDS == SplitKind.THRESHOLD, 39, 7).astype(np.int32)
-GROWTHS = {
-    "classes, rows counted": Rules(Classes(2), counts_rows=True),
-    "numbers": Rules(Numbers()),
-    "fractions of weight": Rules(Classes(2)),
-}
-FREE = {"wait": 0.0, "multiply_add": 0.0, "byte": 0.0}
-"""Products cost nothing: all levels are products while entries are in the order of the rows."""
-BACKENDS = {"CPU": backends.CPU, "GPU": backends.GPU, "TPU": backends.TPU}
-
-
-def grown(name):
-    rng = np.random.default_rng(0)
-    codes = np.minimum(rng.integers(0, 41, (8, NUM_ROWS)), VALUES[:, None]).astype(np.uint8)
-    label = ((codes[0] > 20) ^ (codes[6] % 3 == 1) ^ (rng.random(NUM_ROWS) < 0.1)).astype(np.int32)
-    target = label if GROWTHS[name].objective.classes else rng.normal(size=NUM_ROWS) + label
-    weight = np.arange(NUM_ROWS, dtype=np.int32) % 3
-    weight = weight / 3 if name == "fractions of weight" else weight
-    data, features = Data(codes, target, weight), Features(KINDS, VALUES + 1, VALUES)
-    growth = grow(data, features, Limits(min_samples_leaf=3), GROWTHS[name], Sizes(num_bins=64, capacity=1024))
-    assert growth.complete and growth.tree.num_nodes > 40
-    return growth.tree
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "kind"), list(zip(GROWTHS, BACKENDS, strict=True)))
-def test_whole_trees_are_those_of_the_scatter(name, kind, monkeypatch):
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    monkeypatch.setattr(prepare, "backend_of", lambda *_: backends.CPU)
-    expected, sums = grown(name), []
-    # Codes of 64 entries at a time, by 500 the last of which overlap.
-    backend = with_costs(BACKENDS[kind], **FREE, bytes_per_product=2**16, bytes_per_table=2**14)
-    monkeypatch.setattr(prepare, "backend_of", lambda *_: backend)
-    monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
-    really = histogram.sum_by_products
-    monkeypatch.setattr(histogram, "sum_by_products", lambda *a, **s: [sums.append(s), really(*a, **s)][1])
-    tree = grown(name)
-    assert len({own["num_slots"] for own in sums}) > 1
-    for field in dataclasses.fields(tree):
-        np.testing.assert_array_equal(getattr(tree, field.name), getattr(expected, field.name), err_msg=field.name)
-
-
-def with_costs(backend, **figures):
-    """A backend with other figures."""
-    return backend._replace(costs=backend.costs._replace(**figures))

@@ -26,7 +26,7 @@ def test_the_kernel_and_xla_grow_the_tree_of_rows_of_one_class(criterion, monkey
     native = grown(Data(CODES, SHARES), Shares(3, criterion))
     label = np.repeat(np.arange(3, dtype=np.int32), 128)
     repeated = grown(Data(np.tile(CODES, 3), label, SHARES.reshape(-1)), Classes(3, criterion))
-    monkeypatch.setattr("jaxtree.growth.loop.prepare.can_grow", lambda rules: False)
+    monkeypatch.setattr("jaxtree.kernels.choose.is_there", lambda: False)
     of_xla = grown(Data(CODES, SHARES), Shares(3, criterion))
     size = int(native.num_nodes)
     assert size == of_xla.num_nodes == repeated.num_nodes == 15

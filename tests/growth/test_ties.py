@@ -10,29 +10,28 @@ from scipy.stats import chisquare
 
 from jaxtree.growth import Classes, Data, Limits, Numbers, Rules, Sizes, grow
 from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
-from jaxtree.growth.plan import backends, plan
-from tests.growth.native_trees import choose
+from jaxtree.growth.plan import backends
+from jaxtree.kernels import choose
+from tests.growth.native_trees import choose_engine
 from tests.growth.test_backends import with_costs
 
 NUM_FEATURES, NUM_ROWS, NUM_ROOTS = 5, 500, 3
-WAYS = {"histograms": 32, "small nodes": 64, "scans": 512}
+WAYS = {"histograms": 32, "scans": 512}
 """How XLA's programs score nodes, by the number of bins."""
 BACKENDS = {
     "XLA": backends.CPU,
-    "small chunks": with_costs(backends.CPU, bytes_per_table=2**10, bytes_per_block=2**9, small_nodes=4),
+    "small chunks": with_costs(backends.CPU, bytes_per_table=2**10, bytes_per_block=2**9),
     "GPU": with_costs(backends.GPU, bytes_per_table=2**14),
     "TPU": with_costs(backends.TPU, bytes_per_table=2**14),
 }
-NEEDS_KERNEL = pytest.mark.skipif(not native.is_available(), reason="the kernel is not installed")
+NEEDS_KERNEL = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
 
 
 def use(name, monkeypatch):
     """Lets trees be grown by the kernel in C++, or by the programs of one of the backends."""
     if name == "C++":
-        monkeypatch.setattr(prepare, "can_grow", native.can_grow)
         return
-    choose(False, monkeypatch)
+    choose_engine(False, monkeypatch)
     monkeypatch.setattr(prepare, "backend_of", lambda *_: BACKENDS[name])
 
 
@@ -89,7 +88,6 @@ def test_a_tie_is_decided_alike_on_all_devices(backend, same, monkeypatch):
     use("XLA", monkeypatch)
     expected = grown(RANDOM, same=same)
     use(backend, monkeypatch)
-    monkeypatch.setattr(plan, "for_entries", lambda backend, num_entries: backend)
     assert_same(grown(RANDOM, same=same), expected)
 
 

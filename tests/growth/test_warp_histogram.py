@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from jaxtree.growth import Classes, Data, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.device import warp_histogram
+from jaxtree.growth.device.cells import bases_of, places_of, scatter_at_once
 from jaxtree.growth.inputs.bundles import Missing, ResolvedRules, Selection
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.plan import backends
-from jaxtree.growth.sums import warp_histogram, warp_kernel
-from jaxtree.growth.sums.cells import bases_of, places_of, scatter_at_once
+from jaxtree.kernels import choose
 
 pytest.importorskip("warp", reason="Warp is not installed: pip install 'jaxtree[gpu]'")
 
@@ -27,7 +28,7 @@ def all_threads():
     """Warp's CPU device runs all threads of a block, not one."""
     import warp
 
-    kernels = (warp_kernel.make_kernel, warp_histogram._jax_kernel)
+    kernels = (warp_histogram.make_kernel, warp_histogram._jax_kernel)
     before, warp.config.enable_cpu_blocks = warp.config.enable_cpu_blocks, True
     for kernel in kernels:
         kernel.cache_clear()
@@ -104,8 +105,8 @@ def test_sums_are_the_scatters(name, per_slot):
 @pytest.mark.parametrize("name", ["classes", "numbers"])
 def test_sums_are_the_scatters_where_a_level_has_more_cells_than_a_block(name, order):
     rules, num_bins = RULES[name], 512
-    sizes = {"num_entries": 2 * warp_kernel.ENTRIES + 5, "num_slots": 32, "num_bins": num_bins}
-    assert 32 * num_bins * rules.num_channels > warp_kernel.BYTES // 4
+    sizes = {"num_entries": 2 * warp_histogram.ENTRIES + 5, "num_slots": 32, "num_bins": num_bins}
+    assert 32 * num_bins * rules.num_channels > warp_histogram.BYTES // 4
     entries = entries_of(rules, **sizes, code_type=np.uint16, order=order)
     assert_sums_are_the_scatters(rules, num_bins, entries)
 
@@ -192,7 +193,7 @@ def test_xla_sums_where_the_kernel_fails_after_one_warning(failure, on_a_gpu, mo
 @pytest.mark.slow
 def test_several_weights_at_a_time(monkeypatch):
     """Growth under `jax.vmap` calls the kernel once for each."""
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 16, (3, 200)).astype(np.uint8)
     target = ((codes[0] > 8) ^ (codes[1] > 5)).astype(np.int32)
@@ -215,12 +216,12 @@ def test_several_weights_at_a_time(monkeypatch):
 def test_it_compiles_for_an_h200(sum_type, tmp_path):
     import warp
 
-    kernel = warp_kernel.make_kernel("uint8", sum_type)
-    kernel.module.options["block_dim"] = warp_kernel.THREADS
+    kernel = warp_histogram.make_kernel("uint8", sum_type)
+    kernel.module.options["block_dim"] = warp_histogram.THREADS
     (path,) = warp.compile_aot_module(kernel.module, arch=90, module_dir=tmp_path, use_ptx=True)
     text = path.read_text()
     # Words of 32 bits are added to a block's cells at once, those of 64 would be compared and tried again.
     assert set(re.findall(r"\b(?:atom|red)\.shared\.\S+", text)) == {"atom.shared.add.u32"}
     assert set(re.findall(r"\b(?:atom|red)\.global\.\S+", text)) == {f"atom.global.add.u{sum_type[3:]}"}
     (sizes,) = (json.loads(file.read_text()) for file in tmp_path.glob("*.meta"))
-    assert list(sizes.values()) == [warp_kernel.BYTES]
+    assert list(sizes.values()) == [warp_histogram.BYTES]

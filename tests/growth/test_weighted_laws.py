@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxtree.criteria import poisson, squared_error
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Sizes, SplitKind, grow, take_tree
-from tests.growth.test_all_rules import CODES, KINDS, ROWS, SETTINGS, draw_problem, grow_padded, rules_of
+from tests.growth.test_all_rules import CODES, ROWS, SETTINGS, draw_problem, grow_padded
 
 FRACTION, LEARN = SETTINGS[3], SETTINGS[6]
 SHARED = [SETTINGS[3], SETTINGS[8]]
@@ -108,40 +108,6 @@ def test_order_of_columns_does_not_matter_where_no_gains_are_equal(seed):
     a, b = (grow_padded(SETTINGS[7], p, weight) for p in (problem, dataclasses.replace(problem, **fields)))
     # Two columns may divide the few rows of a node the same way: then the lower one wins, whichever it is.
     assert_identical(a, b, ["num_children", "num_rows", "gain", "target_sum", "depth"])
-
-
-def several_roots(setting, problem, weights):
-    """One growth of a tree for every row of weights."""
-    number, (num_roots, num_rows) = np.arange(len(weights)), weights.shape
-    with jax.enable_x64(True):
-        data = Data(
-            problem.codes.astype(np.uint8),
-            problem.target.astype(np.int32 if setting.num_classes else np.float64),
-            weights.reshape(-1),
-            row=np.tile(np.arange(num_rows), num_roots),
-            root=np.repeat(number, num_rows),
-        )
-        features = Features(
-            KINDS.astype(np.int32), problem.num_codes.astype(np.int32), problem.num_values.astype(np.int32)
-        )
-        sizes = Sizes(num_bins=CODES, capacity=4096, num_roots=num_roots, entry_capacity=64 * ROWS)
-        rules = rules_of(setting)._replace(counts_rows=False)
-        return grow(data, features, Limits(min_samples_split=0.1, min_samples_leaf=0.01), rules, sizes)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("setting", [FRACTION, SETTINGS[6]], ids=name)
-def test_many_roots_grow_the_trees_that_they_grow_alone(setting):
-    setting = dataclasses.replace(setting, is_monotone=False)
-    limits = dict(min_samples_split=0.1, min_samples_leaf=0.01)
-    problem, _ = draw_problem(setting, 5, ROWS, **limits)
-    weights = np.random.default_rng(1).integers(0, 5, (3, ROWS)) / 4
-    together = several_roots(setting, problem, weights)
-    assert together.complete
-    for root in range(3):
-        a, b = take_tree(together.tree, root=root), grow_padded(setting, problem, weights[root])
-        assert_identical(a, b, ["feature", "code", "num_children", "missing_branch", "num_rows", "depth"])
-        np.testing.assert_allclose(a.weight, b.weight, rtol=1e-12)
 
 
 # Under jit in x32 mode, and vmap

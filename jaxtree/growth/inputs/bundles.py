@@ -97,6 +97,31 @@ class Limits(NamedTuple):
     parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
 
 
+class LimitRange(NamedTuple):
+    """The type of a limit, and the least and the greatest value that it may have."""
+
+    dtype: type[np.number]
+    least: float
+    most: float
+
+
+LIMIT_RANGES = {
+    "max_depth": LimitRange(np.int32, 0, NO_LIMIT),
+    "min_samples_split": LimitRange(np.float64, 0, np.inf),
+    "min_samples_leaf": LimitRange(np.float64, 0, np.inf),
+    "min_weight_leaf": LimitRange(np.float64, 0, np.inf),
+    "min_gain": LimitRange(np.float64, -np.inf, np.inf),
+    "min_impurity_decrease": LimitRange(np.float64, -np.inf, np.inf),
+    "max_features": LimitRange(np.int32, 1, NO_LIMIT),
+    "level_features": LimitRange(np.int32, 1, NO_LIMIT),
+    "max_leaf_nodes": LimitRange(np.int32, 1, NO_LIMIT),
+    "mdl_correction": LimitRange(np.float64, 0, 1),
+    "num_declared_classes": LimitRange(np.float64, 0, np.inf),
+    "score_noise": LimitRange(np.float64, 0, np.inf),
+}
+"""The ranges of all `Limits` but `parameters`, which the objective checks."""
+
+
 class Missing(enum.IntEnum):
     """The branch of a row whose value is missing.
 
@@ -261,12 +286,6 @@ def has_seeds(rules: Rules | ResolvedRules) -> bool:
     return draws_some or rules.draws_ties or rules.draws_scores
 
 
-LIMIT_TYPES = Limits(
-    np.int32, np.float64, np.float64, np.float64, np.float64, np.float64, np.int32, np.int32, np.int32, np.float64,
-    np.float64, np.float64, np.float64,
-)  # fmt: skip
-
-
 def as_type(values: Any, dtype: Any) -> Any:
     """The values as one type, on the host if they were there."""
     values = (jnp if isinstance(values, jax.Array) else np).asarray(values)
@@ -275,13 +294,14 @@ def as_type(values: Any, dtype: Any) -> Any:
 
 def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
     """The limits as arrays of one number per root; of the parameters one row per root."""
-    *numbers, parameters = map(as_type, limits, LIMIT_TYPES)
 
     def spread(values: Any, *row: int) -> Any:
         shape = (num_roots, *row)
         return values if values.shape == shape else library_of(values).broadcast_to(values, shape)
 
-    return Limits(*map(spread, numbers), parameters=spread(parameters, parameters.shape[-1]))
+    numbers = {name: spread(as_type(getattr(limits, name), own.dtype)) for name, own in LIMIT_RANGES.items()}
+    parameters = as_type(limits.parameters, np.float64)
+    return Limits(**numbers, parameters=spread(parameters, parameters.shape[-1]))
 
 
 def is_concrete(*values: Any) -> bool:

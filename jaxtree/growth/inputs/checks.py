@@ -13,7 +13,7 @@ from jax.core import Tracer
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.growth.inputs.bundles import (
-    LIMIT_TYPES,
+    LIMIT_RANGES,
     NO_LIMIT,
     Data,
     Features,
@@ -34,12 +34,6 @@ MOST_BINS = 2**16
 
 MOST_WEIGHT = 2**31 - 1
 """The greatest sum of whole weights of a tree."""
-
-LEAST_LIMITS = Limits(
-    max_depth=0, min_samples_split=0, min_samples_leaf=0, min_weight_leaf=0, min_gain=-np.inf,
-    min_impurity_decrease=-np.inf, max_features=1, level_features=1, max_leaf_nodes=1, mdl_correction=0,
-    num_declared_classes=0, score_noise=0,
-)  # fmt: skip
 
 
 def check_bundles(data: Any, features: Any, limits: Any, rules: Any, sizes: Any) -> None:
@@ -126,6 +120,8 @@ def check_data(data: Data, objective: Objective, num_roots: int) -> None:
     _check_numbers("target", target)
     if data.row is not None:
         _check_indices("row", data.row, num_rows)
+        if not data.row.size:
+            raise InvalidInputError(f"row must have one entry or more, got the shape {data.row.shape}")
     entry_shape = (_num_entries(data),)
     for name, values in (("weight", data.weight), ("root", data.root)):
         if values is None:
@@ -159,7 +155,7 @@ def check_features(features: Features, codes: Any, rules: Rules, num_bins: int) 
 
 def check_limits(limits: Limits, objective: Objective, num_roots: int) -> None:
     """Checks limits: numbers, or one a root."""
-    for name, least, kind in zip(Limits._fields[:-1], LEAST_LIMITS, LIMIT_TYPES, strict=False):
+    for name, (kind, least, most) in LIMIT_RANGES.items():
         values = getattr(limits, name)
         is_whole = kind is np.int32
         if not isinstance(values, np.ndarray | jax.Array | np.number | int | float) or isinstance(values, bool):
@@ -173,7 +169,6 @@ def check_limits(limits: Limits, objective: Objective, num_roots: int) -> None:
                 f"{name} must be one number or one for each of {num_roots} roots, got shape {np.shape(values)}"
             )
         values = known(values)
-        most = 1 if name == "mdl_correction" else NO_LIMIT if is_whole else np.inf
         if values is not None and not np.all((values >= least) & (values <= most)):
             raise InvalidInputError(f"{name} must be from {least} to {most}, got {_first(values, least, most)}")
     _check_parameters(limits.parameters, objective, num_roots)

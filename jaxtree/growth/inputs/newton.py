@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import FloatLike, IntLike, safe_divide, sum_in_order
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.objective import (
     NO_LABEL,
     Addition,
@@ -22,7 +21,10 @@ from jaxtree.growth.inputs.objective import (
     Units,
     total_weight,
 )
-from jaxtree.growth.inputs.whole_numbers import BITS, exponent, unit_of
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.fixed_point import BITS
+from jaxtree.kernels.mesh import Devices
+from jaxtree.kernels.rows import quantise
 from jaxtree.tree.checks import known
 
 NARROW_BITS = 31
@@ -123,23 +125,20 @@ class Newton(Objective):
 
     def quantise(self, target: Real[Array, "output entry"], weights: EntryWeights, devices: Devices) -> Quantised:
         """Rounds the derivatives of all rows of positive weight."""
-        noise = target[-1] if self.has_noise else 0.5
-        bits = BITS if self.needs_wide_sums else NARROW_BITS
-        used = weights.real > 0
-        curvature, gradient = jnp.split(jnp.where(used, target[: self.num_channels], 0), [self.num_curvatures])
-        parts, units = [], []
-        for values, terms in ((curvature, self.num_curvatures), (gradient, 1)):
-            size = devices.greatest(exponent(values))
-            unit = unit_of(weights.num_terms * terms, size, bits=bits)
-            # Rounded, as a power of two need not be exact.
-            most = jnp.round(jnp.exp2(size.astype(jnp.float64)) / unit) - 1
-            parts.append(jnp.clip(jnp.floor(values / unit + noise), -most, most))
-            units.append(unit)
-        value = jnp.concatenate(parts).astype(jnp.int64 if self.needs_wide_sums else jnp.int32)
-        # An entry without weight would not be there.
-        value = value.at[0].set(jnp.where(used, jnp.maximum(value[0], 1), 0))
-        label = jnp.zeros((0, target.shape[1]), jnp.int32)
-        none = jnp.zeros(0, jnp.float64)
+        return self.quantise_used(target, weights.real > 0, devices, Engine.XLA)
+
+    def quantise_used(
+        self, target: Real[Array, "output row"], is_used: Bool[Array, " row"], devices: Devices, engine: Engine
+    ) -> Quantised:
+        """Rounds the derivatives of used rows; the kernel only those that have noise."""
+        # Split, so that XLA need not write the target, whose parts it has already.
+        curvature, gradient, noise = jnp.split(target, [self.num_curvatures, self.num_channels])
+        dtype, bits = (jnp.int64, BITS) if self.needs_wide_sums else (jnp.int32, NARROW_BITS)
+        value, units = quantise(
+            curvature, gradient, noise if self.has_noise else 0.5, is_used,
+            bits=bits, dtype=dtype, devices=devices, engine=engine,
+        )  # fmt: skip
+        label, none = jnp.zeros((0, target.shape[1]), jnp.int32), jnp.zeros(0, jnp.float64)
         return Quantised(label, value, Units(units[0], units[1], jnp.float64(1), none, is_scaled=True))
 
     def weight(self, sums: Int[Array, "channel *candidate"]) -> Int[Array, "*candidate"]:

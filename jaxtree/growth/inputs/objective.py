@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
 from jaxtree.arrays import MOST_WRITTEN_OUT, AnyArray, FloatLike, IntLike, library_of, safe_divide, sum_in_order
-from jaxtree.growth.inputs.mesh import Devices
-from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.mesh import Devices
 
 TIE_TOLERANCE = 1e-9
 """Share of a node's impurity (of numbers: of its best gain) by which equal gains may differ."""

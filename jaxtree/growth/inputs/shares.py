@@ -8,10 +8,10 @@ from jaxtyping import Real
 
 from jaxtree.arrays import AnyArray, library_of
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.objective import NO_LABEL, Addition, EntryWeights, Quantised, Units
 from jaxtree.growth.inputs.standard_objectives import Classes
-from jaxtree.growth.inputs.whole_numbers import to_fixed_point
+from jaxtree.kernels.fixed_point import to_fixed_point
+from jaxtree.kernels.mesh import Devices
 from jaxtree.tree.checks import known
 
 

@@ -17,7 +17,6 @@ from jaxtree.criteria import (
     squared_error,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.objective import (
     NO_LABEL,
     TIE_TOLERANCE,
@@ -32,6 +31,7 @@ from jaxtree.growth.inputs.objective import (
     real_weight,
     total_weight,
 )
+from jaxtree.kernels.mesh import Devices
 from jaxtree.tree.checks import check_range, known
 
 

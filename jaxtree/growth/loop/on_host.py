@@ -11,22 +11,12 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
-from jaxtree.devices import current_platform
 from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes
-from jaxtree.growth.inputs.mesh import devices_of
 from jaxtree.growth.loop.grow import Growth, grow_checked, grow_levels, root_seeds
 from jaxtree.growth.loop.prepare import prepare
-from jaxtree.growth.native.trees import grows_on_host
+from jaxtree.kernels.choose import Engine
 from jaxtree.tree import Tree
-
-
-def stays_on_host(rules: Rules, mesh: Mesh | None = None) -> bool:
-    """Whether `grow_on_host` can grow by these rules, and a fit has no other device.
-
-    Then arrays need no padding: no program is compiled for their shapes.
-    """
-    return mesh is None and current_platform() == "cpu" and grows_on_host(rules)
 
 
 def grow_on_host(
@@ -45,9 +35,7 @@ def grow_on_host(
     if data.codes.max() >= sizes.num_bins:
         raise InternalError(f"codes must be from 0 to {sizes.num_bins - 1}, got {data.codes.max()}")
     root_seed = np.asarray(root_seeds(key, sizes.num_roots))
-    plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, platform="cpu", devices=devices_of(None))
-    if not plan.is_native:
-        raise InternalError(f"the kernel does not grow trees by {rules}")
+    plan, prepared = prepare(data, features, limits, rules, sizes, root_seed, engine=Engine.HOST, mesh=None)
     return grow_levels(prepared, plan=plan, is_wide=True)
 
 
@@ -58,14 +46,15 @@ def grow_completely(
     rules: Rules,
     sizes: Sizes,
     *,
+    engine: Engine,
     key: Key[Array, "..."] | None = None,
     mesh: Mesh | None = None,
 ) -> Tree:
     """Returns the tree of `grow`, on the host; grows again, with more room, until it is enough.
 
-    Bundles must be right: nothing is checked.
+    Bundles must be right: nothing is checked. `engine` is that of `native.engine_of` for trees on the host.
     """
-    on_host = stays_on_host(rules, mesh)
+    on_host = engine is Engine.HOST
     grow_once = grow_on_host if on_host else functools.partial(grow_checked, mesh=mesh)
     while True:
         tree, complete = grow_once(data, features, limits, rules, sizes, key=key)

@@ -1,15 +1,17 @@
 """Converts the inputs of growth to a plan, entries in whole numbers, and a problem."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Bool, Float64, Int32, Real, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray, library_of
 from jaxtree.buckets import bin_bucket, feature_bucket, feature_round, subset_bins
+from jaxtree.devices import platform_of
+from jaxtree.growth.device import warp_histogram
 from jaxtree.growth.inputs.bundles import (
     NO_LIMIT,
     Data,
@@ -23,14 +25,13 @@ from jaxtree.growth.inputs.bundles import (
     is_concrete,
     limits_of_roots,
 )
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.objective import EntryWeights, Units
-from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
-from jaxtree.growth.native.trees import can_grow
 from jaxtree.growth.plan.backends import CPU, GPU, GPU_WITH_WARP, TPU, Backend
 from jaxtree.growth.plan.plan import Plan, TableShape, make_native_plan, make_plan
 from jaxtree.growth.plan.problem import C45_TOLERANCE, DONE, Entries, FeatureContext, Problem, RootLimits
-from jaxtree.growth.sums import warp_histogram
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.mesh import devices_of
 from jaxtree.tree import SplitKind
 
 
@@ -54,7 +55,6 @@ class Prepared(NamedTuple):
     sets: OptionalArray
     limits: Limits
     root_seed: UInt32[AnyArray, " root"]
-    order: Int32[AnyArray, "scanned entry"]
 
 
 def prepare(
@@ -65,36 +65,35 @@ def prepare(
     sizes: Sizes,
     root_seed: Any,
     *,
-    platform: str,
-    devices: Devices,
+    engine: Engine,
+    mesh: Mesh | None,
 ) -> tuple[Plan, Prepared]:
     """Returns the plan of a growth and its arrays; see `grow` for the arguments."""
+    devices, by_xla = devices_of(mesh), engine is Engine.XLA
     codes, objective = data.codes, rules.objective
     num_entries = (data.target if data.row is None else data.row).shape[-1]
     features = all_thresholds(codes, sizes.num_bins) if features is None else features
     resolved = _resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     # A scan needs the entries of all devices in one order.
-    is_native = platform == "cpu" and devices.number == 1 and can_grow(resolved)
-    can_scan = not rules.samples_thresholds and devices.number == 1 and not is_native
-    backend = backend_of(platform, devices.number)
-    can_scan &= num_entries >= backend.costs.window
+    can_scan = not rules.samples_thresholds and devices.number == 1 and by_xla
+    backend = backend_of(platform_of(codes, mesh=mesh), devices.number)
     most_bins = backend.costs.most_bins_tabled if can_scan else NO_LIMIT
-    has_tables = not is_native or _may(functools.partial(np.equal, SplitKind.SUBSET), features.split_kind)
+    has_tables = by_xla or _may(lambda kind: kind == SplitKind.SUBSET, features.split_kind)
     nothing = np.zeros(0, np.int32)
     shapes, lists = list_features(features, sizes.num_bins, rules.kinds, most_bins) if has_tables else ((), (nothing,))
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
-    order = sorted_entries(codes, lists[-1], row, root, num_entries)
-    num_sampled = 0 if len(order) or not rules.samples_features else _num_sampled(limits, len(codes))
-    if is_native:
-        is_multiway = _may(functools.partial(np.equal, SplitKind.MULTIWAY), features.split_kind)
-        of_rows = {"num_entries": num_entries, "num_features": len(codes)}
-        plan = make_native_plan(resolved, sizes, shapes, max_branches=sizes.num_bins if is_multiway else 2, **of_rows)
-    else:
-        scored = {"num_scanned": len(order), "num_sampled": num_sampled}
+    num_scanned = len(lists[-1])
+    num_sampled = 0 if num_scanned or not rules.samples_features else _num_sampled(limits, len(codes))
+    if by_xla:
+        scored = {"num_scanned": num_scanned, "num_sampled": num_sampled}
         where = {"num_entries": num_entries, "devices": devices, "backend": backend}
         plan = make_plan(resolved, sizes, shapes, **scored, **where)
-    in_order = row is None and not resolved.shares_missing and not len(order)
+    else:
+        is_multiway = _may(lambda kind: kind == SplitKind.MULTIWAY, features.split_kind)
+        given = {"engine": engine, "num_entries": num_entries, "num_features": len(codes)}
+        plan = make_native_plan(resolved, sizes, shapes, max_branches=sizes.num_bins if is_multiway else 2, **given)
+    in_order = row is None and not resolved.shares_missing
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
     prepared = Prepared(
@@ -108,10 +107,9 @@ def prepare(
         sets=None if features.sets is None else as_type(features.sets, np.uint32),
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
-        lists=lists if len(order) else () if is_native else lists[:-1],
+        lists=lists if num_scanned else lists[:-1] if by_xla else (),
         limits=limits_of_roots(limits, sizes.num_roots),
         root_seed=root_seed,
-        order=order,
     )
     return plan._replace(starts_in_row_order=in_order), prepared
 
@@ -137,7 +135,7 @@ def _resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
         *rules,
         is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
         has_missing=has_missing,
-        tells_missing=has_missing or _may(functools.partial(np.not_equal, SplitKind.THRESHOLD), features.split_kind),
+        tells_missing=has_missing or _may(lambda kind: kind != SplitKind.THRESHOLD, features.split_kind),
         has_monotone=features.monotone is not None and _may(np.any, features.monotone),
         has_close_values=features.first_apart is not None,
         has_sets=features.sets is not None,
@@ -189,23 +187,6 @@ def list_features(
 def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " padded"]:
     """Pads a list of features to a bucket with a number that no feature has."""
     return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
-
-
-def sorted_entries(codes: Any, scanned: Any, row: Any, root: Any, num_entries: int) -> Any:
-    """The entries in the order of root and code, for every scanned feature."""
-    if not scanned.size:
-        return np.zeros((0, 0), np.int32)
-    row = np.arange(num_entries, dtype=np.int32) if row is None else row
-    root = np.zeros(num_entries, np.int32) if root is None else root
-    if all(isinstance(x, np.ndarray) for x in (codes, row, root)):
-        by_root = np.argsort(root, kind="stable")
-        order = [np.argsort(codes[f][row], kind="stable") if f < len(codes) else by_root for f in scanned]
-        if np.any(root):
-            order = [o[np.argsort(root[o], kind="stable")] for o in order]
-        return np.stack(order).astype(by_root.dtype).astype(np.int32)
-    key = jnp.asarray(root).astype(jnp.int64) << 17
-    code = jnp.asarray(codes).at[scanned].get(mode="clip")[:, row].astype(jnp.int64)
-    return jnp.argsort(key + code, axis=1).astype(jnp.int32)
 
 
 def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
@@ -266,6 +247,14 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
     if not rules.counts_rows:
         leaf_rows, leaf_weight, split_rows, split_weight = none, leaf_rows, none, split_rows
     declared = limits.num_declared_classes
+    of_roots = limits._asdict() | {
+        "split_weight": in_units(split_weight),
+        "split_rows": in_rows(split_rows),
+        "leaf_weight": in_units(library.maximum(leaf_weight, limits.min_weight_leaf)),
+        "leaf_rows": in_rows(leaf_rows),
+        "num_declared_classes": library.where(declared > 0, declared, max(rules.objective.classes, default=0)),
+        "parameters": library.asarray(limits.parameters),
+    }
     return Problem(
         codes=codes,
         features=prepared.features,
@@ -274,22 +263,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
         lists=prepared.lists,
         position=prepared.position,
         sets=prepared.sets,
-        limits=RootLimits(
-            max_depth=limits.max_depth,
-            split_weight=in_units(split_weight),
-            split_rows=in_rows(split_rows),
-            min_gain=limits.min_gain,
-            min_impurity_decrease=limits.min_impurity_decrease,
-            max_features=limits.max_features,
-            level_features=limits.level_features,
-            max_leaf_nodes=limits.max_leaf_nodes,
-            leaf_weight=in_units(library.maximum(leaf_weight, limits.min_weight_leaf)),
-            leaf_rows=in_rows(leaf_rows),
-            mdl_correction=limits.mdl_correction,
-            num_declared_classes=library.where(declared > 0, declared, max(rules.objective.classes, default=0)),
-            score_noise=limits.score_noise,
-            parameters=library.asarray(limits.parameters),
-        ),
+        limits=RootLimits(*(of_roots[name] for name in RootLimits._fields)),
         units=units,
     )
 

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from jaxtree.buckets import bin_bucket
 from jaxtree.growth.inputs.bundles import ResolvedRules, Sizes
-from jaxtree.growth.inputs.mesh import Devices
-from jaxtree.growth.inputs.newton import NARROW_BITS
-from jaxtree.growth.inputs.whole_numbers import BITS
-from jaxtree.growth.plan.backends import CPU, Accumulation, Backend, for_entries
-from jaxtree.growth.plan.costs import Costs, Sums
+from jaxtree.growth.plan.backends import CPU, Accumulation, Backend
+from jaxtree.growth.plan.costs import Costs
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import Devices
+from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.tree import SplitKind
-from jaxtree.tree.subsets import CODES_PER_WORD
 
 MANY_CLASSES = 64
 """From this many classes on the kernel sums each node separately: each has few classes. Its `kManyClasses`."""
@@ -60,18 +59,17 @@ class Plan(NamedTuple):
         num_slots: The number of slots of a chunk, whose splits are found together. Of the kernel in C++: the most nodes
             of a level whose entries stay in row order.
         num_bins: The number of codes of the feature that has most.
-        is_native: Whether the kernel in C++ grows the trees; the fields below are then blank, except those of subsets.
+        engine: Who grows the trees; if it is the kernel, the fields below are blank, except those of subsets.
         num_words: The number of words of a subset; 0 without subsets.
         subset_bins: The number of codes of the feature that has most, of those split by subsets.
         num_scanned: The number of features scored by a scan over sorted entries.
         num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
         entries_per_move: Entries sent to their children together.
-        small_nodes: Small nodes scored together; 0 where no node is scored by its own codes.
         max_branches: The greatest number of branches of a split.
-        sorts: Whether entries may be sorted by slot; a program without the sort is smaller.
+        sorts: Whether every level sorts the entries by slot: for a scan, and where it may have several chunks, each of
+            which otherwise reads all entries.
         starts_in_row_order: Whether entry e is row e at the start.
-        num_models: The number of models that `jax.vmap` maps growth over, on the same rows.
     """
 
     backend: Backend
@@ -83,28 +81,26 @@ class Plan(NamedTuple):
     tables: tuple[TablePlan, ...]
     num_slots: int
     num_bins: int
-    is_native: bool
+    engine: Engine
     num_words: int
     subset_bins: int
     num_scanned: int
     num_sampled: int
     entries_per_block: int
     entries_per_move: int
-    small_nodes: int
     max_branches: int
     sorts: bool
     starts_in_row_order: bool
-    num_models: int = 1
 
     @property
     def costs(self) -> Costs:
-        """The figures by which growth chooses among its ways."""
+        """The sizes of pieces for the kind of device."""
         return self.backend.costs
 
     @property
     def is_on_cpu(self) -> bool:
         """Whether the program runs on a CPU."""
-        return self.backend.accumulation == Accumulation.SCATTER
+        return self.backend.accumulation == Accumulation.SCATTER and not self.backend.host_ends_loops
 
     @property
     def options_of_gpu(self) -> dict[str, str]:
@@ -112,13 +108,6 @@ class Plan(NamedTuple):
         if not self.backend.host_ends_loops:
             return {}
         return {"xla_gpu_enable_command_buffer": "FUSION,CUSTOM_CALL,WHILE,CONDITIONAL"}
-
-    @property
-    def cost_of_look(self) -> float:
-        """The nanoseconds for an entry that is read for a feature, to add it to a cell or to draw a threshold."""
-        if self.rules.samples_thresholds:
-            return self.costs.draw
-        return self.costs.look_own if self.num_sampled else self.costs.look
 
     @property
     def nodes_at_a_time(self) -> int:
@@ -145,24 +134,6 @@ class Plan(NamedTuple):
         """The blocks of entries that are sent to their children."""
         return self.entry_capacity // self.entries_per_move
 
-    def sizes_of_products(self, table: TablePlan) -> tuple[int, ...]:
-        """The numbers of slots whose cells are summed as products; none where a scatter is cheaper at the root."""
-        if not self.starts_in_row_order or self.num_sampled or self.rules.samples_thresholds:
-            return ()
-        sums = Sums(
-            num_slots=self.num_slots,
-            num_channels=self.rules.num_channels,
-            num_bins=table.num_bins,
-            num_features=table.features_per_group,
-            num_values=len(self.rules.additions),
-            num_digits=_digits_of_values(self.rules, self.entry_capacity * self.devices.number),
-            num_entries=self.entry_capacity,
-            num_models=self.num_models,
-        )
-        powers = (2**power for power in reversed(range(self.num_slots.bit_length())))
-        most = next((size for size in powers if self.costs.prefers_product(sums._replace(num_slots=size))), 0)
-        return tuple(sorted({most >> shift for shift in self.costs.shifts_of_sizes if most >> shift}))
-
 
 def make_plan(
     rules: ResolvedRules,
@@ -187,11 +158,10 @@ def make_plan(
         devices: The devices.
         backend: The choices for their kind.
     """
-    backend = for_entries(backend, num_entries)
     costs = backend.costs
     if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:
         # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
-        backend = backend._replace(accumulation=Accumulation.COPIES)
+        backend = backend._replace(accumulation=Accumulation.SCATTER)
     entry_capacity = -(-_entry_capacity(num_entries, sizes.entry_capacity, rules) // devices.number)
     # Nodes that are split have as many nodes above them, or are roots.
     most_nodes = max(sizes.num_roots, (sizes.capacity + sizes.num_roots) // 2)
@@ -206,18 +176,6 @@ def make_plan(
     all_kinds = {shape.kind for shape in shapes}
     widest_bins = max((shape.num_bins for shape in shapes), default=2)
     num_slots = min(num_slots, max(widest_level, widest_block))
-    # Few chunks of nodes read all entries in less time than these are sorted in, and have no use for small nodes.
-    has_few_chunks = not num_scanned and widest_level <= costs.chunks_unsorted * num_slots
-    has_small = (
-        (num_scanned > 0 or widest_bins >= costs.bins_for_small_nodes)
-        and SplitKind.MULTIWAY not in all_kinds
-        # A GPU would wait for the host at further loops.
-        and (not backend.host_ends_loops or (all_kinds <= {SplitKind.THRESHOLD} and not rules.samples_thresholds))
-        and num_entries >= costs.window
-        and not has_few_chunks
-        # The entries of a small node may lie on several devices.
-        and devices.number == 1
-    )
     block = min(num_entries, costs.entries_per_block)
     entry_capacity, per_move = _moves(entry_capacity, block, costs.entries_per_move)
     return Plan(
@@ -230,15 +188,14 @@ def make_plan(
         tables=tables,
         num_slots=num_slots,
         num_bins=sizes.num_bins,
-        is_native=False,
+        engine=Engine.XLA,
         **_sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
-        small_nodes=min(costs.small_nodes, widest_level) if has_small else 0,
         max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
-        sorts=num_scanned > 0 or has_small or (num_entries > costs.most_entries_unsorted and not has_few_chunks),
+        sorts=num_scanned > 0 or widest_level > num_slots,
         starts_in_row_order=False,
     )
 
@@ -248,6 +205,7 @@ def make_native_plan(
     sizes: Sizes,
     shapes: tuple[TableShape, ...],
     *,
+    engine: Engine,
     num_entries: int,
     num_features: int,
     max_branches: int,
@@ -263,13 +221,12 @@ def make_native_plan(
         tables=(),
         num_slots=_slots_in_row_order(sizes, rules, num_entries, num_features),
         num_bins=sizes.num_bins,
-        is_native=True,
+        engine=engine,
         **_sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=0,
         num_sampled=0,
         entries_per_block=num_entries,
         entries_per_move=num_entries,
-        small_nodes=0,
         max_branches=max_branches,
         sorts=False,
         starts_in_row_order=False,
@@ -338,14 +295,6 @@ def _plan_table(
     item = 8 if rules.has_wide_sums else 4
     block = _power_of_two(max(1, min(costs.bytes_per_block // item // cells_at_once, widest_level)))
     return TablePlan(*shape, slots_per_block=block, features_per_group=group)
-
-
-def _digits_of_values(rules: ResolvedRules, num_entries: int) -> int:
-    """The digits to the base 256 of what entries add, as fixed point has them; whole weights are taken to be small."""
-    if rules.objective.classes and not rules.is_scaled:
-        return 1
-    bits = (BITS if rules.has_wide_sums else NARROW_BITS) - (num_entries - 1).bit_length()
-    return -(-max(bits, 1) // 8)
 
 
 def _power_of_two(number: int) -> int:

@@ -1,8 +1,7 @@
 """The arrays of a growth: those that stay the same through all levels, and those that change.
 
 An *entry* is a row with a weight on its way down one tree. The *frontier* holds the nodes of the current level that may
-still be split; a *slot* is the index of a node in it. A slot's *window*, `start <= e < stop`, contains all its entries,
-perhaps among others. Large nodes fill the slots from the front, small ones from the back.
+still be split; a *slot* is the index of a node in it.
 """
 
 from typing import NamedTuple
@@ -85,7 +84,7 @@ class NodeContext(NamedTuple):
 
 
 class RootLimits(NamedTuple):
-    """The limits of every root.
+    """The limits of every root, in the order in which the kernel in C++ takes them.
 
     Attributes:
         max_depth: The depth at which every node is a leaf.
@@ -191,31 +190,14 @@ class Entries(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """Nodes of the level that may be split.
-
-    `num_rows` counts the rows of all, on all devices, and `num_crowded` the large nodes that a sort would make small.
-    """
+    """Nodes of the level that may be split: those of the first `size` slots."""
 
     node: Int32[Array, " slot"]
+    size: Int32[Array, ""]
+
+
+class Windows(NamedTuple):
+    """The ranges of the entries of every slot, where entries are sorted by slot."""
+
     start: Int32[Array, " slot"]
     stop: Int32[Array, " slot"]
-    num_large: Int32[Array, ""]
-    num_small: Int32[Array, ""]
-    num_rows: Int32[Array, ""]
-    num_crowded: Int32[Array, ""]
-
-    def is_in_use(self) -> Bool[Array, " slot"]:
-        """Whether a slot holds a node."""
-        slot = jnp.arange(self.node.size, dtype=jnp.int32)
-        return (slot < self.num_large) | (slot >= self.node.size - self.num_small)
-
-
-class Presorted(NamedTuple):
-    """The entries of large nodes in the order of every scanned feature's codes.
-
-    Only the first `num_features` orders, and the first `size` places of each, are used.
-    """
-
-    entry: Int32[Array, "scanned entry"]
-    size: Int32[Array, ""]
-    num_features: Int32[Array, ""]

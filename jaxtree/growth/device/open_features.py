@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt32
 
-from jaxtree.growth.plan.nodes import Nodes
+from jaxtree.growth.device.state import Nodes
 from jaxtree.growth.plan.problem import NodeContext, Problem
 
 BITS_PER_WORD = 32

@@ -15,7 +15,6 @@ from jaxtree.arrays import MOST_WRITTEN_OUT
 from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
-from jaxtree.growth.plan.loops import most_of_models
 
 LOW_DIGIT = 255
 """The greatest of a number's digits to the base 256, the first excepted, which has the sign."""
@@ -107,37 +106,23 @@ def compare(
     of weights of 1, one. The first digit has the sign. Of all that an entry adds no two numbers are in one row, so
     that one product adds all.
     """
-    num_digits = digits_of(base, value, rules)
-    add_digit = lambda number, tables: compare_digit(  # noqa: E731
-        tables, base, code, value, (number, num_digits), num_bins=num_bins, rules=rules
-    )
-    return lax.fori_loop(jnp.int32(0), num_digits, add_digit, tables)
-
-
-def compare_digit(
-    tables: Int[Array, "table cell"],
-    base: Int32[Array, "base entry"],
-    code: Int32[Array, "table entry"],
-    value: Int[Array, "value entry"],
-    digit: tuple[Int32[Array, ""], Int32[Array, ""]],
-    *,
-    num_bins: int,
-    rules: ResolvedRules,
-) -> Int[Array, "table cell"]:
-    """Adds one of the digits of what entries add, given by its number and the number of all; see `compare`."""
     if code.shape[1] > MOST_ENTRIES:
         raise InternalError(f"{code.shape[1]} entries are too many for an exact product")
-    number, num_digits = digit
+    num_digits = _digits_of(base, value, rules)
     row = jnp.arange(tables.shape[1] // num_bins, dtype=jnp.int32)[:, None]
     is_code = (code[:, :, None] == jnp.arange(num_bins, dtype=jnp.int32)).astype(jnp.bfloat16)
     blank = jnp.zeros((len(row), code.shape[1]), jnp.bfloat16)
-    put = lambda adds, cell, added: jnp.where(  # noqa: E731
-        cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds
-    )
-    adds = over_additions(put, blank, base, value, num_bins=num_bins, rules=rules)
-    sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
-    shift = 8 * number.astype(tables.dtype)
-    return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
+
+    def add_digit(number, tables):
+        put = lambda adds, cell, added: jnp.where(  # noqa: E731
+            cell // num_bins == row, _digit(added, number, num_digits).astype(jnp.bfloat16), adds
+        )
+        adds = over_additions(put, blank, base, value, num_bins=num_bins, rules=rules)
+        sums = jnp.einsum("re,teb->trb", adds, is_code, preferred_element_type=jnp.float32)
+        shift = 8 * number.astype(tables.dtype)
+        return tables + (sums.astype(jnp.int32).astype(tables.dtype) << shift).reshape(tables.shape)
+
+    return lax.fori_loop(jnp.int32(0), num_digits, add_digit, tables)
 
 
 def over_additions(
@@ -178,12 +163,14 @@ def _digit(
     return jnp.where(number == num_digits - 1, rest, rest & LOW_DIGIT)
 
 
-def digits_of(
+def _digits_of(
     base: Int32[Array, "base entry"], value: Int[Array, "value entry"], rules: ResolvedRules
 ) -> Int32[Array, ""]:
-    """The number of digits of the longest that entries add, of all models: k of -256**k to 256**k - 1."""
+    """The number of digits of the longest that entries add: k of -256**k to 256**k - 1."""
     # A negative number has the digits of the one that is left of it without its sign: -256 those of 255.
     larger = lambda most, _, own: jnp.maximum(most, jnp.max(jnp.where(own < 0, ~own, own)))  # noqa: E731
     most = over_additions(larger, jnp.zeros((), value.dtype), base, value, num_bins=1, rules=rules)
-    needs_more = [(most >> 8 * number > 0).astype(jnp.int32) for number in range(1, most.dtype.itemsize)]
-    return most_of_models(sum(needs_more, start=jnp.int32(1)))
+    num_digits = jnp.int32(1)
+    for number in range(1, most.dtype.itemsize):
+        num_digits = num_digits + (most >> 8 * number > 0).astype(jnp.int32)
+    return num_digits

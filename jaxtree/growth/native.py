@@ -1,4 +1,4 @@
-"""The kernel in C++ that grows trees on a CPU in place of XLA's programs; an installation with a compiler compiles it.
+"""Growth by the kernel in C++, on a CPU in place of XLA's programs; an installation with a compiler compiles it.
 
 It sums whole numbers and decides by the same rules, so that trees are the same with and without it. It works in
 proportion to a node's rows, where a program of fixed shapes works in proportion to all codes; see
@@ -8,34 +8,23 @@ native/src/grow/level_wise.h.
 import functools
 from typing import Any
 
-import jax
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Int32, UInt32
 
-from jaxtree import kernel
 from jaxtree.arrays import AnyArray, library_of
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.errors import present
-from jaxtree.growth.inputs.bundles import ResolvedRules, Rules
+from jaxtree.growth.inputs.bundles import Missing, Rules
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
 from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.native.calls import Attributes, call_kernel
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import Entries, NodeTable, Problem
+from jaxtree.kernels.choose import Attributes, Engine, call_kernel, choose
+from jaxtree.kernels.mesh import devices_of
 from jaxtree.tree import Tree
-
-HANDLERS = (
-    "jaxtree_grow",
-    "jaxtree_quantise",
-    "jaxtree_sum_at_nodes",
-    "jaxtree_sum",
-    "jaxtree_are_within",
-    "jaxtree_add_steps",
-    "jaxtree_walk_codes",
-)
-"""The functions of the kernel. Each does its work for many models at once where it stands under `jax.vmap`."""
 
 FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_error: 3, poisson: 4}
 """The criteria that the kernel can score by, and the number of each."""
@@ -53,47 +42,25 @@ FIELDS = (
 """The fields of a tree that are whole numbers, in the order of the kernel's results."""
 
 
-@functools.cache
-def is_available() -> bool:
-    """Whether the kernel is there, see `jaxtree.kernel.load`; the first call registers it with XLA."""
-    library = kernel.load()
-    if library is None:
-        return False
-    for handler in HANDLERS:
-        jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")
-    return True
+def engine_of(rules: Rules, platform: str, mesh: Mesh | None = None, *, on_host: bool) -> Engine:
+    """Returns who grows trees by these rules; the kernel takes no Newton steps of rows that branches share.
 
-
-@functools.cache
-def has_handler(handler: str) -> bool:
-    """Whether the kernel is there and has a further handler, which the first call registers with XLA."""
-    if not is_available():
-        return False
-    library = kernel.load()
-    if not hasattr(library, handler):
-        return False
-    jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(library, handler)), platform="cpu")
-    return True
-
-
-def can_grow(rules: ResolvedRules) -> bool:
-    """Whether the kernel is there and knows these rules: of Newton steps all but those that share rows."""
-    return knows_rules(rules) and not (type(rules.objective) is Newton and rules.shares_missing)
-
-
-def knows_rules(rules: Rules | ResolvedRules) -> bool:
-    """Whether the kernel is there and grows trees by these rules, of Newton steps where no row is shared."""
-    return is_available() and _formula(rules.objective) is not None
-
-
-def grows_on_host(rules: Rules) -> bool:
-    """Whether the kernel grows trees by these rules from NumPy's arrays, with the bits of a program of XLA.
-
-    XLA has logarithms of its own, and with them the moments of Poisson's deviance.
+    Args:
+        rules: The rules.
+        platform: The platform that JAX computes on.
+        mesh: The devices that rows are divided among.
+        on_host: Whether the trees are wanted on the host, with the bits of a program. XLA has logarithms of its own,
+            and with them the moments of Poisson's deviance.
     """
     objective = rules.objective
+    shares_steps = type(objective) is Newton and rules.missing == Missing.FRACTION
     of_squares = type(objective) is Numbers and objective.criterion is squared_error
-    return knows_rules(rules) and (type(objective) in OF_CLASSES or of_squares)
+    return choose(
+        platform,
+        num_devices=devices_of(mesh).number,
+        knows=_formula(objective) is not None and not shares_steps,
+        on_host=on_host and (type(objective) in OF_CLASSES or of_squares),
+    )
 
 
 def describes_nodes(objective: Objective) -> bool:
@@ -124,7 +91,7 @@ def grow_nodes(
     Of classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units. On arrays of
     the host it is grown there, and has no room for further nodes: no program of XLA is compiled.
     """
-    features, limits, rules, size = problem.features, problem.limits, plan.rules, plan.capacity
+    features, rules, size = problem.features, plan.rules, plan.capacity
     library = library_of(problem.codes, entries.value)
     none = library.zeros((len(problem.num_codes), 0), np.int32)
 
@@ -137,9 +104,7 @@ def grow_nodes(
         or_none(features.monotone), or_none(features.first_apart), or_none(problem.position, np.float64),
         or_none(problem.sets, np.uint32),
         library.stack([problem.units.weight, problem.units.target]),
-        limits.max_depth, limits.split_weight, limits.split_rows, limits.min_gain, limits.min_impurity_decrease,
-        limits.max_features, limits.level_features, limits.max_leaf_nodes, limits.leaf_weight, limits.leaf_rows,
-        limits.mdl_correction, limits.num_declared_classes, limits.score_noise, limits.parameters, root_seed,
+        *problem.limits, root_seed,
     )  # fmt: skip
     objective = rules.objective
     is_described = describes_nodes(objective)

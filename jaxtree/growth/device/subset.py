@@ -12,12 +12,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
+from jaxtree.growth.device.candidates import UNRESOLVED, Judge
 from jaxtree.growth.inputs.bundles import Missing
 from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.plan.problem import FeatureContext
-from jaxtree.growth.splits.candidates import UNRESOLVED, Judge
+from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.subsets import CODES_PER_WORD
 
 MOST_CODES_EXHAUSTIVE = 8
 """The most codes for which every subset is tried, with more than two classes: 127 subsets."""

@@ -7,24 +7,17 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, Int64, Shaped
 
+from jaxtree.growth.device.blocks import over_blocks
+from jaxtree.growth.device.state import Nodes, Row, State
 from jaxtree.growth.inputs.objective import NO_LABEL
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
-from jaxtree.growth.plan.loops import over_blocks
-from jaxtree.growth.plan.nodes import Nodes, Row, State
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import DONE, Entries, Frontier, Presorted, Problem
-from jaxtree.growth.splits.presorted import Expansion, expand
+from jaxtree.growth.plan.problem import DONE, Entries, Problem
+from jaxtree.kernels.walk import branch_of
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.nodes import branch_of
 
 SHARED = 2**31 - 2
 """Replaces the child of an entry that goes to all children."""
-
-
-FEW_SUMS = 2**8
-"""The first sums of a level that have copies; beyond these few entries add to the same one."""
-
-_LARGEST = 2**63 - 1
 
 
 class _Counted(NamedTuple):
@@ -40,13 +33,13 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
     Returns:
         The state with the sums of the children, and each entry's child, or `DONE` where its node was not split.
     """
-    entries, frontier, devices = state.entries, state.frontier, plan.devices
+    devices = plan.devices
     if not plan.rules.shares_missing:
         nodes, node = _move_entries(problem, state, first_node, plan=plan)
         return state._replace(nodes=nodes), node
     node = _send_entries(problem, state, plan=plan)
-    unshared = (entries, frontier, node, state.presorted, jnp.bool_(True))
-    entries, frontier, node, presorted, fits = lax.cond(
+    unshared = (state.entries, node, jnp.bool_(True))
+    entries, node, fits = lax.cond(
         devices.greatest(jnp.any(node == SHARED).astype(jnp.int32)) > 0,
         lambda: _share_out(state, node, plan=plan),
         lambda: unshared,
@@ -54,7 +47,7 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
     nodes = count_entries(state.nodes, entries, node, first_node, plan=plan)
     fits = devices.least(fits.astype(jnp.int32)) > 0
     nodes = nodes._replace(complete=nodes.complete & fits)
-    return state._replace(nodes=nodes, entries=entries, frontier=frontier, presorted=presorted), node
+    return state._replace(nodes=nodes, entries=entries), node
 
 
 def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[Nodes, Array]:
@@ -64,7 +57,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
     def move_block(block, carry):
         counted, node = carry
         child = _send_block(problem, state, block, plan)
-        return _count_block(counted, entries, child, first_node, block, plan), _put_block(node, child, block, size)
+        return _count_block(counted, entries, child, block, plan), _put_block(node, child, block, size)
 
     carry = (_open_count(state.nodes), entries.slot)
     counted, node = over_blocks(0, -(-entries.size // size), move_block, carry, most=plan.num_moves, plan=plan)
@@ -89,7 +82,7 @@ def count_entries(
 
     def count_block(block, counted):
         own = lax.dynamic_slice(node, (block * size,), (size,))
-        return _count_block(counted, entries, own, first_node, block, plan)
+        return _count_block(counted, entries, own, block, plan)
 
     blank, num_blocks = _open_count(nodes), -(-entries.size // size)
     counted = over_blocks(0, num_blocks, count_block, blank, most=plan.num_moves, plan=plan)
@@ -112,11 +105,9 @@ def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Arra
     return jnp.where((slot != DONE) & (own.num_children > 0), child, DONE)
 
 
-def _count_block(
-    counted: _Counted, entries: Entries, at: Int32[Array, " sent"], first_node: Int32[Array, ""], block, plan: Plan
-) -> _Counted:
+def _count_block(counted: _Counted, entries: Entries, at: Int32[Array, " sent"], block, plan: Plan) -> _Counted:
     """Adds what entries add to all sums of nodes, and their numbers: at once, since every scatter is a program."""
-    objective, copies = plan.rules.objective, plan.costs.copies_of_sums
+    objective = plan.rules.objective
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
     width = objective.num_node_channels + 1
     labelled, plain = (
@@ -129,12 +120,12 @@ def _count_block(
     added = [_rows_at(value, own[:, 2]) for own in (labelled, plain)]
     added = jnp.concatenate([*added, jnp.ones_like(value[:1])])
     cells = jnp.where(at != DONE, at * width + cells, DONE).reshape(-1)
-    sums = _combine_at("add", counted.counted, cells, added.reshape(-1), first_node * width, copies)
+    sums = counted.counted.at[cells].add(added.reshape(-1), mode="drop")
     extremes = counted.extremes
     if objective.compares_targets:
         cells = jnp.where(at != DONE, 2 * at + jnp.arange(2, dtype=jnp.int32)[:, None], DONE).reshape(-1)
         ends = jnp.concatenate([label[0], ~label[0]])
-        extremes = _combine_at("min", extremes, cells, ends, 2 * first_node, copies)
+        extremes = extremes.at[cells].min(ends, mode="drop")
     return _Counted(sums, extremes)
 
 
@@ -143,33 +134,6 @@ def _rows_at(values: Int[Array, "number entry"], row: Int32[np.ndarray, " row"])
     if len(row) and np.all(np.diff(row) == 1):
         return values[row[0] : row[-1] + 1]
     return values[row]
-
-
-def _combine_at(
-    way: str,
-    values: Int[Array, " cell"],
-    at: Int32[Array, " sent"],
-    new: Int[Array, " sent"],
-    first: Int32[Array, ""],
-    num_copies: int,
-) -> Int[Array, " cell"]:
-    """Adds numbers to values, or takes the least; the values from `first` on have copies, taken in turns.
-
-    Threads of a GPU that change one value wait for each other.
-    """
-    if num_copies == 1:
-        return getattr(values.at[at], way)(new, mode="drop")
-    blank, combine = {"add": (0, jnp.sum), "min": (_LARGEST, jnp.min)}[way]
-    behind = jnp.full(FEW_SUMS * num_copies, blank, values.dtype)
-    own = at - first
-    copy = values.size + own * num_copies + jnp.arange(at.size, dtype=jnp.int32) % num_copies
-    place = jnp.where((own >= 0) & (own < FEW_SUMS), copy, at)
-    whole = getattr(jnp.concatenate([values, behind]).at[place], way)(new, mode="drop")
-    # Behind the values there is space for those that are past all.
-    before = lax.dynamic_slice(whole, (first,), (FEW_SUMS,))
-    copied = whole[values.size :].reshape(FEW_SUMS, num_copies)
-    copied = combine(jnp.concatenate([before[:, None], copied], axis=1), axis=1).astype(values.dtype)
-    return lax.dynamic_update_slice(whole, copied, (first,))[: values.size]
 
 
 def _open_count(nodes: Nodes) -> _Counted:
@@ -194,31 +158,24 @@ def _put_block(values: Int32[Array, " entry"], new: Int32[Array, " sent"], block
 
 def _share_out(
     state: State, node: Int32[Array, " entry"], *, plan: Plan
-) -> tuple[Entries, Frontier, Int32[Array, " entry"], Presorted, Bool[Array, ""]]:
+) -> tuple[Entries, Int32[Array, " entry"], Bool[Array, ""]]:
     """Replaces each entry that goes to all children by one entry per child.
 
     A child's share is its part of the known weight. Shares are cut along the cumulative weight, so that the last
     child receives the remainder of rounding. Entries that are done are removed.
 
     Returns:
-        The entries, the frontier with the new windows, the child of each entry, the orders, and whether the entries
-        fitted.
+        The entries, the child of each, and whether the entries fitted.
     """
-    nodes, entries, frontier = state.nodes, state.entries, state.frontier
-    at = frontier.node.at[entries.slot].get(mode="clip")
+    nodes, entries = state.nodes, state.entries
+    at = state.frontier.node.at[entries.slot].get(mode="clip")
     in_use = jnp.arange(node.size, dtype=jnp.int32) < entries.size
     copies = jnp.where(node == SHARED, nodes.read(at).num_children, (node != DONE).astype(jnp.int32))
     copies = jnp.where(in_use, copies, 0)
     start, size = _starts(copies, entries.size, plan)
     source = _sources(copies, start, entries.size, plan)
     shared, child = _copy_entries(nodes.columns, entries, node, at, source, start, size, plan)
-    begin = jnp.where(in_use, start, size)
-    windows = frontier._replace(
-        start=begin.at[frontier.start].get(mode="clip"),
-        stop=jnp.where(frontier.stop < entries.size, begin.at[frontier.stop].get(mode="clip"), size),
-    )
-    presorted = expand(state.presorted, Expansion(copies, start), plan=plan)
-    return shared, windows, child, presorted, size <= plan.entry_capacity
+    return shared, child, size <= plan.entry_capacity
 
 
 def _starts(

@@ -12,11 +12,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32
 
 from jaxtree.arrays import child_hash
-from jaxtree.growth.plan.loops import over_blocks
+from jaxtree.growth.device.blocks import over_blocks
+from jaxtree.growth.device.histogram import Chunk, blocks_of, histograms_of_parts
+from jaxtree.growth.device.split import NO_CODE, Split
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import NodeContext, Problem
-from jaxtree.growth.splits.split import NO_CODE, Split
-from jaxtree.growth.sums.histogram import Chunk, blocks_of, histograms_of_parts
 from jaxtree.tree import SplitKind
 
 MISSING = 2

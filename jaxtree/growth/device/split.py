@@ -15,12 +15,7 @@ from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
 from jaxtree.arrays import OptionalArray, child_hash, mix, near_normal
 from jaxtree.errors import present
-from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
-from jaxtree.growth.inputs.objective import TIE_TOLERANCE
-from jaxtree.growth.inputs.whole_numbers import cumulative_sum
-from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import C45_TOLERANCE, DRAWS_OF_SCORES, FeatureContext, NodeContext
-from jaxtree.growth.splits.candidates import (
+from jaxtree.growth.device.candidates import (
     Candidates,
     Judge,
     multiway_candidates,
@@ -28,7 +23,12 @@ from jaxtree.growth.splits.candidates import (
     set_missing_apart,
     threshold_candidates,
 )
-from jaxtree.growth.splits.subset import best_subset
+from jaxtree.growth.device.subset import best_subset
+from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
+from jaxtree.growth.inputs.objective import TIE_TOLERANCE
+from jaxtree.growth.inputs.whole_numbers import cumulative_sum
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.problem import C45_TOLERANCE, DRAWS_OF_SCORES, FeatureContext, NodeContext
 from jaxtree.tree import SplitKind
 
 NO_CODE = 2**31 - 1

@@ -18,7 +18,6 @@ from jaxtree.growth.plan.problem import (
     Frontier,
     NodeContext,
     NodeTable,
-    Presorted,
     Problem,
 )
 from jaxtree.tree import SplitKind, Tree
@@ -130,18 +129,12 @@ class State(NamedTuple):
         first_node: The first node of the level.
         frontier: The nodes of the level that may be split.
         entries: The entries.
-        slot_of_node: The slot of every node of the level.
-        presorted: The orders of scanned features.
-        in_row_order: Whether entry e is still row e.
     """
 
     nodes: Nodes
     first_node: Int32[Array, ""]
     frontier: Frontier
     entries: Entries
-    slot_of_node: Int32[Array, " node"]
-    presorted: Presorted
-    in_row_order: Bool[Array, ""]
 
 
 def blank_nodes(problem: Problem, plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> Nodes:

@@ -1,4 +1,4 @@
-"""The best split of every slot of a chunk, by histograms or by those of its own codes, on all features or a few.
+"""The best split of every slot of a chunk by histograms, on all features or a few.
 
 Where features are *sampled*, every node orders them at random. It scores the first `max_features` of
 them and, if none of these has a split, the following ones until one has. This is scikit-learn's rule: a node does not
@@ -15,16 +15,15 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
+from jaxtree.growth.device.blocks import over_blocks
+from jaxtree.growth.device.candidates import Judge
+from jaxtree.growth.device.drawn import drawn_histograms
+from jaxtree.growth.device.histogram import Chunk, group_histograms, sampled_histograms
+from jaxtree.growth.device.open_features import NEVER, in_order, last_rank, open_features
+from jaxtree.growth.device.split import Split, best_of_features, no_split, score_histogram, trimmed
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
-from jaxtree.growth.plan.loops import over_blocks
 from jaxtree.growth.plan.plan import Plan, TablePlan
 from jaxtree.growth.plan.problem import FeatureContext, NodeContext, Problem
-from jaxtree.growth.splits.candidates import Judge
-from jaxtree.growth.splits.drawn import drawn_histograms
-from jaxtree.growth.splits.open_features import NEVER, in_order, last_rank, open_features
-from jaxtree.growth.splits.small import SmallNodes, splits_of_small
-from jaxtree.growth.splits.split import Split, best_of_features, no_split, score_histogram, trimmed
-from jaxtree.growth.sums.histogram import Chunk, group_histograms, sampled_histograms
 from jaxtree.tree import SplitKind
 
 NOT_SAMPLED = 2**32 - 1
@@ -65,35 +64,6 @@ def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sa
             looked = _Looked(tables, None, problem.take_features(at), number)
         return _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
 
-    return _of_own_table(problem, at, score, plan=plan)
-
-
-def splits_of_small_nodes(problem: Problem, small: SmallNodes, *, plan: Plan) -> list[Split]:
-    """The best split of every small node on every feature, list by list."""
-
-    def score_listed(listed, kind, size):
-        def score_group(group, splits):
-            features = lax.dynamic_slice(listed, (group * size,), (size,))
-            features = jnp.broadcast_to(features[:, None], (size, len(small.row)))
-            found = trimmed(splits_of_small(problem, small, features, kind, plan=plan), plan)
-            return _put(splits, found, group * size, jnp.int32(0))
-
-        splits = no_split((listed.size, len(small.row)), plan)
-        return _over_groups(problem, listed, size, score_group, splits, plan=plan)
-
-    ways = [(table.kind, table.features_per_group) for table in plan.tables]
-    ways += [(SplitKind.THRESHOLD, 1)] * (plan.num_scanned > 0)
-    return [score_listed(listed, *way) for listed, way in zip(problem.lists, ways, strict=True)]
-
-
-def sampled_of_small_nodes(
-    problem: Problem, small: SmallNodes, features: Int32[Array, "sampled slot"], *, plan: Plan
-) -> Split:
-    """The best split of every small node on its own features."""
-    at = jnp.minimum(features, problem.num_codes.size - 1)
-    score = lambda number: trimmed(  # noqa: E731
-        splits_of_small(problem, small, at, plan.tables[number].kind, plan=plan), plan
-    )
     return _of_own_table(problem, at, score, plan=plan)
 
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.growth.plan.nodes import Nodes, Row, State, blank_nodes
+from jaxtree.growth.device.state import Nodes, Row, State, blank_nodes
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import Problem
 
@@ -41,7 +41,6 @@ def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
         nodes=nodes,
         first_node=jnp.sum(stays & (number < state.first_node), dtype=jnp.int32),
         frontier=state.frontier._replace(node=jnp.where(stays[node], place[node], leaf)),
-        slot_of_node=state.slot_of_node[old],
     )
 
 

@@ -11,71 +11,65 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.arrays import library_of
-from jaxtree.growth.loop.frontier import chunk_stop
-from jaxtree.growth.plan.loops import over_blocks
-from jaxtree.growth.plan.nodes import Nodes, Row, State, hand_down_seeds, node_context
-from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import NodeContext, Problem
-from jaxtree.growth.splits.best_splits import (
+from jaxtree.growth.device.best_splits import (
     best_of_sampled,
     best_of_slots,
     is_sampled,
-    sampled_of_small_nodes,
     splits_by_histogram,
     splits_of_sampled,
-    splits_of_small_nodes,
 )
-from jaxtree.growth.splits.candidates import UNRESOLVED, default_branch
-from jaxtree.growth.splits.drawn import with_codes_beside
-from jaxtree.growth.splits.open_features import hand_down_sets, open_features
-from jaxtree.growth.splits.small import small_nodes
-from jaxtree.growth.splits.split import Split
-from jaxtree.growth.sums.histogram import Chunk, blank_bases, write_bases
+from jaxtree.growth.device.blocks import over_blocks
+from jaxtree.growth.device.candidates import UNRESOLVED, default_branch
+from jaxtree.growth.device.drawn import with_codes_beside
+from jaxtree.growth.device.histogram import Chunk, blank_bases, write_bases
+from jaxtree.growth.device.open_features import hand_down_sets, open_features
+from jaxtree.growth.device.split import Split
+from jaxtree.growth.device.state import Nodes, Row, State, hand_down_seeds, node_context
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.problem import NodeContext, Problem, Windows
 from jaxtree.tree import SplitKind, Tree
 
 
-def split_level(problem: Problem, state: State, scanned: Split | None = None, *, plan: Plan) -> Nodes:
-    """Records the splits of the frontier: large nodes are scored by scans and histograms, small ones by their codes."""
-    frontier, entries = state.frontier, state.entries
-    bases = tuple(blank_bases(entries, plan) for _ in plan.tables)
+def record_best_splits(
+    problem: Problem, state: State, windows: Windows | None, scanned: Split | None, *, plan: Plan
+) -> Nodes:
+    """Records the splits of the frontier, chunk by chunk of slots.
 
-    def split_large(carry):
+    Args:
+        problem: The problem.
+        state: The state; its entries are sorted by slot if `windows` are given.
+        windows: The windows of the slots; without them a chunk reads all entries.
+        scanned: The best split of every slot on every scanned feature.
+        plan: Static sizes.
+    """
+    frontier = state.frontier
+
+    def split_chunk(carry):
         first, nodes, bases = carry
-        stop = chunk_stop(frontier, first, plan=plan)
-        chunk = _open_chunk(problem, state._replace(nodes=nodes), first, stop, bases, plan=plan)
+        stop = jnp.minimum(first + plan.num_slots, frontier.size)
+        window = (
+            (jnp.int32(0), state.entries.size) if windows is None else (windows.start[first], windows.stop[stop - 1])
+        )
+        chunk = _open_chunk(problem, state._replace(nodes=nodes), first, stop, window, bases, plan=plan)
         best = _best_of_chunk(problem, nodes, chunk, scanned, plan=plan)
         nodes = _record_splits(problem, nodes, chunk.node, chunk.slot < stop, best, plan=plan)
         return stop, nodes, chunk.bases
 
-    def split_small(number, nodes):
-        number = number * plan.small_nodes + jnp.arange(plan.small_nodes, dtype=jnp.int32)
-        slot = jnp.maximum(plan.capacity - 1 - number, 0)
-        in_use = number < frontier.num_small
-        best = _best_of_small(problem, state._replace(nodes=nodes), slot, in_use, plan=plan)
-        return _record_splits(problem, nodes, frontier.node[slot], in_use, best, plan=plan)
-
-    carry = (jnp.int32(0), state.nodes, bases)
-    _, nodes, _ = lax.while_loop(lambda c: c[0] < frontier.num_large, split_large, carry)
-    if plan.small_nodes:
-        nodes = lax.fori_loop(0, -(-frontier.num_small // plan.small_nodes), split_small, nodes)
-    return nodes
+    bases = tuple(blank_bases(state.entries, plan) for _ in plan.tables)
+    return lax.while_loop(lambda c: c[0] < frontier.size, split_chunk, (jnp.int32(0), state.nodes, bases))[1]
 
 
-def _open_chunk(problem: Problem, state: State, first, stop, bases, *, plan: Plan) -> Chunk:
+def _open_chunk(problem: Problem, state: State, first, stop, window, bases, *, plan: Plan) -> Chunk:
     """The chunk of the slots from `first` to `stop`, with the cell bases of its entries written."""
-    entries, frontier = state.entries, state.frontier
     slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
-    node = frontier.node.at[slot].get(mode="clip")
-    # In row order all entries are read, because those of finished trees still have a cell of an earlier level.
-    begin = jnp.where(state.in_row_order, 0, frontier.start[first])
-    end = jnp.where(state.in_row_order, entries.size, frontier.stop[stop - 1])
+    node = state.frontier.node.at[slot].get(mode="clip")
     context = node_context(problem, state.nodes, node, plan.rules)
-    chunk = Chunk(slot, node, context, stop - first, entries, (begin, end), state.in_row_order, bases)
+    chunk = Chunk(slot, node, context, stop - first, state.entries, window, bases)
     return chunk._replace(bases=tuple(write_bases(chunk, number, plan=plan) for number in range(len(bases))))
 
 
 def _best_of_chunk(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
-    """The best split of every slot of a chunk of large nodes."""
+    """The best split of every slot of a chunk."""
     best = _best_of_features(problem, nodes, chunk, scanned, plan=plan)
     return with_codes_beside(problem, chunk, best, plan=plan) if plan.rules.samples_thresholds else best
 
@@ -90,22 +84,6 @@ def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Spl
     if scanned is not None:
         splits.append(jax.tree.map(lambda values: values.at[:, chunk.slot].get(mode="clip"), scanned))
     return _best_of_all(problem, nodes, chunk.node, splits, chunk.context, plan=plan)
-
-
-def _best_of_small(
-    problem: Problem, state: State, slot: Int32[Array, " slot"], in_use: Bool[Array, " slot"], *, plan: Plan
-) -> Split:
-    """The best split of every slot of a chunk of small nodes."""
-    node = state.frontier.node[slot]
-    context = node_context(problem, state.nodes, node, plan.rules)
-    small = small_nodes(state.entries, state.frontier, slot, context, plan=plan)
-    if plan.num_sampled:
-        most = problem.limits.max_features[state.nodes.root_of(node)]
-        look = functools.partial(sampled_of_small_nodes, problem, small, plan=plan)
-        return best_of_sampled(problem, context, most, in_use, look, plan=plan)
-    return _best_of_all(
-        problem, state.nodes, node, splits_of_small_nodes(problem, small, plan=plan), context, plan=plan
-    )
 
 
 def _best_of_all(

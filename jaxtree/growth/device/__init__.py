@@ -1,0 +1,1 @@
+"""XLA's engine: growth level by level; a level is opened, scored, split and routed."""
