@@ -15,12 +15,19 @@ from jaxtyping import Bool, Float
 
 from jaxtree.boosting.booster import Call, forest_of, reason_to_stop
 from jaxtree.boosting.ending import Deadline, Pace, Stop
-from jaxtree.boosting.many_rounds import ManyMade, ManyStates, OwnRows, Slots, divide_slots, make_rounds_of_many
+from jaxtree.boosting.many_rounds import (
+    ManyStates,
+    OwnRows,
+    RoundOutputsOfMany,
+    Slots,
+    divide_slots,
+    make_rounds_of_many,
+)
 from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.rounds import BoostState
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.growth.inputs.bundles import Limits
-from jaxtree.growth.inputs.mesh import devices_of
+from jaxtree.kernels.mesh import devices_of
 from jaxtree.tree.forest import Forest, join_forests
 
 ROUNDS_AT_A_TIME = 10
@@ -223,13 +230,11 @@ class ModelBatch:
             self._rates_in_slot = self._stacked_rates()
         return is_new
 
-    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"], most: int) -> ManyMade:
+    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"], most: int) -> RoundOutputsOfMany:
         """Makes the next rounds of all slots, so many at most."""
         call = self._plan.call
         slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._plan.start, self._states)
-        slots_of_device = len(self._running) // devices_of(call.mesh).number
-        plan = call.plan._replace(num_models=slots_of_device * call.trees_per_round)
-        static = {"plan": plan, "loss": call.loss, "keeps_trees": self._plan.keeps_trees, "mesh": call.mesh}
+        static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._plan.keeps_trees, "mesh": call.mesh}
         self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
         return made
 
@@ -261,7 +266,7 @@ class ModelBatch:
         of_slots = [shared if own is None else own for own in given]
         return jax.tree.map(lambda same, *own: np.stack(own).astype(same.dtype), shared, *of_slots)
 
-    def _collect(self, made: ManyMade) -> list[tuple[int, BoostedMember]]:
+    def _collect(self, made: RoundOutputsOfMany) -> list[tuple[int, BoostedMember]]:
         """Takes what rounds have made to the host, and returns the members that are done."""
         small = self._states.own._replace(scores=None, evaluated=())
         # A slice of what is on the device would be a program for each array of each slot.

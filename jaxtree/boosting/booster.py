@@ -18,18 +18,19 @@ from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, score_type
 from jaxtree.boosting.dropping import keep_trees, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.boosting.rounds import BoostState, Made, blank_trees, loss_before, make_rounds
+from jaxtree.boosting.rounds import BoostState, RoundOutputs, blank_trees, loss_before, make_rounds
 from jaxtree.boosting.score_trees import with_all_scores
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
 from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
 from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
-from jaxtree.growth.inputs.mesh import ROWS, as_rows, check_mesh, devices_of
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.loop.prepare import Prepared, prepare
+from jaxtree.growth.native import engine_of
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.heap import give_back_freed
+from jaxtree.kernels.mesh import ROWS, as_rows, check_mesh
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
 from jaxtree.tree import Tree
@@ -217,7 +218,7 @@ class _Progress(NamedTuple):
     forests: tuple[Forest, ...] = ()
     losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
 
-    def then(self, state: BoostState, last: int, made: Made, num_scores: int) -> "_Progress":
+    def then(self, state: BoostState, last: int, made: RoundOutputs, num_scores: int) -> "_Progress":
         """The progress after the rounds up to the last one."""
         number = last - self.last
         forests = (*self.forests, forest_of(made.trees, number, num_scores))
@@ -300,12 +301,14 @@ def _prepare(
     if data.features is not None:
         check_features(data.features, data.rows.codes, rules, learner.sizes.num_bins)
     blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
-    where = {"platform": platform_of(data.rows.codes, mesh=mesh), "devices": devices_of(mesh)}
-    plan, prepared = prepare(blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), **where)
+    engine = engine_of(rules, platform_of(data.rows.codes, mesh=mesh), mesh, on_host=False)
+    plan, prepared = prepare(
+        blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
+    )
     # Numbers of columns are set only now, so that no size of the program depends on them.
     prepared = prepared._replace(limits=shrinkage.column_fractions.limits(prepared))
     prepared = prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
-    return plan._replace(num_models=trees_per_round), prepared
+    return plan, prepared
 
 
 def _divided(rows: ScoredRows, place: Callable[..., Array]) -> ScoredRows:
@@ -343,7 +346,7 @@ def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | Non
     """Before the first round: the same scores for all rows, or those of earlier rounds, the last of which is best."""
     best = np.asarray(np.inf, start.dtype)
     if earlier is not None and call.evaluations:
-        best = loss_before(earlier.evaluated[0], call.evaluations[0], best, call.loss, is_native=call.plan.is_native)
+        best = loss_before(earlier.evaluated[0], call.evaluations[0], best, call.loss, engine=call.plan.engine)
     if earlier is None:
         spread = functools.partial(_spread, start, is_divided=call.mesh is not None)
         earlier = Earlier(0, spread(call.rows), tuple(map(spread, call.evaluations)))

@@ -8,9 +8,9 @@ from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxtree.arrays import child_hash, mix
 from jaxtree.errors import InvalidInputError
+from jaxtree.growth.device.open_features import is_drawn
 from jaxtree.growth.inputs.bundles import Limits, Rules
 from jaxtree.growth.loop.prepare import Prepared
-from jaxtree.growth.splits.open_features import is_drawn
 
 DRAWS_OF_TREE = 0x27D4EB2F
 """Tells the draw of a tree's columns from what else its seed draws; see `growth.plan.problem.DRAWS_OF_LEVEL`."""
@@ -73,18 +73,8 @@ def draw_columns(prepared: Prepared, number: Int32[Array, ""], seed: UInt32[Arra
     feature = jnp.arange(prepared.num_codes.shape[0], dtype=jnp.uint32)
     rank = child_hash(mix(seed ^ jnp.uint32(DRAWS_OF_TREE)), feature)
     is_kept = is_drawn(rank[:, None], (prepared.num_codes > 0)[:, None], number[None])[:, 0]
-    order, lists = prepared.order, tuple(_padded(listed, is_kept) for listed in prepared.lists)
-    if len(order):
-        # Those that are scanned have an order of the entries each.
-        place = _kept_first(prepared.lists[-1], is_kept)
-        order, lists = order[place], (*lists[:-1], jnp.asarray(prepared.lists[-1])[place])
-    return prepared._replace(num_codes=jnp.where(is_kept, prepared.num_codes, 0), lists=lists, order=order)
-
-
-def _kept_first(listed: Int32[Array, " listed"], is_kept: Bool[Array, " feature"]) -> Int32[Array, " listed"]:
-    """The places of a list, those of kept features first."""
-    is_out = ~is_kept.at[listed].get(mode="fill", fill_value=False)
-    return jnp.argsort(is_out, stable=True).astype(jnp.int32)
+    lists = tuple(_padded(listed, is_kept) for listed in prepared.lists)
+    return prepared._replace(num_codes=jnp.where(is_kept, prepared.num_codes, 0), lists=lists)
 
 
 def _padded(listed: Int32[Array, " listed"], is_kept: Bool[Array, " feature"]) -> Int32[Array, " listed"]:

@@ -122,9 +122,15 @@ def mean_of_models(forests: Sequence[Forest], trees_per_round: int = 1) -> tuple
 
 
 def weighted_sum(forests: Sequence[Forest], shares: Float64[np.ndarray, " model"]) -> Forest:
-    """Returns several sums of trees as one, in which each counts with a share: the trees of the first come first."""
-    weighted = zip(forests, shares, strict=True)
-    return join_forests([_with_sums(own, own.nodes.target_sum * share) for own, share in weighted])
+    """Returns several sums of trees as one, in which each counts with a share: the trees of the first come first.
+
+    Gains of splits are multiplied by the share, too.
+    """
+    weighted = []
+    for own, share in zip(forests, shares, strict=True):
+        nodes = dataclasses.replace(own.nodes, gain=own.nodes.gain * share)
+        weighted.append(_with_sums(dataclasses.replace(own, nodes=nodes), own.nodes.target_sum * share))
+    return join_forests(weighted)
 
 
 def _with_sums(forest: Forest, target_sum: Float64[np.ndarray, "node output"]) -> Forest:

@@ -6,7 +6,6 @@ of a row is a matrix, the step of a node is that of Newton with the whole matrix
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -15,10 +14,11 @@ from jaxtyping import Array, Bool, Float, Int32, Int64
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.selection import quantiles_of_groups
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import NARROW_BITS, Penalties, newton_step
-from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
-from jaxtree.growth.native import rows as native_rows
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.mesh import Devices
+from jaxtree.kernels.rows import sum_at_nodes
 from jaxtree.losses.loss import Derivatives
 from jaxtree.tree import SplitKind, Tree
 
@@ -31,14 +31,14 @@ class Leaves(NamedTuple):
         of_row: The leaf of every row.
         is_used: Whether the tree was grown on the row.
         devices: The devices that rows are divided among.
-        is_native: Whether the kernel in C++ adds up the rows.
+        engine: Who adds up the rows.
     """
 
     tree: Tree
     of_row: Int32[Array, " row"]
     is_used: Bool[Array, " row"]
     devices: Devices
-    is_native: bool
+    engine: Engine
 
 
 def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties) -> Float[Array, "score node"]:
@@ -147,41 +147,8 @@ def _quantiles(
 
 
 def sums_at_nodes(leaves: Leaves, values: Float[Array, "*value row"]) -> Float[Array, "value node"]:
-    """The sums over the rows of every node, exact in the fixed point that the number of rows leaves.
-
-    Of symmetric matrices those on the diagonal and below.
-    """
-    tree, devices = leaves.tree, leaves.devices
-    if leaves.is_native:
-        return native_rows.sum_at_nodes(tree, leaves.of_row, leaves.is_used, values)
-    if values.ndim == 3:
-        values = values[np.tril_indices(len(values))]
-    values, unit = _in_fixed_point(values, leaves.is_used, devices)
-    blank = jnp.zeros(tree.capacity, jnp.int64)
-    sums = devices.total(jax.vmap(blank.at[leaves.of_row].add)(values))
-    deepest = jnp.max(tree.depth)
-
-    def add_to_parents(back, sums):
-        is_level = (tree.depth == deepest - back) & (tree.depth > 0)
-        return sums.at[:, jnp.where(is_level, tree.parent, tree.capacity)].add(sums, mode="drop")
-
-    return lax.fori_loop(0, deepest, add_to_parents, sums).astype(jnp.float64) * unit
-
-
-def exact_sum(
-    values: Float[Array, "value row"], is_used: Bool[Array, " row"], devices: Devices, *, is_native: bool
-) -> Float[Array, ""]:
-    """The sum of all values of used rows, those of other devices too, which does not depend on their order."""
-    if is_native:
-        return native_rows.sum_of_rows(values, is_used)
-    whole, unit = _in_fixed_point(values.reshape(-1), jnp.tile(is_used, len(values)), devices)
-    return devices.total(jnp.sum(whole)).astype(jnp.float64) * unit
-
-
-def _in_fixed_point(
-    values: Float[Array, "*value row"], is_used: Bool[Array, " row"], devices: Devices
-) -> tuple[Int64[Array, "*value row"], Float[Array, ""]]:
-    """The values of the rows that are used, as whole numbers of a unit that leaves room for their sum."""
-    values = jnp.where(is_used, values, 0).astype(jnp.float64)
-    unit = unit_of(devices.total(jnp.sum(is_used)), devices.greatest(exponent(values)))
-    return to_fixed_point(values, unit), unit
+    """The exact sums over the rows of every node; of symmetric matrices those on the diagonal and below."""
+    tree = leaves.tree
+    return sum_at_nodes(
+        values, leaves.of_row, leaves.is_used, tree.parent, tree.depth, devices=leaves.devices, engine=leaves.engine
+    )

@@ -24,12 +24,11 @@ from jaxtree.boosting.ending import Pace
 from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.boosting.round_tree import Rates
 from jaxtree.boosting.shrinkage import Shrinkage, rates_of
-from jaxtree.compilation import is_out_of_memory
 from jaxtree.devices import current_platform, default_device, kind_of
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, is_out_of_memory
 from jaxtree.growth.inputs.bundles import NO_LIMIT, limits_of_roots
-from jaxtree.growth.inputs.mesh import check_mesh
 from jaxtree.growth.inputs.newton import Penalties
+from jaxtree.kernels.mesh import check_mesh
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
 

@@ -19,10 +19,11 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.round_tree import Rates, ScoredRows
-from jaxtree.boosting.rounds import BoostState, Made, blank_trees, make_round
+from jaxtree.boosting.rounds import BoostState, RoundOutputs, blank_trees, make_round
 from jaxtree.compilation import compiled, quick_options
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
+from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 
@@ -43,7 +44,7 @@ class ManyStates(NamedTuple):
     kept: tuple[Float[AnyArray, "slot score row"], ...]
 
 
-class ManyMade(NamedTuple):
+class RoundOutputsOfMany(NamedTuple):
     """Trees and losses of one call per model; entries after a model's last round are padding.
 
     Attributes:
@@ -107,7 +108,7 @@ class Slots(NamedTuple):
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     """XLA's options, as for one model."""
-    return quick_options(1) if plan.is_native and plan.entry_capacity <= plan.costs.few_entries else {}
+    return quick_options(1) if plan.engine is not Engine.XLA and plan.entry_capacity <= plan.costs.few_entries else {}
 
 
 @compiled(
@@ -123,7 +124,7 @@ def make_rounds_of_many(
     loss: BaseLoss,
     keeps_trees: bool,
     mesh: Mesh | None,
-) -> tuple[ManyStates, ManyMade]:
+) -> tuple[ManyStates, RoundOutputsOfMany]:
     """Makes one round of every model for each of the given learning rates, or fewer.
 
     On a mesh every device has all rows and its part of the slots; none waits for another before the end.
@@ -160,13 +161,15 @@ def _make_rounds(
     plan: Plan,
     loss: BaseLoss,
     keeps_trees: bool,
-) -> tuple[ManyStates, ManyMade]:
+) -> tuple[ManyStates, RoundOutputsOfMany]:
     rates = slots.rates
     begin = lambda old, first: _where(slots.is_new, jnp.broadcast_to(first, old.shape), old)  # noqa: E731
     states = jax.tree.map(begin, slots.states, slots.first_states())
     num_slots, num_made = rates.learning_rate.shape
 
-    def one(rates: Rates, state: BoostState, rate: Float[Array, ""], own: OwnRows | None) -> tuple[BoostState, Made]:
+    def one(
+        rates: Rates, state: BoostState, rate: Float[Array, ""], own: OwnRows | None
+    ) -> tuple[BoostState, RoundOutputs]:
         tables = (rows, *evaluations)
         grown_on, *others = tables if own is None else own.put_into(tables)
         return make_round(prepared, grown_on, tuple(others), rates, state, rate, plan=plan, loss=loss)
@@ -178,8 +181,8 @@ def _make_rounds(
         return (own.round < rates.end) & own.is_finite & (has_patience | (not evaluations))
 
     def make_next(
-        carry: tuple[Int32[Array, ""], ManyStates, ManyMade],
-    ) -> tuple[Int32[Array, ""], ManyStates, ManyMade]:
+        carry: tuple[Int32[Array, ""], ManyStates, RoundOutputsOfMany],
+    ) -> tuple[Int32[Array, ""], ManyStates, RoundOutputsOfMany]:
         at, states, made = carry
         is_alive = goes_on(states.own)
         # The tree of a model that has stopped is a root, and by its step of 0 it goes on later where it is.
@@ -190,9 +193,9 @@ def _make_rounds(
         states = _after_round(states, moved, is_alive, rates)
         put = lambda all_, own: all_.at[at].set(own.astype(all_.dtype))  # noqa: E731
         trees = jax.tree.map(put, made.trees, new.trees) if keeps_trees else None
-        return at + 1, states, ManyMade(trees, put(made.losses, new.losses))
+        return at + 1, states, RoundOutputsOfMany(trees, put(made.losses, new.losses))
 
-    blank = ManyMade(trees, jnp.full((num_made, num_slots, len(evaluations)), jnp.nan))
+    blank = RoundOutputsOfMany(trees, jnp.full((num_made, num_slots, len(evaluations)), jnp.nan))
     is_any = lambda carry: (carry[0] < num_made) & jnp.any(goes_on(carry[1].own))  # noqa: E731
     _, states, made = lax.while_loop(is_any, make_next, (jnp.int32(0), states, blank))
     return states, made

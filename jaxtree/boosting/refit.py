@@ -10,19 +10,20 @@ from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.boosting.data import score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
-from jaxtree.boosting.round_tree import ScoredRows, Sought, diagonal_of, node_steps, residuals, row_derivatives
+from jaxtree.boosting.round_tree import ScoredRows, TreeTargets, diagonal_of, node_steps, residuals, row_derivatives
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import Penalties
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import Devices
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import pad_nodes, target_means
 
 
-class Remaking(NamedTuple):
+class RefitConfig(NamedTuple):
     """How the steps of trees are made anew.
 
     Attributes:
@@ -36,7 +37,7 @@ class Remaking(NamedTuple):
     trees_per_round: int = 1
 
 
-class Refitting(NamedTuple):
+class RefitNumbers(NamedTuple):
     """The numbers of a refit.
 
     Attributes:
@@ -63,11 +64,11 @@ def refit(
     start: Float[np.ndarray, " score"],
     loss: BaseLoss,
     shrinkage: Shrinkage,
-    how: Remaking,
+    config: RefitConfig,
 ) -> Forest:
     """Returns trees of the same splits whose steps are those of other rows, made round by round.
 
-    A node's step is `how.keep` of its old one, and the rest of the new one; a node without rows keeps its own.
+    A node's step is `config.keep` of its old one, and the rest of the new one; a node without rows keeps its own.
 
     Args:
         forest: The trees, with means that are the changes of scores.
@@ -76,13 +77,13 @@ def refit(
         start: The scores before the first tree.
         loss: The loss.
         shrinkage: The learning rate and the penalties.
-        how: How steps are made anew.
+        config: How steps are made anew.
     """
     with jax.enable_x64(True):
         num_rows, units = len(rows.weight), loss.units(start)
         precision = score_type(rows, num_rows)
         rows = jax.tree.map(lambda x: jnp.asarray(x, precision if x.dtype.kind == "f" else None), rows)
-        trees_per_round, keep = how.trees_per_round, np.float64(how.keep)
+        trees_per_round, keep = config.trees_per_round, np.float64(config.keep)
         rates = learning_rates(shrinkage.learning_rate, len(forest) // trees_per_round)
         penalties = Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step)))
         scores = jnp.tile(jnp.asarray(start, precision)[:, None], (1, num_rows))
@@ -91,7 +92,7 @@ def refit(
             round_, place = divmod(number, trees_per_round)
             before = before if place else scores
             is_changed = np.arange(len(start)) == place if trees_per_round > 1 else np.ones(len(start), bool)
-            numbers = Refitting(rates[round_], keep, penalties, how.monotone, units, is_changed)
+            numbers = RefitNumbers(rates[round_], keep, penalties, config.monotone, units, is_changed)
             leaf = pad_to(ends[:, number].astype(np.int32), num_rows)
             new, steps = _refit_tree(
                 pad_nodes(tree), leaf, rows, before, numbers, loss=loss, is_diagonal=trees_per_round > 1
@@ -107,19 +108,19 @@ def _refit_tree(
     leaf: Int32[Array, " row"],
     rows: ScoredRows,
     scores: Float[Array, "score row"],
-    numbers: Refitting,
+    numbers: RefitNumbers,
     *,
     loss: BaseLoss,
     is_diagonal: bool,
 ) -> tuple[Float[Array, "node score"], Float[Array, "score row"]]:
     """The sums of a tree whose means are the new steps, and those of all rows, from the scores before its round."""
-    leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), is_native=False)
+    leaves = Leaves(tree, leaf, rows.weight > 0, Devices(1), Engine.XLA)
     derivatives = row_derivatives(loss, scores, rows, numbers.units)
     if is_diagonal:
         derivatives = derivatives._replace(hessian=diagonal_of(derivatives.hessian))
     is_bound = numbers.monotone is not None
-    sought = Sought(derivatives, *residuals(loss, scores, rows), numbers.units, numbers.monotone)
-    steps = node_steps(leaves, sought, rows.weight, numbers.penalties)
+    targets = TreeTargets(derivatives, *residuals(loss, scores, rows), numbers.units, numbers.monotone)
+    steps = node_steps(leaves, targets, rows.weight, numbers.penalties)
     steps = steps if numbers.units is None else steps * numbers.units[:, None]
     old = target_means(tree).T
     # Without monotone constraints only leaves have steps of quantiles.

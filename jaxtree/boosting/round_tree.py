@@ -17,7 +17,6 @@ from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.early_stopping import EarlyStopping
 from jaxtree.boosting.leaves import (
     Leaves,
-    exact_sum,
     newton_steps,
     quantile_steps,
     quantile_steps_of_all,
@@ -26,14 +25,14 @@ from jaxtree.boosting.leaves import (
 from jaxtree.boosting.samples import MinimalVariance, RowsToDraw, Sample
 from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.bundles import Limits
-from jaxtree.growth.inputs.mesh import Devices
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.inputs.objective import Objective
-from jaxtree.growth.inputs.whole_numbers import are_within
 from jaxtree.growth.loop.grow import grow_to_leaves
 from jaxtree.growth.loop.prepare import Prepared
-from jaxtree.growth.native import rows as native_rows
 from jaxtree.growth.plan.plan import Plan
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import Devices
+from jaxtree.kernels.rows import are_within, sum_rows
 from jaxtree.losses.loss import BaseLoss, Derivatives, identity, with_offset
 from jaxtree.tree import SplitKind, Tree
 
@@ -97,7 +96,7 @@ class Rates(NamedTuple):
     units: Float[AnyArray, " score"] | None = None
 
 
-class Turn(NamedTuple):
+class RoundInfo(NamedTuple):
     """The inputs of one round.
 
     Attributes:
@@ -119,17 +118,17 @@ class DrawnRows(NamedTuple):
         is_used: Whether a row is drawn.
         noise: The part of a unit from which on a row's derivatives are rounded up.
         devices: The devices that rows are divided among.
-        is_native: Whether the kernel in C++ adds up the rows.
+        engine: Who adds up the rows.
     """
 
     weight: Float[Array, " row"]
     is_used: Bool[Array, " row"]
     noise: Float[Array, " row"]
     devices: Devices
-    is_native: bool
+    engine: Engine
 
 
-class Sought(NamedTuple):
+class TreeTargets(NamedTuple):
     """The derivatives, and perhaps residuals of quantiles, that a tree fits.
 
     Attributes:
@@ -161,22 +160,6 @@ class Grown(NamedTuple):
     is_finite: Bool[Array, ""]
 
 
-def grow_tree(
-    prepared: Prepared,
-    rows: ScoredRows,
-    scores: Float[Array, "score row"],
-    rates: Rates,
-    turn: Turn,
-    *,
-    plan: Plan,
-    loss: BaseLoss,
-) -> Grown:
-    """Grows the tree of a round, which changes all scores, by the derivatives of rows."""
-    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, turn.seed, plan=plan, loss=loss)
-    tree, of_row = tree_of(prepared, drawn, sought, rates, turn, plan=plan, num_ordered=loss.num_ordered)
-    return Grown(tree, of_row, is_finite)
-
-
 def draw_rows(
     prepared: Prepared,
     rows: ScoredRows,
@@ -186,11 +169,10 @@ def draw_rows(
     *,
     plan: Plan,
     loss: BaseLoss,
-) -> tuple[DrawnRows, Sought, Bool[Array, ""]]:
-    """Draws the rows of a round, and returns also what is sought of all scores, and whether that is finite."""
+) -> tuple[DrawnRows, TreeTargets, Bool[Array, ""]]:
+    """Draws the rows of a round; returns them, the targets of a tree of all scores, and whether all are finite."""
     derivatives = row_derivatives(loss, scores, rows, rates.units)
-    within = native_rows.are_within if plan.is_native else are_within
-    strange = [(~within(part, MOST_SIZE)).astype(jnp.int32) for part in derivatives]
+    strange = [(~are_within(part, MOST_SIZE, engine=plan.engine)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
     noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
     l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
@@ -202,51 +184,51 @@ def draw_rows(
         weight = weight * factor
         derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    sought = Sought(derivatives, *residuals(loss, scores, rows), rates.units, monotone)
-    return DrawnRows(weight, is_used, noise, plan.devices, plan.is_native), sought, is_finite
+    targets = TreeTargets(derivatives, *residuals(loss, scores, rows), rates.units, monotone)
+    return DrawnRows(weight, is_used, noise, plan.devices, plan.engine), targets, is_finite
 
 
 def tree_of(
     prepared: Prepared,
     drawn: DrawnRows,
-    sought: Sought,
+    targets: TreeTargets,
     rates: Rates,
-    turn: Turn,
+    info: RoundInfo,
     *,
     plan: Plan,
     num_ordered: int,
 ) -> tuple[Tree, Int32[Array, " row"]]:
-    """Grows a tree that changes the scores that are sought, of which the first ones may be ordered.
+    """Grows a tree that changes scores, the first of which may be ordered.
 
     Returns:
         The tree, whose means are the changes, and the leaf of every row.
     """
-    derivatives, is_used = sought.derivatives, drawn.is_used
+    derivatives, is_used = targets.derivatives, drawn.is_used
     curvature = _curvatures(derivatives.hessian, plan.rules.objective)
     # Growth asks for a part of the root's weight.
-    weight = exact_sum(curvature, is_used, drawn.devices, is_native=drawn.is_native)
-    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, turn.seed)
+    weight = sum_rows(curvature, is_used, devices=drawn.devices, engine=drawn.engine)
+    prepared = prepared if rates.num_columns is None else draw_columns(prepared, rates.num_columns, info.seed)
     least = rates.least_gain / jnp.where(weight > 0, weight, 1)
     score_noise = jnp.zeros(())
     if rates.score_noise is not None:
-        score_noise = rates.score_noise * _deviation(derivatives.gradient, curvature, drawn, turn)
+        score_noise = rates.score_noise * _deviation(derivatives.gradient, curvature, drawn, info)
     limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
-    features, monotone = prepared.features, sought.monotone
+    features, monotone = prepared.features, targets.monotone
     features = features if monotone is None else features._replace(monotone=monotone)
     grown, of_row = grow_to_leaves(
         prepared._replace(
-            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, sought.level), drawn.noise[None]]),
+            target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, targets.level), drawn.noise[None]]),
             weight=is_used.astype(jnp.int32),
             limits=limits,
-            root_seed=turn.seed[None],
+            root_seed=info.seed[None],
             features=features,
         ),
         plan=plan,
     )
     tree = _split_at_codes(grown.tree, prepared)
-    leaves = Leaves(tree, of_row, is_used, drawn.devices, drawn.is_native)
-    steps = turn.learning_rate * node_steps(leaves, sought, drawn.weight, rates.penalties)
-    steps = steps if sought.units is None else steps * sought.units[:, None]
+    leaves = Leaves(tree, of_row, is_used, drawn.devices, drawn.engine)
+    steps = info.learning_rate * node_steps(leaves, targets, drawn.weight, rates.penalties)
+    steps = steps if targets.units is None else steps * targets.units[:, None]
     if monotone is not None:
         steps = within_bounds(tree, steps, monotone, num_ordered=num_ordered)
     return dataclasses.replace(tree, target_sum=(steps * tree.weight).T), of_row
@@ -271,7 +253,7 @@ def _penalty_of_draws(
     diagonal = diagonal_of(derivatives.hessian)
     curvature = diagonal[:1] if loss.hessian == "one" else diagonal
     squares = [
-        exact_sum(jnp.square(part.astype(jnp.float64)), rows.weight > 0, plan.devices, is_native=plan.is_native)
+        sum_rows(jnp.square(part.astype(jnp.float64)), rows.weight > 0, devices=plan.devices, engine=plan.engine)
         for part in (derivatives.gradient, curvature)
     ]
     return rates.penalties.l2 * safe_divide(*squares)
@@ -281,18 +263,18 @@ def _deviation(
     gradient: Float[Array, "score row"],
     curvature: Float[Array, "curvature row"],
     drawn: DrawnRows,
-    turn: Turn,
+    info: RoundInfo,
 ) -> Float[Array, ""]:
     r"""The deviation of roots of savings, times what is left of noise as CatBoost's fades: $n / (n + e^m)$.
 
     Here n is the weight of all rows, and m how far scores have moved: the number of rounds times the learning rate.
     What a column that tells nothing saves is half of a squared normal number times $\sum g^2 / \sum h$.
     """
-    total = functools.partial(exact_sum, is_used=drawn.is_used, devices=drawn.devices, is_native=drawn.is_native)
+    total = functools.partial(sum_rows, is_used=drawn.is_used, devices=drawn.devices, engine=drawn.engine)
     weight = drawn.weight.astype(jnp.float64)[None]
     squares = total(safe_divide(jnp.square(gradient.astype(jnp.float64)), jnp.broadcast_to(weight, gradient.shape)))
     of_each = total(curvature) * (len(gradient) / len(curvature))
-    num_rows, moved = total(weight), turn.number * turn.learning_rate
+    num_rows, moved = total(weight), info.number * info.learning_rate
     fading = safe_divide(num_rows, num_rows + jnp.exp(jnp.minimum(moved, MOST_MOVED)))
     return fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
 
@@ -350,13 +332,13 @@ def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def node_steps(
-    leaves: Leaves, sought: Sought, weight: Float[Array, " row"], penalties: Penalties
+    leaves: Leaves, targets: TreeTargets, weight: Float[Array, " row"], penalties: Penalties
 ) -> Float[Array, "score node"]:
     """The whole steps of leaves, and with constraints those of inner nodes; the constraints are not looked at."""
-    if sought.residual is None or sought.level is None:
-        return newton_steps(leaves, sought.derivatives, penalties)
-    steps = quantile_steps if sought.monotone is None else quantile_steps_of_all
-    return steps(leaves, sought.residual, weight, sought.level)
+    if targets.residual is None or targets.level is None:
+        return newton_steps(leaves, targets.derivatives, penalties)
+    steps = quantile_steps if targets.monotone is None else quantile_steps_of_all
+    return steps(leaves, targets.residual, weight, targets.level)
 
 
 def diagonal_of(hessian: Float[Array, "*score_score row"]) -> Float[Array, "score row"]:

@@ -3,7 +3,6 @@
 Nothing goes to the host from round to round. A call makes some rounds, so that the host can say how far they are.
 """
 
-import contextlib
 import functools
 from typing import Any, NamedTuple
 
@@ -18,21 +17,20 @@ from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
-from jaxtree.boosting.leaves import exact_sum
-from jaxtree.boosting.round_tree import MOST_SIZE, Rates, ScoredRows, Turn, grow_tree
-from jaxtree.boosting.score_trees import add_own_steps, grow_score_trees, trees_per_round, walk_all
+from jaxtree.boosting.round_tree import MOST_SIZE, Rates, RoundInfo, ScoredRows
+from jaxtree.boosting.score_trees import add_own_steps, grow_trees, trees_per_round, walk_all
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
-from jaxtree.errors import instance_of
-from jaxtree.growth.inputs.mesh import ROWS, Devices, as_rows
+from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.growth.inputs.newton import Newton
-from jaxtree.growth.inputs.whole_numbers import are_within
 from jaxtree.growth.loop.prepare import Prepared
-from jaxtree.growth.native import rows as native_rows
 from jaxtree.growth.plan.plan import Plan
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.mesh import ROWS, Devices, as_rows
+from jaxtree.kernels.rows import add_steps, are_within, sum_rows
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
-from jaxtree.tree.walk import apply
+from jaxtree.tree.walk import apply_in_program
 
 
 class BoostState(NamedTuple):
@@ -57,7 +55,7 @@ class BoostState(NamedTuple):
     kept: Kept | None = None
 
 
-class Made(NamedTuple):
+class RoundOutputs(NamedTuple):
     """The outputs of the rounds of one call; only the first rounds are used.
 
     Attributes:
@@ -87,7 +85,7 @@ def make_rounds(
     plan: Plan,
     loss: BaseLoss,
     mesh: Mesh | None,
-) -> tuple[BoostState, Made]:
+) -> tuple[BoostState, RoundOutputs]:
     """Makes one round for each of the given learning rates, or fewer.
 
     On a mesh every device has its part of the rows, and all of the evaluations and the trees.
@@ -122,7 +120,7 @@ def _make_rounds(
     *,
     plan: Plan,
     loss: BaseLoss,
-) -> tuple[BoostState, Made]:
+) -> tuple[BoostState, RoundOutputs]:
     first, num_made = state.round, rates.learning_rate.shape[0]
     losses = jnp.zeros((num_made, len(evaluations)), jnp.float64)
 
@@ -139,7 +137,7 @@ def _make_rounds(
         made = jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made, new)
         return state, made
 
-    return lax.while_loop(goes_on, make_next, (state, Made(blank_trees(plan, loss, num_made), losses)))
+    return lax.while_loop(goes_on, make_next, (state, RoundOutputs(blank_trees(plan, loss, num_made), losses)))
 
 
 def make_round(
@@ -152,53 +150,55 @@ def make_round(
     *,
     plan: Plan,
     loss: BaseLoss,
-) -> tuple[BoostState, Made]:
+) -> tuple[BoostState, RoundOutputs]:
     """Makes a round of one model; see `make_rounds`.
 
     Returns:
         The state, the tree and the mean loss of every evaluation.
     """
-    turn = Turn(state.round, learning_rate, mix(rates.seed + state.round.astype(jnp.uint32)))
-    is_of_scores = trees_per_round(plan, loss) > 1
-    grow = functools.partial(grow_score_trees if is_of_scores else grow_tree, plan=plan, loss=loss)
-    before = state.kept
-    if rates.dropping is None:
-        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, turn)
-        counted = tree
-    else:
+    info = RoundInfo(state.round, learning_rate, mix(rates.seed + state.round.astype(jnp.uint32)))
+    before, dropped = state.kept, None
+    if rates.dropping is not None:
         tables = (rows.codes, *(own.codes for own in evaluations))
         state, dropped = take_out(state, tables, rates.dropping, rates.seed)
-        tree, of_row, is_finite = grow(prepared, rows, state.scores, rates, turn)
-        state, counted = put_back(state, dropped, tree, learning_rate)
-    walk, add_steps = (native_rows.walk, native_rows.add_steps) if plan.is_native else (apply, _add_steps)
+    tree, of_row, is_finite = grow_trees(prepared, rows, state.scores, rates, info, plan=plan, loss=loss)
+    state, counted = (state, tree) if dropped is None else put_back(state, dropped, tree, learning_rate)
+    walk, add = (functools.partial(own, engine=plan.engine) for own in (apply_in_program, add_steps))
     changes = _changes
-    if is_of_scores:
+    if trees_per_round(plan, loss) > 1:
         changes = jax.vmap(changes)
-        walk, add_steps = functools.partial(walk_all, walk), functools.partial(add_own_steps, add_steps)
+        walk, add = functools.partial(walk_all, walk), functools.partial(add_own_steps, add)
     steps = changes(counted).astype(state.scores.dtype)
     ends = [walk(tree, own.codes) for own in evaluations]
-    evaluated = tuple(add_steps(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
+    evaluated = tuple(add(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
     pairs = zip(evaluated, evaluations, strict=True)
-    losses = [_mean_loss(loss, scores, own, is_native=plan.is_native) for scores, own in pairs]
-    scores = add_steps(state.scores, steps, of_row)
+    losses = [_mean_loss(loss, scores, own, engine=plan.engine) for scores, own in pairs]
+    scores = add(state.scores, steps, of_row)
     is_finite &= _are_usable(loss, scores, plan.devices)
     for own in evaluated:
         is_finite &= _are_usable(loss, own, Devices(1))
     if state.kept is not None and before is not None:
         state = state._replace(kept=state.kept.with_round(is_finite, before.share))
     state = state._replace(round=state.round + 1, scores=scores, evaluated=evaluated, is_finite=is_finite)
-    return _with_best(state, losses, rates), Made(tree, jnp.array(losses, jnp.float64))
+    return _with_best(state, losses, rates), RoundOutputs(tree, jnp.array(losses, jnp.float64))
 
 
 def _are_usable(loss: BaseLoss, scores: Float[Array, "score row"], devices: Devices) -> Bool[Array, ""]:
     """Whether the scores of all rows have sizes up to `MOST_SIZE`, and the extreme ones predictions that are numbers.
 
-    The predictions of a loss of one's own need not be traceable; then scores alone are looked at.
+    Raises:
+        InvalidInputError: A loss of one's own does not compute its predictions by JAX.
     """
     extremes = jnp.stack([jnp.min(scores, axis=1), jnp.max(scores, axis=1)], axis=1)
     is_usable = are_within(extremes, MOST_SIZE)
-    with contextlib.suppress(jax.errors.JAXTypeError):
-        is_usable &= jnp.all(jnp.isfinite(loss.predict(extremes.astype(jnp.float64))))
+    try:
+        predicted = loss.predict(extremes.astype(jnp.float64))
+    except jax.errors.JAXTypeError as error:
+        raise InvalidInputError(
+            f"{loss} must compute its predictions by functions of JAX, such as those of jax.numpy, which a compiled "
+            f"program can follow: {error}"
+        ) from error
+    is_usable &= jnp.all(jnp.isfinite(predicted))
     return devices.total((~is_usable).astype(jnp.int32)) == 0
 
 
@@ -208,33 +208,32 @@ def loss_before(
     worst: Float[np.ndarray, ""],
     loss: BaseLoss,
     *,
-    is_native: bool,
+    engine: Engine,
 ) -> Float[np.ndarray, ""]:
     """Returns the mean loss of rows after earlier rounds, with the bits that these had; the worst if it is NaN."""
     # On one device, whatever mesh the rows are on.
     given, rows = np.asarray(scores, worst.dtype), jax.tree.map(np.asarray, rows)
-    found = np.asarray(_mean_loss_alone(given, rows, loss=loss, is_native=is_native))
+    found = np.asarray(_mean_loss_alone(given, rows, loss=loss, engine=engine))
     return worst if np.isnan(found) else found
 
 
-@compiled("loss", "is_native", what=lambda *_, loss, **__: f"the mean of {loss}", options=options_of_small_programs)
+@compiled("loss", "engine", what=lambda *_, loss, **__: f"the mean of {loss}", options=options_of_small_programs)
 def _mean_loss_alone(
-    scores: Float[AnyArray, "score row"], rows: ScoredRows, *, loss: BaseLoss, is_native: bool
+    scores: Float[AnyArray, "score row"], rows: ScoredRows, *, loss: BaseLoss, engine: Engine
 ) -> Float[Array, ""]:
-    return _mean_loss(loss, scores, rows, is_native=is_native)
+    return _mean_loss(loss, scores, rows, engine=engine)
 
 
 def _mean_loss(
-    loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, *, is_native: bool
+    loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, *, engine: Engine
 ) -> Float[Array, ""]:
     """The mean loss of rows, with the same bits in every program: of many models, too."""
     if loss.joins_rows:
         return sequential_vmap(loss.mean)(scores, rows.target, rows.weight, rows.extras)
-    is_there, exact = rows.weight > 0, functools.partial(exact_sum, devices=Devices(1), is_native=is_native)
+    is_there, exact = rows.weight > 0, functools.partial(sum_rows, devices=Devices(1), engine=engine)
     values = lax.optimization_barrier(loss.values(lax.optimization_barrier(scores), rows.target, rows.extras))
     values = lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0))
-    within = native_rows.are_within if is_native else are_within
-    total = jnp.where(within(values, np.inf), exact(values[None], is_there), jnp.nan)
+    total = jnp.where(are_within(values, np.inf, engine=engine), exact(values[None], is_there), jnp.nan)
     # A product, as XLA would make one of the quotients of many models by one number.
     inverse = lax.optimization_barrier(safe_divide(1.0, exact(rows.weight[None], is_there)))
     return (total * inverse).astype(scores.dtype)
@@ -243,13 +242,6 @@ def _mean_loss(
 def _changes(tree: Tree) -> Float[Array, "score node"]:
     """The means of all nodes, with the bits that they have on the host: scores are those of the fitted model."""
     return lax.optimization_barrier(target_means(tree)).T
-
-
-def _add_steps(
-    scores: Float[Array, "score row"], steps: Float[Array, "score node"], leaf: Int32[Array, " row"]
-) -> Float[Array, "score row"]:
-    """The scores, each with the step of its row's leaf."""
-    return scores + steps[:, leaf]
 
 
 def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) -> BoostState:

@@ -13,8 +13,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.arrays import FloatLike, safe_divide
-from jaxtree.growth.inputs.mesh import Devices
-from jaxtree.growth.inputs.whole_numbers import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
+from jaxtree.kernels.mesh import Devices
 from jaxtree.losses.loss import Derivatives
 
 SIZE_BITS = 30

@@ -1,6 +1,6 @@
-"""Rounds of a tree a score: XGBoost's "one_output_per_tree".
+"""The trees of a round: one that changes all scores, or a tree a score, XGBoost's "one_output_per_tree".
 
-All trees of a round are grown at once, as those of many models are, from the scores before it and on the same rows.
+Trees of scores are grown at once, as those of many models are, from the scores before the round and on the same rows.
 Each has one step a node, that of its score.
 """
 
@@ -13,7 +13,16 @@ import numpy as np
 from jaxtyping import Array, Float, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, mix
-from jaxtree.boosting.round_tree import Grown, Rates, ScoredRows, Sought, Turn, diagonal_of, draw_rows, tree_of
+from jaxtree.boosting.round_tree import (
+    Grown,
+    Rates,
+    RoundInfo,
+    ScoredRows,
+    TreeTargets,
+    diagonal_of,
+    draw_rows,
+    tree_of,
+)
 from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.prepare import Prepared
@@ -28,34 +37,35 @@ def trees_per_round(plan: Plan, loss: BaseLoss) -> int:
     return loss.num_scores // instance_of(Newton, plan.rules.objective).num_scores
 
 
-def grow_score_trees(
+def grow_trees(
     prepared: Prepared,
     rows: ScoredRows,
     scores: Float[Array, "score row"],
     rates: Rates,
-    turn: Turn,
+    info: RoundInfo,
     *,
     plan: Plan,
     loss: BaseLoss,
 ) -> Grown:
-    """Grows a tree for every score, by the derivatives of rows: of a matrix a row by its diagonal."""
-    drawn, sought, is_finite = draw_rows(prepared, rows, scores, rates, turn.seed, plan=plan, loss=loss)
+    """Grows the tree of a round, or one for every score, by the derivatives of rows: of a matrix a row its diagonal."""
+    drawn, targets, is_finite = draw_rows(prepared, rows, scores, rates, info.seed, plan=plan, loss=loss)
 
-    def grow(own: Sought, seed: UInt32[Array, ""]) -> tuple[Tree, Int32[Array, " row"]]:
-        return tree_of(prepared, drawn, own, rates, turn._replace(seed=seed), plan=plan, num_ordered=1)
+    def grow(own: TreeTargets, seed: UInt32[Array, ""], num_ordered: int = 1) -> tuple[Tree, Int32[Array, " row"]]:
+        return tree_of(prepared, drawn, own, rates, info._replace(seed=seed), plan=plan, num_ordered=num_ordered)
 
-    tree, of_row = jax.vmap(grow)(_score_by_score(sought, loss), _seeds(turn.seed, loss.num_scores))
-    return Grown(tree, of_row, is_finite)
+    if trees_per_round(plan, loss) == 1:
+        return Grown(*grow(targets, info.seed, loss.num_ordered), is_finite)
+    return Grown(*jax.vmap(grow)(_score_by_score(targets, loss), _seeds(info.seed, loss.num_scores)), is_finite)
 
 
-def _score_by_score(sought: Sought, loss: BaseLoss) -> Sought:
+def _score_by_score(targets: TreeTargets, loss: BaseLoss) -> TreeTargets:
     """The targets of every score's own tree, along an axis in front; constraints are those of ordered scores."""
     of_each = lambda values: None if values is None else jnp.asarray(values)[:, None]  # noqa: E731
-    gradient, hessian = sought.derivatives
+    gradient, hessian = targets.derivatives
     is_ordered = jnp.arange(loss.num_scores) < loss.num_ordered
-    monotone = None if sought.monotone is None else jnp.where(is_ordered[:, None], sought.monotone, 0)
+    monotone = None if targets.monotone is None else jnp.where(is_ordered[:, None], targets.monotone, 0)
     derivatives = Derivatives(gradient[:, None], diagonal_of(hessian)[:, None])
-    return Sought(derivatives, of_each(sought.residual), of_each(sought.level), of_each(sought.units), monotone)
+    return TreeTargets(derivatives, of_each(targets.residual), of_each(targets.level), of_each(targets.units), monotone)
 
 
 def _seeds(seed: UInt32[Array, ""], number: int) -> UInt32[Array, " score"]:

@@ -116,7 +116,7 @@ def _probability(scores: Row) -> tuple[Row, Float[Array, ""]]:
 def _over_classes(pair: Callable[..., Any], all_: Callable[..., Any], values: Row) -> Float[Array, ""]:
     """A sum or the like over the classes of a row, from the function of two of them or that of all.
 
-    Of few classes the sums of a row have the same bits in every program, however many rows there are. Behind the
+    With few classes the sums of a row have the same bits in every program, however many rows there are. Behind the
     barrier XLA makes it once, and not again for every class that is divided by it.
     """
     over_all = functools.reduce(pair, list(values)) if len(values) <= MOST_WRITTEN_OUT else all_(values)

@@ -29,9 +29,9 @@ class _Risks(NamedTuple):
         times: Rows of the same time.
         is_event: Whether an event is at the row's time, and not the end of watching it.
         log_risk: The logarithm of the row's risk, times its weight.
-        log_at_risk: That of the sum over all rows that are watched at the row's time.
+        log_at_risk: The logarithm of the sum over all rows that are watched at the row's time.
         left_out: The part of the tied events that has left before this one, by Efron's rule.
-        kept: What remains of those at risk.
+        kept: The part of those at risk that remains.
         weight: The weight of an event: the mean of those tied with it; 0 of other rows.
     """
 

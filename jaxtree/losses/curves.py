@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float, Float64
 
-from jaxtree.errors import instance_of
+from jaxtree.errors import instance_of, present
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.domain import require
 from jaxtree.losses.loss import BaseLoss
@@ -31,6 +31,30 @@ class EventTimes(NamedTuple):
     log_hazard: Float64[np.ndarray, " time"] | None = None
 
 
+def mean_of_times(known: Sequence[EventTimes], shares: Float64[np.ndarray, " model"]) -> EventTimes:
+    """Returns what the mean of the scores of several models knows of time.
+
+    The logarithm of a cumulative hazard is a score plus that of the baseline, so that its mean over the models is the
+    mean score plus the mean of the baselines, each of which is a step function. It begins where all models know an
+    event.
+
+    Args:
+        known: The event times and baseline of every model.
+        shares: The shares of the models, which add up to 1.
+
+    Example:
+        >>> models = [EventTimes(np.array([1.0, 3.0]), np.array([-2.0, 0.0])), EventTimes(np.array([2.0]), np.zeros(1))]
+        >>> mean_of_times(models, np.array([0.5, 0.5]))
+        EventTimes(times=array([2., 3.]), log_hazard=array([-1.,  0.]))
+    """
+    times = np.unique(np.concatenate([own.times for own in known]))
+    if any(own.log_hazard is None for own in known):
+        return EventTimes(times)
+    times = times[times >= max(own.times.min(initial=np.inf) for own in known)]
+    hazards = [present(own.log_hazard)[np.searchsorted(own.times, times, side="right") - 1] for own in known]
+    return EventTimes(times, np.tensordot(shares, hazards, 1))
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class SurvivalCurves(Sequence["SurvivalCurve"]):
     """The survival curve of every row, which may be called with times.
@@ -41,7 +65,7 @@ class SurvivalCurves(Sequence["SurvivalCurve"]):
     Attributes:
         loss: The loss that the scores are of.
         scores: The scores of every row.
-        known: What the fit has learned of time.
+        known: The event times and baseline of the fit.
         times: Where the curves are shown: the times of events in the fit, or those that were asked for.
 
     Example:

@@ -117,7 +117,7 @@ def location_scale(standard: StandardForm, *, has_crps: bool = True, **attribute
     Args:
         standard: The one of location 0 and scale 1.
         has_crps: Whether its ranked score is finite.
-        attributes: Of the loss.
+        attributes: Attributes of the loss.
     """
     return Distribution(
         function=given(_density, standard=standard),

@@ -89,7 +89,8 @@ def normal() -> Distribution:
 
 
 def _laplace_density(z: Numbers) -> Numbers:
-    return jnp.abs(z) + math.log(2)
+    # The derivative of the absolute value at 0 is 1 in JAX: equal targets would move their own median.
+    return jnp.where(z == 0, 0.0, jnp.abs(z)) + math.log(2)
 
 
 def _laplace_cdf(z: Numbers) -> Numbers:
@@ -303,10 +304,11 @@ def _lognormal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
 
 
 def lognormal() -> Distribution:
-    r"""The distribution of a positive number whose logarithm is normal: scores are its mean $\mu$ and $\log \sigma$.
+    r"""The distribution of a positive number whose logarithm is normal.
 
-    The loss is that of `normal` for $\log y$, and $\log y$; predictions are means $e^{\mu + \sigma^2 / 2}$; the ranked
-    score is $y (2 \Phi(z) - 1) - 2 e^{\mu + \sigma^2/2} (\Phi(z - \sigma) + \Phi(\sigma / \sqrt 2) - 1)$,
+    The scores are $\mu$, the mean of the *logarithm*, and $\log \sigma$ of its standard deviation: the number's median
+    is $e^\mu$. The loss is that of `normal` for $\log y$, and $\log y$; predictions are means $e^{\mu + \sigma^2 / 2}$;
+    the ranked score is $y (2 \Phi(z) - 1) - 2 e^{\mu + \sigma^2/2} (\Phi(z - \sigma) + \Phi(\sigma / \sqrt 2) - 1)$,
     $z = (\log y - \mu) / \sigma$ (Baran and Lerch, 2015).
 
     Example:

@@ -56,7 +56,7 @@ class Domain(NamedTuple):
 
         Args:
             values: The numbers.
-            what: What they are, for the message: `"a target"`.
+            what: Their name in the message: `"a target"`.
 
         Raises:
             InvalidInputError: One is not allowed; the message has the first such one.
@@ -90,6 +90,29 @@ class Domain(NamedTuple):
 
 NUMBERS = Domain()
 """Any finite number."""
+
+
+MOST_EXPONENT = 428
+"""Squares of numbers between 2**-428 and 2**428, times weights, are numbers; so are those of derivatives.
+Losses of logarithms have no larger means, see `growth`."""
+
+
+def check_magnitude(values: Shaped[np.ndarray, "row *output"], what: str) -> None:
+    """Raises if squares of numbers that are as large as targets may be infinite, or 0.
+
+    Args:
+        values: The targets; those that are 0 have any magnitude.
+        what: The largest in words, for the message.
+
+    Raises:
+        InvalidInputError: The largest is beyond 2**-428 or 2**428.
+    """
+    largest = float(np.max(np.abs(values), initial=0)) if values.dtype.kind == "f" else 0.0
+    if largest and abs(np.frexp(largest)[1]) > MOST_EXPONENT:
+        raise InvalidInputError(
+            f"{what} must be between {2.0**-MOST_EXPONENT:.1e} and {2.0**MOST_EXPONENT:.1e}, since derivatives are "
+            f"squared, got {largest:g}: multiply y by a constant"
+        )
 
 
 def require(is_allowed: Any, message: str, value: object) -> None:

@@ -65,6 +65,16 @@ def are_in_target_unit(loss: BaseLoss, target: Shaped[np.ndarray, "row *output"]
     return np.arange(loss.num_scores) < is_moving * (1 if loss.has_location else loss.num_scores)
 
 
+def are_logarithms_of_means(loss: BaseLoss) -> bool:
+    """Whether the scores of a loss are logarithms of means, to which a factor of the targets is added as its logarithm.
+
+    >>> from jaxtree.boosting import distributions, poisson
+    >>> are_logarithms_of_means(poisson()), are_logarithms_of_means(distributions.lognormal())
+    (True, False)
+    """
+    return isinstance(loss, Loss) and loss.link is exp_link and loss.name in ("poisson", "gamma", "tweedie")
+
+
 def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Float[np.ndarray, "prediction row"]:
     """Returns what a loss predicts, on the host: by NumPy, and by JAX if the link is one of the user's own.
 

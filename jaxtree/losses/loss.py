@@ -21,7 +21,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses.binding import Given as Given
 from jaxtree.losses.binding import given as given
 from jaxtree.losses.binding import identity as identity
-from jaxtree.losses.domain import NUMBERS, Domain
+from jaxtree.losses.domain import NUMBERS, Domain, check_magnitude
 from jaxtree.losses.start import best_constant, guesses, weighted_quantile
 from jaxtree.switches import by_own
 
@@ -51,10 +51,10 @@ class BaseLoss(abc.ABC):
     Attributes:
         name: Its name in messages.
         num_scores: Scores of a row.
-        hessian: What stands for second derivatives, of `"full"`, `"diagonal"`, `"fisher"` and `"one"`, see `Loss`.
+        hessian: The kind of second derivatives, of `"full"`, `"diagonal"`, `"fisher"` and `"one"`, see `Loss`.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None where leaves take
             Newton steps.
-        domain: What targets may be.
+        domain: The targets that are allowed.
         needs: Names of extras that every row must have.
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
             number a row moves; if not, it moves all scores.
@@ -160,10 +160,12 @@ class BaseLoss(abc.ABC):
         """Checks the same of rows that a model is fitted to, and that these have what it can learn from.
 
         Raises:
-            InvalidInputError: A target or an extra is not one that the loss allows, or none is above 0 where one must.
+            InvalidInputError: A target or an extra is not one that the loss allows, none is above 0 where one must, or
+                the largest is too far from 1 for derivatives to be squared.
         """
         self.check(target, extras)
         self.domain.check_together(np.asarray(target), f"{self}: a target")
+        check_magnitude(np.asarray(target), f"{self}: the largest target")
 
     def check_extra(self, extra: str, values: Shaped[np.ndarray, "row *output"]) -> None:
         """Checks the values of one extra: as a rule, these are any finite numbers."""
@@ -182,7 +184,7 @@ class Loss(BaseLoss):
         function: The loss of one row, in JAX: `(scores[num_scores], target, extras)` to one number, or one a score,
             which are added. `extras` has what the row's extras are, without `offset`.
         num_scores: Scores of a row.
-        hessian: What stands for second derivatives: `"full"`, a matrix a row; `"diagonal"`, their diagonal, for many
+        hessian: The kind of second derivatives: `"full"`, a matrix a row; `"diagonal"`, their diagonal, for many
             scores; `"fisher"`, the matrix `information`; `"one"`, 1, for losses without curvature.
         information: The function `(scores[num_scores], extras)` to the expected Hessian of a row,
             $E_y \nabla^2 \ell$, which is positive semi-definite; or to its diagonal. `"fisher"` needs it; `"full"` and
@@ -192,7 +194,7 @@ class Loss(BaseLoss):
         constant: The function `(target, weight)` to the best scores that all rows share, where they are known; by
             default Newton steps find them, from 0 or where most targets lie.
         is_guess: Whether `constant` is only close to the best, and Newton steps go on from there.
-        domain: What targets may be.
+        domain: The targets that are allowed.
         needs: Names of extras that every row must have.
         renewal: Levels of the quantiles of `target - score` that leaves take, one a score; None for Newton steps.
         has_location: Whether the first score is a location, which monotone constraints bound and an offset of one
@@ -201,7 +203,7 @@ class Loss(BaseLoss):
         degree: The power of the target's unit that second derivatives have, see `BaseLoss`.
         units_at: The function from the start to the units of scores, see `BaseLoss.units`; by default all are 1.
         name: Its name in messages; by default the function's.
-        parameters: What it was made with, names and values: for messages and files.
+        parameters: Names and values of its parameters, for messages and files.
 
     Raises:
         InvalidInputError: An attribute is wrong.
@@ -382,7 +384,7 @@ def weighted(
 def absolute(matrix: Float[Array, "score score"]) -> Float[Array, "score score"]:
     r"""The absolute value $(A^2)^{1/2}$ of a symmetric matrix: that with the absolute values of its eigenvalues.
 
-    Of a matrix of two rows it is $(A^2 + |\det A| I) / \sqrt{\mathrm{tr}\,A^2 + 2 |\det A|}$ (Cayley and Hamilton).
+    For a matrix of two rows it is $(A^2 + |\det A| I) / \sqrt{\mathrm{tr}\,A^2 + 2 |\det A|}$ (Cayley and Hamilton).
 
     >>> absolute(jnp.array([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, 0.0], [0.0, 2.0]]

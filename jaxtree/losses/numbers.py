@@ -25,7 +25,7 @@ def _squared(scores: Row, target: Real[Array, "*output"], extras: Any) -> Row:
 def squared(num_outputs: int = 1) -> Loss:
     r"""$(s - y)^2 / 2$: least at the mean (Gauss, 1809; for boosting Friedman, 2001). Its Hessian is 1.
 
-    Scores are in the target's unit, values in its square. Of several outputs a row has a score each, and the loss is
+    Scores are in the target's unit, values in its square. With several outputs a row has a score each, and the loss is
     their sum.
 
     Args:

@@ -90,7 +90,7 @@ class PredictedDistribution:
 
         Args:
             y: One number, or one for each row.
-            extras: What else the distribution asks for, such as `upper` of failure times.
+            extras: Further data of rows that the distribution needs, such as `upper` of failure times.
         """
         for name in extras:
             allowed = ", ".join(self.family.needs) or "none"

@@ -103,7 +103,7 @@ class Ranking(BaseLoss):
     ) -> Float[Array, " row"]:
         """Returns how much the measure changes, up or down, if two rows of different relevance change places.
 
-        Of tied rows it is the mean size of the change over all their orders.
+        For tied rows it is the mean size of the change over all their orders.
         """
 
     @abc.abstractmethod
@@ -350,7 +350,7 @@ def ndcg(k: int | None = None) -> DiscountedGain:
     r"""1 less the normalised discounted cumulative gain, $\sum_i (2^{y_i} - 1) / \log_2(1 + r_i)$ over its best value.
 
     The target $y$ is a degree of relevance, $r$ a row's place in its group (Järvelin and Kekäläinen, 2002). A group
-    in which no row is relevant has no loss. Of equal scores it is the mean over all their orders.
+    in which no row is relevant has no loss. With equal scores it is the mean over all their orders.
 
     Args:
         k: How many rows of a group count, 1 or more; None counts all.
@@ -371,7 +371,7 @@ def ndcg(k: int | None = None) -> DiscountedGain:
 def average_precision() -> AveragePrecision:
     r"""1 less the mean, over the relevant rows of a group, of the part of rows down to it that are relevant.
 
-    The target is 1 or 0 (Donmez, Svore and Burges, 2009). A group in which no row is relevant has no loss. Of equal
+    The target is 1 or 0 (Donmez, Svore and Burges, 2009). A group in which no row is relevant has no loss. With equal
     scores it is the mean over all their orders.
 
     Example: the one relevant row of three stands second.

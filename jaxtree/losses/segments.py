@@ -16,7 +16,7 @@ class Segments(NamedTuple):
 
     Attributes:
         first: The index of its first row.
-        last: That of its last one.
+        last: The place of its last one.
     """
 
     first: Int32[Array, " row"]

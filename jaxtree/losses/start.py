@@ -23,15 +23,22 @@ def weighted_quantile(values: Float[np.ndarray, " row"], weight: Shaped[np.ndarr
     >>> weighted_quantile(np.array([4.0, 1.0, 2.0, 3.0]), np.ones(4), 0.5)
     2.5
     """
+    return float(weighted_quantiles(values, weight, np.array([level]))[0])
+
+
+def weighted_quantiles(
+    values: Float[np.ndarray, " row"], weight: Shaped[np.ndarray, " row"], levels: Float[np.ndarray, " level"]
+) -> Float[np.ndarray, " level"]:
+    """Returns the same for several levels."""
     order = np.argsort(values, kind="stable")
     order = order[weight[order] > 0]
     below = np.cumsum(weight[order], dtype=np.float64)
     # Sums of weights are rounded: two that should be equal differ in the last digits.
-    wanted = level * below[-1]
+    wanted = levels * below[-1]
     slack = 1e-12 * below[-1]
-    first = min(np.searchsorted(below, wanted - slack), len(order) - 1)
-    last = min(np.searchsorted(below, wanted + slack, side="right"), len(order) - 1)
-    return float((values[order[first]] + values[order[last]]) / 2)
+    first = np.minimum(np.searchsorted(below, wanted - slack), len(order) - 1)
+    last = np.minimum(np.searchsorted(below, wanted + slack, side="right"), len(order) - 1)
+    return (values[order[first]] + values[order[last]]) / 2
 
 
 def guesses(

@@ -232,7 +232,7 @@ class FailureTime(Distribution):
 def accelerated_failure_time(distribution: str = "normal", scale: FloatLike | None = 1.0) -> FailureTime:
     r"""Times $T$ of which $(\log T - s) / \sigma$ has a given distribution (Wei, 1992; Barnwal, Cho and Hocking, 2022).
 
-    What is known of a row are bounds: the target is the lower one, 0 if there is none; the extra `upper` the upper one,
+    A row has bounds of its time: the target is the lower one, 0 if there is none; the extra `upper` the upper one,
     infinite if there is none, and the target itself if the time is known. The loss is minus the log density of a known
     time, and else minus the log probability of the bounds, in nats. If rows are watched until an event or an end,
     `upper` is `np.where(event, time, np.inf)`.

@@ -7,8 +7,8 @@ from jaxtree.boosting import softmax, squared
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.boosting.samples import Uniform
-from jaxtree.growth.loop import prepare
-from tests.boosting.test_boost import DERIVATIVES, LIMITS, boosted, classes, nested, numbers, same, scores_of
+from jaxtree.kernels import choose
+from tests.boosting.test_boost import DERIVATIVES, LIMITS, boosted, classes, nested, numbers, same
 from tests.boosting.test_boost_on_mesh import assert_same, mesh_of
 from tests.growth.native_trees import needs_kernel
 from tests.growth.test_best_first import assert_cut
@@ -52,7 +52,7 @@ def test_the_model_is_the_same_with_and_without_the_kernel(sample, most, monkeyp
     given = {"limits": DEEP, "capacity": 64, "evaluations": (numbers(seed=1),)}
     make = lambda: boosted(numbers(), squared(), Shrinkage(0.5, sample=sample, max_leaf_nodes=most), **given)  # noqa: E731
     by_kernel = make()
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert_same(by_kernel, make())
 
 
@@ -60,14 +60,6 @@ def test_the_model_is_the_same_with_and_without_the_kernel(sample, most, monkeyp
 def test_the_model_is_that_of_one_device():
     shrinkage = Shrinkage(0.5, sample=Uniform(0.7), max_leaf_nodes=6)
     assert_same(*(boosted(numbers(num_rows=401), squared(), shrinkage, mesh=mesh) for mesh in (None, mesh_of(2))))
-
-
-def test_losses_are_those_of_cut_trees():
-    rows, other = numbers(), numbers(seed=1)
-    model = boosted(rows, squared(), Shrinkage(max_leaf_nodes=4), evaluations=(other,))
-    assert all(leaves(tree) == 4 for tree in model.forest)
-    losses = np.mean((scores_of(model, other.codes)[:, 0] - other.target) ** 2 / 2, axis=1)
-    np.testing.assert_allclose(model.losses[:, 0], losses, rtol=1e-12)
 
 
 def test_numbers_of_leaves_share_a_program():

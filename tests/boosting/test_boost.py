@@ -17,8 +17,7 @@ from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.growth import Features, Limits
 from jaxtree.growth.inputs.bundles import Missing, Sizes
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.tree.forest import join_forests
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
@@ -124,22 +123,15 @@ def pairs(losses, samples):
     ),
 )
 def test_the_model_is_the_same_with_and_without_the_kernel(loss, sample, monkeypatch):
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
     rows = numbers() if loss.name == "squared" else classes(max(loss.num_scores, 2))
     by_kernel = boosted(rows, loss, Shrinkage(sample=sample))
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     model = boosted(rows, loss, Shrinkage(sample=sample))
     for name in ("feature", "code", "first_child", "num_rows", "weight", "target_sum"):
         own, other = (getattr(grown.forest.nodes, name) for grown in (by_kernel, model))
         np.testing.assert_array_equal(own, other, err_msg=name)
-
-
-def test_more_rounds_go_on_where_fewer_end():
-    few, many = (boosted(numbers(), squared(), num_rounds=number) for number in (3, 8))
-    first = many.forest.first(3)
-    np.testing.assert_array_equal(first.nodes.target_sum, few.forest.nodes.target_sum)
-    assert len(many.forest) == 8 and few.stop == many.stop == Stop.ALL_ROUNDS
 
 
 @pytest.mark.parametrize(
@@ -185,14 +177,6 @@ def test_a_wish_ends_the_boosting(monkeypatch):
     assert len(model.forest) == 4 and model.stop == Stop.ASKED
 
 
-def test_weights_are_repeats():
-    rows, repeats = numbers(), np.arange(400) % 3
-    weighted = boosted(rows._replace(weight=repeats.astype(float)), squared())
-    codes, target = np.repeat(rows.codes, repeats, axis=1), np.repeat(rows.target, repeats)
-    repeated = boosted(ScoredRows(codes, target, np.ones(target.size), {}), squared())
-    np.testing.assert_allclose(scores_of(weighted, rows.codes), scores_of(repeated, rows.codes), rtol=1e-9)
-
-
 def test_early_stopping_ends_after_the_round_it_names():
     rows, other = numbers(), numbers(seed=1)
     model = boosted(rows, squared(), Shrinkage(0.5, patience=5), num_rounds=100, evaluations=(other,))
@@ -200,13 +184,6 @@ def test_early_stopping_ends_after_the_round_it_names():
     assert model.stop == Stop.NO_BETTER_LOSS and model.best_round == best == len(model.forest) - 5
     losses = np.mean((scores_of(model, other.codes)[:, 0] - other.target) ** 2 / 2, axis=1)
     np.testing.assert_allclose(model.losses[:, 0], losses, rtol=1e-12)
-
-
-def test_losses_fall_every_round_with_whole_hessians():
-    rows = classes(4)
-    losses = boosted(rows, softmax(4, "full"), Shrinkage(1.0), num_rounds=5, evaluations=(rows,)).losses[:, 0]
-    assert np.all(np.diff(losses) < 0)
-    assert losses[-1] < np.log(4) / 2
 
 
 def test_leaves_take_exact_quantiles():

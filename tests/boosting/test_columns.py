@@ -1,17 +1,15 @@
 """Columns that are drawn for trees, levels and nodes of a boosting."""
 
-import jax
 import numpy as np
 import pytest
 
-from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree import GradientBoostingRegressor
 from jaxtree.boosting import BaseLearner, BoostData, ColumnFractions, ScoredRows, Shrinkage, boost, squared
 from jaxtree.boosting.rounds import make_rounds
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Features, Limits
 from jaxtree.growth.inputs.bundles import Sizes
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.tree import SplitKind
 
 COLUMNS, BINS = 12, 16
@@ -82,10 +80,10 @@ MIXED = Features(
     ids=["all", "all, mixed", "node"],
 )
 def test_the_model_is_the_same_with_and_without_the_kernel(name, features, monkeypatch):
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
     by_kernel = boosted(FRACTIONS[name], features=features)
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert_same(boosted(FRACTIONS[name], features=features), by_kernel)
 
 
@@ -97,7 +95,7 @@ def assert_same(own, other):
 @pytest.mark.slow
 def test_a_scan_of_the_columns_of_a_tree_is_a_histogram_of_them(monkeypatch):
     """Codes past 256 are scanned, in orders that must follow the columns drawn."""
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     wide = (CODES.astype(np.uint16) * 25).copy()
     scanned, tabled = (
         boosted(ColumnFractions(tree=0.5, level=0.7), codes=codes, num_bins=bins)
@@ -130,13 +128,3 @@ def test_a_fraction_that_is_none_is_named(fraction):
         boosted(ColumnFractions(level=fraction))
     with pytest.raises(InvalidInputError, match="'colsample_bynode' parameter"):
         GradientBoostingRegressor(colsample_bynode=fraction).fit(CODES.T, TARGET)
-
-
-def test_estimators_draw_by_their_seed():
-    fit = lambda **how: GradientBoostingClassifier(10, **how).fit(CODES.T, TARGET > 0).forest_.nodes.feature  # noqa: E731
-    drawn = {"colsample_bytree": 0.5, "colsample_bylevel": 0.5, "colsample_bynode": 0.5}
-    np.testing.assert_array_equal(fit(random_state=1, **drawn), fit(random_state=1, **drawn))
-    assert not np.array_equal(fit(random_state=1, **drawn), fit(random_state=2, **drawn))
-    np.testing.assert_array_equal(fit(), fit())
-    with jax.enable_x64(True):
-        np.testing.assert_array_equal(fit(random_state=1, **drawn), fit(random_state=1, **drawn))

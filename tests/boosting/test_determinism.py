@@ -14,8 +14,7 @@ from jax.sharding import Mesh
 from jaxtree.boosting import logistic, poisson, softmax
 from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
 from tests.marks import are_exhaustive, rest_is_slow
@@ -55,9 +54,9 @@ def test_devices_and_kernel_change_no_bit(name, monkeypatch):
     for num_devices in (2, 4):
         mesh = Mesh(np.array(jax.devices()[:num_devices]), ("rows",))
         assert_same(alone, models(name, mesh=mesh))
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert_same(alone, models(name), "feature", "code", "first_child", "num_rows", "weight", "target_sum")
 
 

@@ -1,23 +1,24 @@
 """Boosting that leaves the numbers ends with a finite model or with the reason, in both ways of growing."""
 
+import re
 import warnings
 from typing import ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
 from jaxtree import (
-    BoostSearchCV,
     GradientBoostingClassifier,
     GradientBoostingDistribution,
     GradientBoostingRanker,
     GradientBoostingRegressor,
+    SearchCV,
 )
-from jaxtree.boosting import quantile, quantiles
-from jaxtree.errors import InterruptedFitWarning, TrainingError
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
+from jaxtree.boosting import Loss, quantile, quantiles
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
+from jaxtree.kernels import choose
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space
@@ -77,8 +78,8 @@ def in_both_ways(names, *of_xla, fast):
 @pytest.fixture
 def engine(request, monkeypatch):
     if request.param == "xla":
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    elif not native.is_available():
+        monkeypatch.setattr(choose, "is_there", lambda: False)
+    elif not choose.is_there():
         pytest.skip("the kernel is not installed")
 
 
@@ -97,8 +98,8 @@ def end(model, X, y, **given):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(X, y, **given)
-    except TrainingError as error:
-        assert "no numbers, or too large" in str(error)
+    except (TrainingError, InvalidInputError) as error:
+        assert re.search("no numbers, or too large|since derivatives are squared", str(error))
         return str(error)
     predicted = model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
     assert np.isfinite(predicted).all()
@@ -137,7 +138,7 @@ def test_so_does_one_of_other_kinds(name, engine):
 
 
 def test_the_kernel_and_xla_end_at_the_same_round(monkeypatch):
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
     X, targets = table()
 
@@ -148,7 +149,7 @@ def test_the_kernel_and_xla_end_at_the_same_round(monkeypatch):
         return [end(model, X, targets["numbers"]) for model in own]
 
     kernel = ends()
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert kernel == ends() and 1 < kernel[1] < kernel[0] < 20
 
 
@@ -166,7 +167,7 @@ class TestSearches:
 
     def search(self, **given):
         own = GradientBoostingRegressor(20, max_depth=3, max_bins=31, random_state=0, **given.pop("own", {}))
-        return BoostSearchCV(own, self.SPACE, cv=3, scoring="neg_mean_squared_error", **given)
+        return SearchCV(own, self.SPACE, cv=3, scoring="neg_mean_squared_error", **given)
 
     @pytest.mark.parametrize("own", rest_is_slow([{}, {"drop_rate": 0.1}]))
     def test_a_setting_that_leaves_the_numbers_has_the_error_score(self, own):
@@ -198,3 +199,18 @@ class TestSearches:
         worse = Space({"n_estimators": 20}, {"learning_rate": rates._replace(default=1e30)}, 3)
         with pytest.raises(TrainingError, match="none of 3 settings predicts finite numbers"):
             find_ensemble(task, worse, Budget(600.0, settings=3))
+
+
+def test_predictions_of_ones_own_that_no_program_can_follow_are_refused_in_words():
+    """They are watched while rounds are made; an error within them is not lost."""
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60.0)
+    squares = lambda scores, target, extras: (scores[0] - target) ** 2  # noqa: E731
+    faults = {"numpy": lambda scores: np.exp(scores), "branch": lambda scores: scores if scores.min() > 0 else -scores}
+    for name, link in faults.items():
+        loss = Loss(squares, link=link, name=name)
+        with pytest.raises(InvalidInputError, match=rf"{name}\(\) must compute its predictions by functions of JAX"):
+            GradientBoostingRegressor(2, loss=loss).fit(X, y)
+    loss = Loss(squares, link=lambda scores: jnp.where(jnp.abs(scores) > 200, jnp.nan, scores))
+    with pytest.warns(InterruptedFitWarning, match="lead to such scores"):
+        model = GradientBoostingRegressor(20, loss=loss, learning_rate=3.0).fit(X, y)
+    assert np.isfinite(model.predict(X)).all()

@@ -23,13 +23,10 @@ from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Limits
 from jaxtree.growth.inputs.bundles import Sizes
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
-from jaxtree.growth.plan import backends
-from jaxtree.growth.sums import histogram
+from jaxtree.kernels import choose
 from jaxtree.tree.forest import Forest
 from tests.boosting.test_boost import BINS, classes, numbers
-from tests.marks import are_exhaustive, rest_is_slow
+from tests.marks import rest_is_slow
 
 SIZES = Sizes(BINS, capacity=32)
 LEARNER = BaseLearner(Limits(), SIZES)
@@ -77,8 +74,8 @@ def equal(one: Forest, other: Forest):
 @pytest.fixture(params=["kernel", "xla"])
 def engine(request, monkeypatch):
     if request.param == "xla":
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    elif not native.is_available():
+        monkeypatch.setattr(choose, "is_there", lambda: False)
+    elif not choose.is_there():
         pytest.skip("the kernel is not installed")
     return request.param
 
@@ -101,53 +98,11 @@ def test_a_member_is_the_model_that_is_boosted_alone(case):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", are_exhaustive(["CPU", "GPU", "TPU"], "GPU"))
-def test_sums_as_products_make_the_same_models(kind, monkeypatch):
-    """Once products are never cheaper than the backend's own way, and once they cost nothing."""
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    data, made, num_models = data_of(classes), members(4), []
-
-    def boosted(**figures):
-        backend = getattr(backends, kind)
-        chosen = backend._replace(costs=backend.costs._replace(**figures))
-        monkeypatch.setattr(prepare, "backend_of", lambda *_: chosen)
-        return many(data, logistic(), made, bounds=Bounds(2))
-
-    really = histogram.sum_by_products
-
-    def counted(*arrays, plan, **static):
-        num_models.append(plan.num_models)
-        return really(*arrays, plan=plan, **static)
-
-    monkeypatch.setattr(histogram, "sum_by_products", counted)
-    expected = boosted(scatter=0.0)
-    assert not num_models
-    for one, other in zip(
-        boosted(wait=0.0, multiply_add=0.0, byte=0.0, bytes_per_product=2**14), expected, strict=True
-    ):
-        assert equal(one.forest, other.forest)
-        np.testing.assert_array_equal(one.losses, other.losses)
-        jax.tree.map(np.testing.assert_array_equal, one.scores, other.scores)
-    assert set(num_models) == {2}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("sample", [OneSided, pytest.param(MinimalVariance, marks=pytest.mark.slow)])
 def test_members_draw_rows_as_they_do_alone(sample):
     data, made = data_of(numbers), members(3, sample)
     for member, done in zip(made, many(data, squared(), made), strict=True):
         assert equal(done.forest, alone(data, squared(), member).forest)
-
-
-@pytest.mark.slow
-def test_neither_batch_nor_order_nor_neighbours_change_a_member():
-    data, made = data_of(classes), members(6)
-    as_they_are = many(data, logistic(), made, bounds=Bounds(6))
-    for order, num_slots in (([5, 4, 3, 2, 1, 0], 4), ([3, 1], 1)):
-        done = many(data, logistic(), [made[number] for number in order], bounds=Bounds(num_slots))
-        for number, own in zip(order, done, strict=True):
-            assert equal(own.forest, as_they_are[number].forest)
-            jax.tree.map(np.testing.assert_array_equal, own.scores, as_they_are[number].scores)
 
 
 def test_scores_are_those_of_the_best_round_or_of_the_last():

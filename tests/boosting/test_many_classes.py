@@ -17,8 +17,7 @@ from jaxtree.growth.inputs.bundles import Sizes
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Units, parent_stats
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop import prepare
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 
 FEW, MANY = MOST_WRITTEN_OUT + 8, 2 * MOST_WRITTEN_OUT + 16
 LOSSES = {"softmax": softmax, "quantiles": lambda number: quantiles(np.linspace(0.1, 0.9, number).tolist())}
@@ -57,8 +56,8 @@ def equations_of_round(number, loss, trees_per_round):
 @pytest.mark.parametrize("loss, trees", [("softmax", "one"), ("softmax", "each"), ("quantiles", "one")])
 def test_the_program_of_a_round_does_not_grow_with_classes(loss, trees, engine, monkeypatch):
     if engine == "xla":
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
-    elif not native.is_available():
+        monkeypatch.setattr(choose, "is_there", lambda: False)
+    elif not choose.is_there():
         pytest.skip("the kernel is not installed")
     few, many = (equations_of_round(number, LOSSES[loss], trees) for number in (FEW, MANY))
     assert few == many
@@ -92,7 +91,7 @@ def test_a_sum_in_a_loop_is_the_sum_written_out():
 
 @pytest.mark.slow
 def test_many_classes_are_boosted_alike_with_and_without_the_kernel(monkeypatch):
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
 
     def model():
@@ -100,6 +99,6 @@ def test_many_classes_are_boosted_alike_with_and_without_the_kernel(monkeypatch)
         return boost(BoostData(rows_of(FEW)), softmax(FEW), learner, Shrinkage(), num_rounds=2).forest.nodes
 
     by_kernel = model()
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     for name in ("feature", "code", "num_rows", "weight", "target_sum"):
         np.testing.assert_array_equal(getattr(by_kernel, name), getattr(model(), name), err_msg=name)

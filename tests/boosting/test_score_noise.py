@@ -84,19 +84,6 @@ def test_a_model_without_noise_is_the_same_among_noisy_ones():
         assert same(made[number].forest, boosted(noise, num_rounds=12).forest)
 
 
-def test_weights_of_two_are_rows_twice():
-    """Of the first tree, whose gradients of whole targets are not rounded."""
-    target = np.round(TARGET * 4) / 4
-    twice = ScoredRows(np.tile(CODES, 2), np.tile(target, 2), np.ones(2 * ROWS), {})
-    heavy = ScoredRows(CODES, target, np.full(ROWS, 2.0), {})
-    start, options = np.zeros(1), {"num_rounds": 1, "seed": 3}
-    grown = [
-        boost(BoostData(rows, start=start), squared(), LEARNER, Shrinkage(0.1, score_noise=6.0), **options).forest
-        for rows in (twice, heavy)
-    ]
-    assert np.array_equal(grown[0].nodes.feature, grown[1].nodes.feature)
-
-
 def test_the_estimator_draws_with_its_seed_and_fits_without_one_differ():
     X, y = CODES.T.astype(float), TARGET
     fit = lambda seed: GradientBoostingRegressor(5, random_strength=6.0, random_state=seed).fit(X, y).predict(X)  # noqa: E731

@@ -16,7 +16,7 @@ from jaxtree.boosting.samples import Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Features
-from jaxtree.growth.loop import prepare
+from jaxtree.kernels import choose
 from jaxtree.losses.distributions import normal
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply
@@ -59,7 +59,7 @@ def assert_same_trees(own, other):
 @pytest.fixture(params=rest_is_slow(["kernel", "xla"]))
 def engine(request, monkeypatch):
     if request.param == "xla":
-        monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
 
 
 @pytest.mark.parametrize("shrinkage", rest_is_slow([RATE, Shrinkage(0.3, sample=Uniform(0.6), max_leaf_nodes=5)]))

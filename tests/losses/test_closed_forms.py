@@ -62,6 +62,25 @@ def test_closed_forms_keep_their_digits(name):
         assert (np.abs(model.crps(y) - ranked) <= 3 * lost * ranked).all()
 
 
+@pytest.mark.parametrize(
+    ("log_mean", "sigma", "y", "score"),
+    [
+        (2.452, 12.0, 11.772, 4.64440111045e15),
+        (2.452, 12.197531, 11.772, 1.50999978075e16),
+        (0.0, 12.0, 1.0, 3.99981265935e14),
+        (-3.0, 12.0, 1e-3, 1.9913894633e13),
+        (0.0, 15.0, 1e-8, 2.00285845416e23),
+        (2.452, 9.0, 1e20, 9.99997268071e19),
+        (2.452, 12.0, 1e60, 1e60),
+        (2.452, 5.0, 11.772, 1266.199407),
+    ],
+)
+def test_ranked_scores_of_wide_lognormals_are_their_integrals(log_mean, sigma, y, score):
+    """Integrals of (F - 1[y <= x])**2 by quadrature in 60 digits, over the logarithm of x."""
+    model = PredictedDistribution(make("lognormal"), np.array([[log_mean, np.log(sigma)]]))
+    np.testing.assert_allclose(model.crps(y), score, rtol=3e-11)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [1e-9, 0.99])
 @pytest.mark.parametrize("name", REFERENCE)

@@ -114,18 +114,6 @@ def test_the_hessian_of_one_score_is_its_absolute_value():
         assert (plain.derivatives(scores, TARGET, WEIGHT, {}).hessian < 0).any()
 
 
-@pytest.mark.slow
-def test_a_diagonal_is_that_of_the_full_hessian():
-    scores, target = ROWS.normal(size=(4, 40)), ROWS.integers(4, size=40)
-    full = softmax(4, "full").derivatives(jnp.asarray(scores), target, WEIGHT, {})
-    diagonal = softmax(4, hessian="diagonal").derivatives(jnp.asarray(scores), target, WEIGHT, {})
-    np.testing.assert_allclose(diagonal.hessian, np.einsum("iin->in", full.hessian), rtol=1e-6)
-    np.testing.assert_array_equal(diagonal.gradient, full.gradient)
-    for loss, expected in ((softmax(4, "full"), full), (softmax(4, hessian="diagonal"), diagonal)):
-        derived = dataclasses.replace(loss, information=None).derivatives(jnp.asarray(scores), target, WEIGHT, {})
-        np.testing.assert_allclose(derived.hessian, expected.hessian, rtol=1e-4, atol=1e-6)
-
-
 def test_rows_of_weight_zero_have_no_derivatives_whatever_they_contain():
     target = jnp.array([1.0, jnp.nan, jnp.inf])
     for hessian in ("full", "one"):

@@ -16,6 +16,7 @@ from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.numbers import squared
 from jaxtree.losses.start import weighted_quantile
 from tests.losses.derivatives import check_derivatives, derive, evaluate
+from tests.marks import in_turn
 
 ROWS = np.random.default_rng(1)
 NUMBER_OF_ROWS = 30
@@ -114,8 +115,7 @@ def test_newton_steps_come_back_from_extreme_scores(name):
         assert np.isfinite(step) and step * score < 0
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("size", [1e2, 1e4, 1e6])
+@pytest.mark.parametrize(("size", "name"), in_turn([1e2, 1e4, 1e6], CASES))
 def test_extreme_scores_give_numbers(name, size):
     loss, target = CASES[name]
     scores = size * np.sign(ROWS.normal(size=(loss.num_scores, NUMBER_OF_ROWS)))
