@@ -62,7 +62,7 @@ def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[
 
 def _axis(schema: Schema, layout: Layout, term: int, side: int) -> TermAxis:
     feature = int(layout.features[term, side])
-    column = schema.columns[schema.features[feature].column]
+    column = schema.columns[feature]
     codes = codes_of_bins(schema, layout, term, side)
     if column.bins is None:
         categories = tuple(tuple(column.categories[code] for code in own.tolist()) for own in codes)

@@ -1,7 +1,6 @@
 """The rows that additive models are fitted on, by bags, and what fits on the same rows have in common."""
 
 import functools
-import operator
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
@@ -11,11 +10,11 @@ from jaxtyping import Bool, Float64, Int32, Int64
 
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.layout import Layout
-from jaxtree.additive.quadratic import RowLoss, SquaredErrors, is_quadratic, rows_of_loss
+from jaxtree.additive.loop import BYTES_OF_CELL, GramsAtStart, boosts_on_grams
+from jaxtree.additive.row_loss import RowLoss, SquaredErrors, is_quadratic, rows_of_loss
 from jaxtree.additive.rules import AdditiveRules
 from jaxtree.additive.sums import Gram
 from jaxtree.additive.terms import main_terms
-from jaxtree.additive.training import BYTES_OF_CELL, GramsAtStart, boosts_on_grams
 from jaxtree.arrays import Device
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.losses.loss import BaseLoss
@@ -103,29 +102,22 @@ class SharedRows:
         """The rows of every code of every feature."""
         return self.data.codes.counts(self.data.schema)
 
-    def once(self, key: Hashable, make: Callable[[], Any], *, of: Any = None) -> Any:
-        """Returns what a function makes, which is called once for all that ask with a key.
-
-        Args:
-            key: The key.
-            make: The function.
-            of: The object that the key names by `id`; it lives as long as the key, so that no other gets its number.
-        """
+    def once(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """Returns what a function makes, which is called once for all that ask with a key."""
         with self._lock:
             own = self._locks.setdefault(key, threading.Lock())
         with own:
             if key not in self._known:
-                self._known[key] = make(), of
-            return self._known[key][0]
+                self._known[key] = make()
+            return self._known[key]
 
     def mains(self, monotone: Int32[np.ndarray, " feature"], min_category_rows: int) -> Layout:
         """Returns the terms of single features."""
         key = ("mains", monotone.tobytes(), min_category_rows)
-        made = functools.partial(main_terms, self.data.schema, self.counts, monotone, min_category_rows)
-        return self.once(key, made)
+        return self.once(key, lambda: main_terms(self.data.schema, self.counts, monotone, min_category_rows))
 
     def grams(self, layout: Layout, rules: AdditiveRules) -> Callable[[int], GramsAtStart]:
-        """Returns what has sums over pairs of bins of the bag of a number.
+        """Returns the function of the number of a bag to its sums over pairs of bins at the start.
 
         Args:
             layout: The terms.
@@ -133,12 +125,12 @@ class SharedRows:
         """
         number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
         kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
-        key = ("all", id(layout), rules.gram_memory, rules.greedy_ratio)
-        of_all = self.once(key, functools.partial(self._of_all, layout, rules), of=layout)
+        key = ("all", layout.key, rules.gram_memory, rules.greedy_ratio)
+        of_all = self.once(key, lambda: self._of_all(layout, rules))
 
         def of_bag(bag: int) -> GramsAtStart:
-            own = functools.partial(self.once, ("bag", id(layout), bag), of=layout)
-            return GramsAtStart(of_all, own if bag < kept else operator.call)
+            own = functools.partial(self.once, ("bag", layout.key, bag))
+            return GramsAtStart(of_all, own if bag < kept else lambda make: make())
 
         return of_bag
 

@@ -11,16 +11,17 @@ import jax
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
-from jaxtree.additive.boost_programs import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
+from jaxtree.additive.cyclic_program import MemberInputs, Shared, WeightedRows, boost_members, boost_on_rows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import pad_last, pad_terms, sizes_of
+from jaxtree.additive.prefix_sums import to_plain, to_running
 from jaxtree.additive.proposals import TracedRules
 from jaxtree.additive.rules import StepRules
-from jaxtree.additive.running import to_plain, to_running
-from jaxtree.additive.sums import Gram, bin_sums, uses_kernel
+from jaxtree.additive.sums import Gram, bin_sums
 from jaxtree.buckets import pad_codes, pad_to, round_up
 from jaxtree.cores import num_cores
-from jaxtree.growth.native.calls import Attributes, call_kernel
+from jaxtree.devices import current_platform
+from jaxtree.kernels.choose import Attributes, Engine, call_kernel, choose
 
 HANDLER, HANDLER_OF_ROWS = "jaxtree_boost_cyclic", "jaxtree_boost_rows"
 """The functions of the kernel."""
@@ -58,7 +59,7 @@ def boost(
     """
     reals, wholes = _numbers(rules)
     diagonal = np.stack([own.diagonal for own in grams])
-    if not uses_kernel(HANDLER):
+    if choose(current_platform()) is Engine.XLA:
         matrices = [own.matrix for own in grams]
         shared = matrices, to_running(layout, diagonal), to_running(layout, rows.astype(np.int64))
         return _boost_by_program(layout, shared, gradient, gram_of_member, (reals, wholes), num_passes)
@@ -97,7 +98,7 @@ def boost_rows(
     Returns:
         The sums of all steps, and the gradients of the rows after them.
     """
-    if not uses_kernel(HANDLER_OF_ROWS):
+    if choose(current_platform()) is Engine.XLA:
         return _boost_rows_by_program(layout, codes, weight, gradient, rules, num_passes)
     whole = codes if codes.flags.c_contiguous else pad_codes(codes)
     described = (layout.kind, layout.features, layout.bins, layout.num_bins, whole, layout.monotone)

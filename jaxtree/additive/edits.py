@@ -16,10 +16,10 @@ from sklearn.isotonic import isotonic_regression
 from jaxtree.additive.axes import codes_of_bins
 from jaxtree.additive.explanations import listed_terms, term_place
 from jaxtree.additive.layout import TermKind
-from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.cells import ANY_OTHER
 from jaxtree.table.numerals import decimal_near
+from jaxtree.table.rare_words import ANY_OTHER
 from jaxtree.table.schema import Column
 from jaxtree.table.times import as_times, in_ticks
 from jaxtree.table.words import value_in_words
@@ -253,9 +253,9 @@ def _changed(bagged: ModelAndBags, term: int, change: Callable[[BinValues], BinV
     errors = model.errors.copy()
     if len(bags) > 1:
         # Errors are as many times the deviation of bags as they were.
-        before, after = bagged.values.std(axis=0), bags.std(axis=0)
-        size = np.linalg.norm(before)
-        errors[places] = after[places] * (np.linalg.norm(model.errors) / size if size > 0 else 0.0)
+        before, after = (in_own_unit(own, lambda own: own.std(axis=0)) for own in (bagged.values, bags))
+        size = in_own_unit(before, np.linalg.norm)
+        errors[places] = after[places] * (in_own_unit(model.errors, np.linalg.norm) / size if size > 0 else 0.0)
     changed = dataclasses.replace(model, intercept=model.intercept + mean, values=values, errors=errors)
     return ModelAndBags(changed, bags)
 
@@ -281,7 +281,7 @@ def _column_of(model: AdditiveModel, term: int) -> Column:
         raise InvalidInputError(
             f"term {model.term_names[term]!r} is a pair: it can be scaled or removed, and curves of one column edited"
         )
-    return model.schema.columns[model.schema.features[first].column]
+    return model.schema.columns[first]
 
 
 def _codes_of(column: Column, categories: Sequence[Any] | None) -> Int64[np.ndarray, " code"]:

@@ -209,10 +209,7 @@ def contributions_of(
         score: The number of the score.
     """
     added = model.term_values(codes)[0, :, score]
-    features = model.schema.features
-    of_terms = [
-        " & ".join(words[features[own].column] for own in pair if own >= 0) for pair in model.layout.features.tolist()
-    ]
+    of_terms = [" & ".join(words[own] for own in pair if own >= 0) for pair in model.layout.features.tolist()]
     order = np.argsort(-np.abs(added), kind="stable").tolist()
     return tuple(Contribution(model.term_names[term], of_terms[term], float(added[term])) for term in order)
 

@@ -8,7 +8,7 @@ one place a term: so a model is a sum of values in this table, and sums over row
 import dataclasses
 import enum
 import functools
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from jaxtyping import Int32, Int64, UInt, UInt16
@@ -50,6 +50,12 @@ class Layout:
     def num_terms(self) -> int:
         """The number of terms."""
         return len(self.kind)
+
+    @functools.cached_property
+    def key(self) -> Hashable:
+        """The key of layouts of equal terms."""
+        arrays = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        return tuple((own.shape, own.tobytes()) for own in arrays)
 
     @functools.cached_property
     def size(self) -> Int32[np.ndarray, " term"]:

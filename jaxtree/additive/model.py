@@ -1,6 +1,8 @@
 """A fitted additive model: an intercept, and the values of all bins of its terms."""
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, UInt
@@ -40,7 +42,7 @@ class AdditiveModel:
     @property
     def term_names(self) -> tuple[str, ...]:
         """The names of the terms: of pairs both names, as "age & hours"."""
-        names = self.schema.feature_names
+        names = self.schema.column_names
         return tuple(" & ".join(names[own] for own in pair if own >= 0) for pair in self.layout.features.tolist())
 
     def term_values(self, codes: UInt[np.ndarray, "feature row"]) -> Float64[np.ndarray, "row term score"]:
@@ -60,3 +62,13 @@ class AdditiveModel:
         size = np.abs(self.values).mean(axis=1) * self.weight
         first, total = self.layout.first[:-1], max(float(self.weight[self.layout.places(0)].sum()), 1e-300)
         return np.add.reduceat(size, first) / total if len(first) else np.zeros(0)
+
+
+def in_own_unit(values: Float64[np.ndarray, "*bin"], measure: Callable[[np.ndarray], Any]) -> Any:
+    """Returns a measure in the unit of its values that squares them: of any size, as no square of 1e200 is a number.
+
+    >>> in_own_unit(np.array([3e200, 4e200]), np.linalg.norm) / 1e200
+    np.float64(5.0)
+    """
+    exponent = int(np.frexp(np.abs(values).max(initial=0.0))[1])
+    return np.ldexp(measure(np.ldexp(values, -exponent)), exponent)

@@ -1,34 +1,27 @@
-r"""Programs of XLA that sum over the rows of an additive model, for accelerators and where the kernel in C++ is not.
+r"""Sums over pairs of bins, for accelerators by a program of XLA, and by NumPy where the kernel in C++ is not.
 
 With the columns $Z$ of the places, each 1 where a row stands at a place in running form, the weights that places share
-are $Z^T \operatorname{diag}(w) Z$. Products are of bfloat16, on a CPU of float32, of weights cut into limbs of 8 bits
-and in chunks of rows so few that no sum comes near 2**24: all are exact.
+are $Z^T \operatorname{diag}(w) Z$, by the exact products of `jaxtree.kernels.products`.
 """
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Int32, Int64, Real, UInt
+from jaxtyping import Array, Int32, UInt
 
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.padding import PaddedPlaces, PaddedTerms, pad_last, pad_places, pad_terms, sizes_of
-from jaxtree.additive.running import to_running
+from jaxtree.additive.prefix_sums import to_running
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import pad_codes, pad_to
 from jaxtree.compilation import compiled
 from jaxtree.devices import current_platform
-
-LIMB = 8
-"""Bits of a limb."""
+from jaxtree.kernels.products import LIMB, operand_type, product, rows_of_chunk
 
 COUNTED = 2**22
 """Rows and terms that NumPy counts together, some 200 MB."""
-
-MOST_ROWS = 2**14
-"""The rows of a chunk: the sum of as many limbs has 22 bits."""
 
 CELLS = 2**25
 """Cells of a chunk of the columns: 64 MB, on a CPU 128 MB."""
@@ -75,27 +68,6 @@ def count_pairs(
     return pad_last(pad_to(running, sizes_of(layout).places), sizes_of(layout).places)
 
 
-def sums_of_bins(
-    layout: Layout, codes: UInt[np.ndarray, "feature row"], values: Int64[np.ndarray, " row"]
-) -> Int64[np.ndarray, " place"]:
-    """Returns the sum of the values of the rows of every bin."""
-    padded = pad_codes(codes)
-    with jax.enable_x64(True):
-        sums = _sums_of_bins(
-            pad_terms(layout), padded, pad_to(values, padded.shape[1]), num_places=sizes_of(layout).places
-        )
-    return np.array(sums)[: layout.num_places]
-
-
-def scores_of_rows(
-    layout: Layout, codes: UInt[np.ndarray, "feature row"], table: Int64[np.ndarray, " place"]
-) -> Int64[np.ndarray, " row"]:
-    """Returns the sum of the table's values at the bins of every row."""
-    with jax.enable_x64(True):
-        scores = _scores_of_rows(pad_terms(layout), pad_codes(codes), pad_to(table, sizes_of(layout).places))
-    return np.array(scores)[: codes.shape[1]]
-
-
 @compiled("num_limbs", "platform", what=lambda *_, **__: "the sums over pairs of bins")
 def multiply_columns(
     terms: PaddedTerms,
@@ -117,9 +89,7 @@ def multiply_columns(
         platform: The platform that it runs on.
     """
     num_rows, num_places = codes.shape[1], len(places.term)
-    step = max(1, min(MOST_ROWS, num_rows, CELLS // num_places))
-    step = min(1 << (step.bit_length() - 1), num_rows & -num_rows)
-    operand = jnp.float32 if platform == "cpu" else jnp.bfloat16
+    step, operand = rows_of_chunk(num_rows, num_places, CELLS), operand_type(platform)
 
     def bins_of(term, part):
         features, bins = terms.features[term], terms.bins[term]
@@ -134,11 +104,7 @@ def multiply_columns(
         is_one = jnp.all(is_there & (limit >= 0), axis=1).astype(operand)
         for limb in range(num_limbs):
             limbs = ((held >> (LIMB * limb)) & (2**LIMB - 1)).astype(operand)
-            product = lax.dot_general(
-                limbs * is_one, is_one, (((1,), (1,)), ((), ())),
-                precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32,
-            )  # fmt: skip
-            sums = sums + (product.astype(jnp.int32) << (LIMB * limb))
+            sums = sums + (product(limbs * is_one, is_one) << (LIMB * limb))
         return sums
 
     return lax.fori_loop(0, num_rows // step, add, jnp.zeros((num_places, num_places), jnp.int32))
@@ -149,23 +115,3 @@ def place_of_rows(terms: PaddedTerms, term: Any, codes: UInt[AnyArray, "feature 
     features, bins = terms.features[term], terms.bins[term]
     first, second = (bins[axis][codes[features[axis]]].astype(jnp.int32) for axis in (0, 1))
     return terms.first[term] + first * terms.num_bins[term, 1] + second
-
-
-@compiled("num_places", what=lambda *_, **__: "the sums of bins")
-def _sums_of_bins(
-    terms: PaddedTerms, codes: UInt[AnyArray, "feature row"], values: Int64[AnyArray, " row"], *, num_places: int
-) -> Int64[Array, " place"]:
-    def add(term, sums):
-        return sums.at[place_of_rows(terms, term, codes)].add(values)
-
-    return lax.fori_loop(0, terms.number, add, jnp.zeros(num_places, jnp.int64))
-
-
-@compiled(what=lambda *_, **__: "the scores of an additive model")
-def _scores_of_rows(
-    terms: PaddedTerms, codes: UInt[AnyArray, "feature row"], table: Real[AnyArray, " place"]
-) -> Int64[Array, " row"]:
-    def add(term, scores):
-        return scores + table[place_of_rows(terms, term, codes)]
-
-    return lax.fori_loop(0, terms.number, add, jnp.zeros(codes.shape[1], jnp.int64))

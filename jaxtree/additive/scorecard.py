@@ -23,6 +23,7 @@ from jaxtree.export.node_tables import check_backend, frame_of
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.link import Link
 
 MOST_SHOWN = 30
@@ -249,7 +250,7 @@ def _merge(layout: Layout, points: Int64[np.ndarray, " place"]) -> tuple[Layout,
 
 def _check_model(model: Any) -> None:
     """Raises an error if a model has no log odds that are a sum of terms."""
-    if not hasattr(type(model), "set_terms"):
+    if kind_of(model) != ModelKind.TERMS:
         raise InvalidTypeError(f"a scorecard is of an ExplainableBoostingClassifier, got {type(model).__name__}")
     check_is_fitted(model)
     if model.model_.link.classes is None or model.model_.link.kind != Link.LOGISTIC:

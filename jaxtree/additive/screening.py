@@ -52,22 +52,28 @@ def _best_quadrants(
     layout: Layout, sums: tuple[Int64[np.ndarray, " place"], ...], min_rows: int
 ) -> Float64[np.ndarray, " term"]:
     saved = np.zeros(layout.num_terms)
-    for term in range(layout.num_terms):
-        shape, places = layout.num_bins[term], layout.places(term)
+    shapes, shape_of = np.unique(layout.num_bins, axis=0, return_inverse=True)
+    for number, shape in enumerate(shapes.tolist()):
         if min(shape) < 2:
             continue
-        gradient, weight, rows = (_quadrants(own[places].reshape(shape)) for own in sums)
+        terms = np.flatnonzero(shape_of.reshape(-1) == number)
+        places = layout.first[terms, None] + np.arange(shape[0] * shape[1])
+        tables = [own[places].reshape(-1, *shape) for own in sums]
+        gradient, weight, rows = map(_quadrants, tables)
         is_allowed = (rows >= min_rows) & (weight > 0)
         each = gradient.astype(np.float64) ** 2 / np.maximum(weight, 1)
         # A point whose quadrants are all allowed but one saves what the others do.
         total = np.where(is_allowed, each, 0.0).sum(axis=0)
-        whole = float(sums[0][places].sum()) ** 2 / max(float(sums[1][places].sum()), 1.0)
-        saved[term] = max(total.max() - whole, 0.0)
+        of_all = [own.sum(axis=(1, 2)).astype(np.float64) for own in tables[:2]]
+        whole = of_all[0] ** 2 / np.maximum(of_all[1], 1.0)
+        saved[terms] = np.maximum(total.max(axis=(1, 2)) - whole, 0.0)
     return saved
 
 
-def _quadrants(table: Int64[np.ndarray, "row column"]) -> Int64[np.ndarray, "quadrant point_row point_column"]:
+def _quadrants(
+    tables: Int64[np.ndarray, "term row column"],
+) -> Int64[np.ndarray, "quadrant term point_row point_column"]:
     """Returns the sums of the four quadrants around every point between cells."""
-    running = table.cumsum(axis=0).cumsum(axis=1)
-    low, left, up, whole = running[:-1, :-1], running[:-1, -1:], running[-1:, :-1], running[-1, -1]
-    return np.stack([low, left - low, up - low, whole - left - up + low])
+    running = tables.cumsum(axis=1).cumsum(axis=2)
+    low, left, up = running[:, :-1, :-1], running[:, :-1, -1:], running[:, -1:, :-1]
+    return np.stack([low, left - low, up - low, running[:, -1:, -1:] - left - up + low])

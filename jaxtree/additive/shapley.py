@@ -83,7 +83,7 @@ def shap_by_table(model: AdditiveModel, codes: UInt[np.ndarray, "feature row"]) 
         table, bins = shap_table(model, term), layout.bins_of(term, codes)
         base += table.base
         for feature, own in zip(layout.features[term].tolist(), table.own, strict=False):
-            values[:, schema.features[feature].column] += (own + table.shared)[bins]
+            values[:, feature] += (own + table.shared)[bins]
     return ShapValues(values[..., 0], base[0]) if base.size == 1 else ShapValues(values, base)
 
 
@@ -100,7 +100,7 @@ def shap_interactions_by_table(model: AdditiveModel, codes: UInt[np.ndarray, "fe
     base = model.intercept.copy()
     for term in range(layout.num_terms):
         table, bins = shap_table(model, term), layout.bins_of(term, codes)
-        columns = [schema.features[own].column for own in layout.features[term].tolist() if own >= 0]
+        columns = [own for own in layout.features[term].tolist() if own >= 0]
         base += table.base
         for column, own in zip(columns, table.own, strict=True):
             values[:, column, column] += own[bins]

@@ -1,7 +1,7 @@
 """Sums over the rows of an additive model, by pairs of bins and by bins, and the scores of rows.
 
 All are sums of whole numbers, and the same in whatever order they are made. The kernel in C++ makes them on a CPU, see
-`native/src/additive/gram.h`, and programs of XLA on accelerators and where there is no kernel.
+`native/src/additive/gram.h`; where it is not, programs of XLA make those of pairs, and NumPy the others.
 """
 
 import dataclasses
@@ -11,13 +11,12 @@ import numpy as np
 from jaxtyping import Int32, Int64, UInt
 
 from jaxtree.additive.layout import Layout
-from jaxtree.additive.row_programs import gram_matrix, scores_of_rows, sums_of_bins
+from jaxtree.additive.row_programs import gram_matrix
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import pad_codes
 from jaxtree.cores import num_cores
 from jaxtree.devices import current_platform
-from jaxtree.growth.native.calls import Attributes, call_kernel
-from jaxtree.growth.native.trees import has_handler
+from jaxtree.kernels.choose import Attributes, Engine, call_kernel, choose, is_there
 
 NONE = Attributes({})
 """Calls whose numbers are all in arrays."""
@@ -28,8 +27,8 @@ class Gram:
     """The weights of the rows that two bins share, for all pairs of bins.
 
     Attributes:
-        matrix: The weights, on both sides in running form, see `running.py`. The kernel's are on the host; those of a
-            program are on its device, and padded.
+        matrix: The weights, on both sides in running form, see `prefix_sums.py`. The kernel makes them on the host;
+            those of a program are on its device, and padded.
         diagonal: The weight of every bin by itself.
     """
 
@@ -39,11 +38,6 @@ class Gram:
     def minus(self, other: "Gram") -> "Gram":
         """Returns the sums without those of some of the rows."""
         return Gram(self.matrix - other.matrix, self.diagonal - other.diagonal)
-
-
-def uses_kernel(handler: str) -> bool:
-    """Whether a function of the kernel in C++ computes: on a CPU, where it is there."""
-    return current_platform() == "cpu" and has_handler(handler)
 
 
 def gram_sums(
@@ -61,7 +55,7 @@ def gram_sums(
         weight: The weights of the rows, 0 or more, in all below 2**31; rows of weight 0 cost next to nothing.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
-    if not uses_kernel("jaxtree_gram_sums"):
+    if choose(current_platform()) is Engine.XLA:
         diagonal = bin_sums(layout, codes, weight.astype(np.int64))
         return Gram(gram_matrix(layout, codes, weight), diagonal)
     places = layout.num_places
@@ -84,8 +78,11 @@ def bin_sums(
         values: The values of the rows.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
-    if not uses_kernel("jaxtree_bin_sums"):
-        return sums_of_bins(layout, codes, values)
+    if not is_there():
+        sums = np.zeros(layout.num_places, np.int64)
+        for term in range(layout.num_terms):
+            np.add.at(sums, layout.first[term] + layout.bins_of(term, codes), values)
+        return sums
     return _call("jaxtree_bin_sums", [((layout.num_places,), np.int64)], layout, codes, values, num_threads)[0]
 
 
@@ -104,8 +101,11 @@ def row_scores(
         table: The value of every bin.
         num_threads: The threads of the kernel; as many as there are cores if not given.
     """
-    if not uses_kernel("jaxtree_row_scores"):
-        return scores_of_rows(layout, codes, table)
+    if not is_there():
+        scores = np.zeros(codes.shape[1], np.int64)
+        for term in range(layout.num_terms):
+            scores += table[layout.first[term] + layout.bins_of(term, codes)]
+        return scores
     return _call("jaxtree_row_scores", [((codes.shape[1],), np.int64)], layout, codes, table, num_threads)[0]
 
 

@@ -122,14 +122,13 @@ def pair_terms(pairs: Sequence[tuple[int, int]], axes: Sequence[Int64[np.ndarray
         pairs: The features of each.
         axes: The bin of every code of every feature, see `axis_bins`.
     """
-    bins = np.zeros((len(pairs), 2, max(map(len, axes))), np.uint16)
-    for term, features in enumerate(pairs):
-        for side, feature in enumerate(features):
-            bins[term, side, : len(axes[feature])] = axes[feature]
-    num_bins = np.array([[axes[feature][-1] + 1 for feature in pair] for pair in pairs], np.int32).reshape(-1, 2)
-    number = len(pairs)
+    number, features = len(pairs), np.array(pairs, np.int32).reshape(-1, 2)
+    of_axes = np.zeros((len(axes), max(map(len, axes))), np.uint16)
+    for own, axis in zip(of_axes, axes, strict=True):
+        own[: len(axis)] = axis
+    num_bins = np.array([axis[-1] + 1 for axis in axes], np.int32)[features]
     kind, monotone = np.full(number, TermKind.PAIR, np.int32), np.zeros(number, np.int32)
-    return Layout(kind, np.array(pairs, np.int32).reshape(-1, 2), bins, num_bins, monotone)
+    return Layout(kind, features, of_axes[features], num_bins, monotone)
 
 
 def leading_values(

@@ -1,8 +1,8 @@
-"""Both ways to compute: the kernel in C++, and programs of XLA."""
+"""Both ways to compute: the kernel in C++, and programs of XLA and NumPy."""
 
 import pytest
 
-from jaxtree.additive import cyclic, sums
+from jaxtree.kernels import choose
 from tests.growth.native_trees import needs_kernel
 
 ENGINES = [pytest.param("kernel", marks=needs_kernel), "xla"]
@@ -11,5 +11,4 @@ ENGINES = [pytest.param("kernel", marks=needs_kernel), "xla"]
 def use(engine, monkeypatch):
     """Lets programs compute although the kernel is there."""
     if engine == "xla":
-        for module in (cyclic, sums):
-            monkeypatch.setattr(module, "uses_kernel", lambda _: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import ExplainableBoostingRegressor, explain, explain_row
+from jaxtree import ExplainableBoostingRegressor, explain
 from jaxtree.additive.explanations import term_place
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.shap import shap_values_of
+from jaxtree.tree.kinds import ModelKind
 from tests.additive.explained import FEW, fitted, rows, table
-from tests.marks import rest_is_slow
 
 KINDS = ("two", "numbers", "three", "one")
 
@@ -49,18 +49,10 @@ def test_shapley_values_of_any_terms_are_those_of_the_trees_also_where_no_row_wa
     np.testing.assert_allclose(found.base, slow.base, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", rest_is_slow(KINDS))
-def test_shapley_interactions_add_up_to_shapley_values(kind):
-    model, X = fitted(kind), rows(kind).iloc[:20]
-    pairs, single = explain.shap_interaction_values(model, X), explain.shap_values(model, X)
-    np.testing.assert_allclose(pairs.values.sum(axis=2), single.values, atol=1e-10)
-    np.testing.assert_array_equal(pairs.values, np.swapaxes(pairs.values, 1, 2))
-
-
 def test_shapley_interactions_are_those_of_the_trees(monkeypatch):
     model, X = fitted("numbers"), rows("numbers").iloc[:20]
     found = explain.shap_interaction_values(model, X).values
-    monkeypatch.delattr("jaxtree.estimators.additive.explained.ExplainsTerms.shap_interactions_by_table")
+    monkeypatch.setattr("jaxtree.explain.shap.kind_of", lambda estimator: ModelKind.BOOSTED)
     np.testing.assert_allclose(found, explain.shap_interaction_values(model, X).values, atol=1e-10)
 
 
@@ -114,23 +106,6 @@ def test_terms_are_sorted_and_found_by_name_or_number():
             term_place(["age", "hours"], wrong)
     with pytest.raises(InvalidInputError, match="is a pair"):
         _ = pair.missing
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_row_is_the_sum_of_its_terms(kind):
-    model, X = fitted(kind), rows(kind)
-    found = model.explain_row(X.iloc[[3]])
-    added = [part.score for part in found.contributions]
-    assert np.sum(added) + found.base == pytest.approx(found.score, abs=1e-12)
-    assert [abs(one) for one in added] == sorted((abs(one) for one in added), reverse=True)
-    assert model.predict(X.iloc[[3]])[0] == (
-        found.prediction if kind in ("two", "three") else pytest.approx(found.prediction)
-    )
-    assert str(found) == str(explain_row(model, X.iloc[[3]]))
-    if kind in ("two", "three"):
-        assert found.share == pytest.approx(model.predict_proba(X.iloc[[3]]).max())
-    with pytest.raises(InvalidInputError, match="row must be one row, got 2"):
-        model.explain_row(X.iloc[:2])
 
 
 def test_a_row_has_its_values_in_words():

@@ -8,8 +8,8 @@ import pytest
 from jaxtree.additive import sums
 from jaxtree.additive.layout import TermKind, join_layouts
 from jaxtree.additive.padding import pad_places, pad_terms, sizes_of
+from jaxtree.additive.prefix_sums import to_plain, to_running
 from jaxtree.additive.row_programs import count_pairs, multiply_columns
-from jaxtree.additive.running import to_plain, to_running
 from jaxtree.buckets import empty_codes, pad_codes, pad_to
 from jaxtree.errors import InvalidInputError
 from tests.additive import reference

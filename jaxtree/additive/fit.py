@@ -11,14 +11,13 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.additive.bags import Bag, FitData, SharedRows
-from jaxtree.additive.config import AdditiveConfig
 from jaxtree.additive.layout import Layout, join_layouts
-from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.loop import BaggedTerms, boost_terms
+from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
-from jaxtree.additive.quadratic import unit_of_weights, whole_weights
-from jaxtree.additive.rules import BoostingPlan
-from jaxtree.additive.training import BaggedTerms, boost_terms
+from jaxtree.additive.row_loss import unit_of_weights, whole_weights
+from jaxtree.additive.rules import AdditiveConfig, BoostingPlan
 from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import carried
@@ -121,64 +120,69 @@ def fit_alike(
     """
     bags = _Bags(shared, stop or threading.Event(), on_bag, num_threads or num_cores())
     mains = shared.mains(configs[0].monotone, configs[0].min_category_rows)
-    fitted = _boost_mains(mains, bags, configs)
-    fits = [_Fit(mains, [own]) for own in fitted]
+    fits = [_Fit(mains, [own]) for own in _boost_mains(mains, bags, configs)]
     ranked: dict[Hashable, Ranked] = {}
-    kinds = [(_places_of_cuts([own]), config.kind_of_pairs) for own, config in zip(fitted, configs, strict=True)]
-    for group in _grouped(kinds):
-        config, own = configs[group[0]], fitted[group[0]]
+    kinds = [(fit.key, config.kind_of_pairs) for fit, config in zip(fits, configs, strict=True)]
+    for (of_mains, kind), group in _grouped(kinds).items():
+        config, (own,) = configs[group[0]], fits[group[0]].stages
         if not config.pairs or bags.stop.is_set():
             continue
         values = np.mean([bag.values for bag in own], axis=0)
-        pairs = pair_layout(shared, config, mains, values, ranked.setdefault(kinds[group[0]][0], {}))
+        pairs = pair_layout(shared, config, mains, values, ranked.setdefault(of_mains, {}))
         if pairs.num_terms:
             plan = BoostingPlan(config.pair_rules, [configs[number].pair_ending for number in group])
             of_pairs = _boost_all(pairs, bags, plan, (mains, own))
             layout = join_layouts([mains, pairs])
             for number, made in zip(group, of_pairs, strict=True):
-                fits[number] = _Fit(layout, [own, made])
+                fits[number] = _Fit(layout, [own, made], kind)
     if bags.stop.is_set():
-        fits = [fit.begun() for fit in fits]
+        fits = [fit.without_idle_bags() for fit in fits]
     means: dict[Hashable, FittedBags] = {}
     for fit in fits:
-        key = id(fit.layout), _places_of_cuts(fit.stages)
-        if key not in means:
-            means[key] = _mean_of_bags(shared.data, fit, bags.stop.is_set())
-    return [fit.told(means[id(fit.layout), _places_of_cuts(fit.stages)]) for fit in fits]
+        if fit.key not in means:
+            means[fit.key] = _mean_of_bags(shared.data, fit, bags.stop.is_set())
+    return [fit.with_own_losses(means[fit.key]) for fit in fits]
 
 
 class _Fit(NamedTuple):
-    """The terms of a fit, and what bags have made of them: of single features, and of pairs if there are some."""
+    """The terms of a fit, and what bags have made of them.
+
+    Attributes:
+        layout: The terms.
+        stages: The results of every bag for single features, and for pairs if there are some.
+        pairs: How pairs are boosted, see `AdditiveConfig.kind_of_pairs`; None without pairs.
+    """
 
     layout: Layout
     stages: Sequence[OfBags]
+    pairs: Hashable = None
 
-    def begun(self) -> "_Fit":
-        """Returns what an interrupt has left: without bags that had not begun, or were no better than the start.
+    @property
+    def key(self) -> Hashable:
+        """The key of fits of equal steps: those of equal rules that have ended after the same rounds."""
+        return self.pairs, tuple((own.rules, own.num_rounds) for stage in self.stages for own in stage)
+
+    def without_idle_bags(self) -> "_Fit":
+        """Returns what an interrupt has left: without bags that had no round, or were no better than the start.
 
         These would make the mean of the others smaller.
         """
-        begun = [number for number, own in enumerate(self.stages[0]) if own.num_rounds]
-        if not begun:
+        busy = [number for number, own in enumerate(self.stages[0]) if own.num_rounds]
+        if not busy:
             raise KeyboardInterrupt
-        return _Fit(self.layout, [[stage[number] for number in begun] for stage in self.stages])
+        return self._replace(stages=[[stage[number] for number in busy] for stage in self.stages])
 
-    def told(self, mean: FittedBags) -> FittedBags:
+    def with_own_losses(self, mean: FittedBags) -> FittedBags:
         """Returns the mean of its bags with its own losses, which go on for longer where boosting ended later."""
         return mean._replace(held_losses=[[own.held_losses for own in bag] for bag in zip(*self.stages, strict=True)])
 
 
-def _places_of_cuts(stages: Sequence[OfBags]) -> Hashable:
-    """The key of boostings that were stopped at the same rounds: their arrays of steps are the same."""
-    return tuple(id(own.steps) for stage in stages for own in stage)
-
-
-def _grouped(kinds: Sequence[Hashable]) -> list[list[int]]:
+def _grouped(kinds: Sequence[tuple[Hashable, Hashable]]) -> dict[tuple[Hashable, Hashable], list[int]]:
     """The numbers of equal kinds."""
-    groups: dict[Hashable, list[int]] = {}
+    groups: dict[tuple[Hashable, Hashable], list[int]] = {}
     for number, kind in enumerate(kinds):
         groups.setdefault(kind, []).append(number)
-    return list(groups.values())
+    return groups
 
 
 def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) -> list[OfBags]:
@@ -194,12 +198,9 @@ def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) 
     others = _boost_all(mains, bags, BoostingPlan(smoother, endings))
     if bags.stop.is_set():
         return fitted
-    pairs = zip(fitted, others, strict=True)
-    return [other if _mean_loss(other) < _mean_loss(own) else own for own, other in pairs]
-
-
-def _mean_loss(bags: OfBags) -> float:
-    return float(np.mean([own.least_loss for own in bags]))
+    losses = [[np.mean([own.least_loss for own in bags]) for bags in of_rule] for of_rule in (fitted, others)]
+    rules = zip(fitted, others, *losses, strict=True)
+    return [other if of_other < of_own else own for own, other, of_own, of_other in rules]
 
 
 def _boost_all(
@@ -225,27 +226,24 @@ def _boost_all(
     grams = shared.grams(layout, plan.rules)
 
     def boost_bag(place: int) -> list[BaggedTerms]:
-        bag, scores = Bag.of(data, data.bags[place]), None
-        if earlier is not None:
-            scores = bag.codes.row_scores(earlier[0], earlier[1][place].steps)
-        return boost_terms(
-            layout,
-            bag.codes,
-            bag.loss,
-            plan,
-            scores=scores,
-            grams=grams(place),
-            should_end=bags.stop,
-            num_threads=bags.num_threads // threads,
-        )
-
-    def boost_on_device(place: int) -> list[BaggedTerms]:
         with jax.default_device(data.devices[place % len(data.devices)]) if data.devices else nullcontext():
-            return boost_bag(place)
+            bag, scores = Bag.of(data, data.bags[place]), None
+            if earlier is not None:
+                scores = bag.codes.row_scores(earlier[0], earlier[1][place].steps)
+            return boost_terms(
+                layout,
+                bag.codes,
+                bag.loss,
+                plan,
+                scores=scores,
+                grams=grams(place),
+                should_end=bags.stop,
+                num_threads=bags.num_threads // threads,
+            )
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with Threads(threads) as pool:
-        work = with_share_of_cores(carried(boost_on_device), threads)
+        work = with_share_of_cores(carried(boost_bag), threads)
         futures = [pool.submit(work, place) for place in range(number)]
         try:
             for _ in as_completed(futures):
@@ -262,7 +260,7 @@ def _boost_all(
 
 def _mean_of_bags(data: FitData, fit: _Fit, was_interrupted: bool) -> FittedBags:
     """Returns the mean of the bags, pure and centred."""
-    layout, stages = fit
+    layout, stages = fit.layout, fit.stages
     weight = _weights(layout, data)
     of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in zip(*stages, strict=True)]
     # All bags have one set of weights, and so one system of equations a pair.
@@ -286,7 +284,8 @@ def _standard_errors(
     """
     if len(values) < 2 or not left_out:
         return np.zeros_like(values[0])
-    return values.std(axis=0, ddof=1) * np.sqrt((1 - left_out) / left_out)
+    deviation = in_own_unit(values, lambda own: own.std(axis=0, ddof=1))
+    return deviation * np.sqrt((1 - left_out) / left_out)
 
 
 def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:

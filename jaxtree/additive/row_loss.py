@@ -249,9 +249,12 @@ def _derivatives(
     return gradient, jnp.broadcast_to(hessian, gradient.shape), loss.mean(scores, target, held_weight, extras)
 
 
+_squared = functools.cache(squared)
+
+
 def is_quadratic(loss: BaseLoss) -> bool:
     """Returns whether a loss is that of squared errors, of which one reading of rows tells all gradients."""
-    return loss == squared(loss.num_scores)
+    return loss == _squared(loss.num_scores)
 
 
 def rows_of_loss(

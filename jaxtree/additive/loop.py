@@ -4,15 +4,15 @@ import abc
 import functools
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int32, Int64
+from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout
-from jaxtree.additive.quadratic import RowLoss
+from jaxtree.additive.row_loss import RowLoss
 from jaxtree.additive.rules import AdditiveRules, BoostingPlan, Ending
 from jaxtree.additive.sums import Gram
 
@@ -42,12 +42,14 @@ class BaggedTerms(NamedTuple):
     """The results of boosting a bag.
 
     Attributes:
+        rules: The rules of the boosting.
         steps: The sums of the steps of every bin, in units of scores.
         score_unit: The unit of every score.
         num_rounds: The rounds that are kept.
         held_losses: The loss of the rows held out after every reading.
     """
 
+    rules: AdditiveRules
     steps: Int64[np.ndarray, "score place"]
     score_unit: Float64[np.ndarray, " score"]
     num_rounds: int
@@ -88,44 +90,38 @@ def boost_terms(
         num_threads: Threads to use.
 
     Returns:
-        For every ending the terms as they were at the least loss of the rows held out. Those that were cut at the same
-        place have one array of steps.
+        For every ending the terms as they were at the least loss of the rows held out.
     """
     rules, num_scores = plan.rules, len(row_loss.start)
     scores = np.zeros((num_scores, row_loss.num_rows), np.int64) if scores is None else scores.copy()
-    booster: _Booster
+    passes: _PassRunner
     if boosts_on_grams(layout, row_loss, rules, is_divided=codes.is_divided):
-        booster = _OnGrams(layout, codes, row_loss, rules, num_threads, grams)
+        passes = _GramPasses(layout, codes, row_loss, rules, num_threads, grams)
     else:
-        booster = _OnRows(layout, codes, row_loss, rules, num_threads)
+        passes = _RowPasses(layout, codes, row_loss, rules, num_threads)
     steps = np.zeros((num_scores, layout.num_places), np.int64)
     rounds_per_pass = 1 + round(rules.greedy_ratio * layout.num_terms) / max(layout.num_terms, 1)
-    cuts = [_Cut(own, rounds_per_pass, row_loss) for own in plan.endings]
+    stops = [_EarlyStop(own, rounds_per_pass, row_loss) for own in plan.endings]
     losses: list[float] = []
-    number = 0
     while True:
+        number = len(losses)
         # Weights change little after the first passes: they are read before passes 0, 1, 2, 4, 8 and so on.
         renews = number == 0 or (not row_loss.is_quadratic and number & (number - 1) == 0)
         reading = row_loss.read(scores, renews=renews)
         if reading.weight is not None:
-            booster.renew(reading.weight)
+            passes.renew(reading.weight)
         losses.append(reading.held_loss)
-        better = [own for own in cuts if not own.is_over and own.is_better(number, losses)]
-        kept = steps.copy() if better else steps
-        for own in better:
-            own.keep(number, reading.held_loss, kept)
-        for own in cuts:
-            own.look(number)
-        if all(own.is_over for own in cuts) or (should_end is not None and should_end.is_set()):
+        for own in stops:
+            own.look(losses, steps)
+        if all(own.is_over for own in stops) or (should_end is not None and should_end.is_set()):
             break
-        new = booster.boost(reading.gradient)
-        steps += new
+        new = passes.boost(reading.gradient)
+        steps = steps + new
         scores += codes.row_scores(layout, new, num_threads)
-        number += 1
-    return [own.terms(row_loss.score_unit * row_loss.units, losses) for own in cuts]
+    return [own.terms(rules, row_loss.score_unit * row_loss.units, losses) for own in stops]
 
 
-class _Cut:
+class _EarlyStop:
     """Early stopping of one setting."""
 
     def __init__(self, ending: Ending, rounds_per_pass: float, row_loss: RowLoss):
@@ -134,33 +130,38 @@ class _Cut:
         self.best_loss, self.best_pass, self.end = np.inf, 0, 0
         self.is_over = False
 
-    def is_better(self, number: int, losses: Sequence[float]) -> bool:
-        """Whether the steps of some passes are better than those of fewer."""
-        loss = losses[-1]
-        is_number = np.isfinite(loss) or not self.holds_out
-        gain = self.ending.least_gain(losses[0], self.best_loss, log_densities=self.log_densities)
-        return number == 0 or bool(is_number and not loss >= self.best_loss - gain)
+    def look(self, losses: Sequence[float], steps: Int64[np.ndarray, "score place"]) -> None:
+        """Takes the steps after some passes if they are the best so far, and ends if it must.
 
-    def keep(self, number: int, loss: float, steps: Int64[np.ndarray, "score place"]) -> None:
-        """Takes the steps of some passes as the best."""
-        self.best_loss, self.best_pass, self.steps = loss, number, steps
-
-    def look(self, number: int) -> None:
-        """Ends after some passes if it must."""
+        Args:
+            losses: The losses before the first pass, and after each.
+            steps: The sums of steps, which nobody changes.
+        """
         if self.is_over:
             return
+        number = len(losses) - 1
+        if self._is_better(losses):
+            self.best_loss, self.best_pass, self.steps = losses[-1], number, steps
         is_late = (number - self.best_pass) * self.rounds_per_pass >= self.ending.patience
         is_last = number * self.rounds_per_pass >= self.ending.max_rounds
         self.is_over, self.end = is_late or is_last, number
 
-    def terms(self, score_unit: Float64[np.ndarray, " score"], losses: Sequence[float]) -> BaggedTerms:
+    def _is_better(self, losses: Sequence[float]) -> bool:
+        loss = losses[-1]
+        is_number = np.isfinite(loss) or not self.holds_out
+        gain = self.ending.least_gain(losses[0], self.best_loss, log_densities=self.log_densities)
+        return len(losses) == 1 or bool(is_number and not loss >= self.best_loss - gain)
+
+    def terms(
+        self, rules: AdditiveRules, score_unit: Float64[np.ndarray, " score"], losses: Sequence[float]
+    ) -> BaggedTerms:
         """Returns the best steps, and the losses until the end."""
         num_rounds = round(self.best_pass * self.rounds_per_pass)
-        return BaggedTerms(self.steps, score_unit, num_rounds, list(losses[: self.end + 1]))
+        return BaggedTerms(rules, self.steps, score_unit, num_rounds, list(losses[: self.end + 1]))
 
 
-class _Booster(abc.ABC):
-    """The booster between two measurements.
+class _PassRunner(abc.ABC):
+    """The passes between two readings.
 
     Args:
         layout: The terms.
@@ -170,14 +171,7 @@ class _Booster(abc.ABC):
         num_threads: Threads to use.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        codes: CodedRows,
-        row_loss: RowLoss,
-        rules: AdditiveRules,
-        num_threads: int,
-    ):
+    def __init__(self, layout: Layout, codes: CodedRows, row_loss: RowLoss, rules: AdditiveRules, num_threads: int):
         self.layout, self.codes, self.row_loss, self.rules = layout, codes, row_loss, rules
         self.num_threads = num_threads
         self.num_rows = max(np.count_nonzero(row_loss.weight), 1)
@@ -196,15 +190,32 @@ class _Booster(abc.ABC):
         """Returns the steps of a pass from the gradients of rows."""
 
 
-class _OnGrams(_Booster):
-    """Boosts on sums over pairs of bins; of squared errors one reading is enough."""
+class _GramPasses(_PassRunner):
+    """Passes on sums over pairs of bins; of squared errors one reading is enough.
 
-    def __init__(self, *given: Any):
-        *common, self.shared = given
-        super().__init__(*common)
-        rows = self._sums((self.row_loss.weight > 0).astype(np.int64)[None]).astype(np.int32)
+    Args:
+        layout: The terms.
+        codes: The codes of all rows.
+        row_loss: The loss of the rows.
+        rules: The rules.
+        num_threads: Threads to use.
+        shared: Sums over pairs of bins that other boostings have made.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        codes: CodedRows,
+        row_loss: RowLoss,
+        rules: AdditiveRules,
+        num_threads: int,
+        shared: GramsAtStart | None,
+    ):
+        super().__init__(layout, codes, row_loss, rules, num_threads)
+        self.shared = shared
+        rows = self._sums((row_loss.weight > 0).astype(np.int64)[None]).astype(np.int32)
         # Squared errors have one set of weights for all scores.
-        self.num_grams = 1 if self.row_loss.is_quadratic else len(self.row_loss.start)
+        self.num_grams = 1 if row_loss.is_quadratic else len(row_loss.start)
         self.rows = rows.repeat(self.num_grams, axis=0)
         self.grams: list[Gram] = []
         self.gradient = None
@@ -236,12 +247,13 @@ class _OnGrams(_Booster):
         return self.codes.bin_sums(self.layout, values, self.num_threads)
 
 
-class _OnRows(_Booster):
-    """Boosts by reading rows: of those that processes have a part of, each process reads all."""
+class _RowPasses(_PassRunner):
+    """Passes that read rows: of those that processes have a part of, each process reads all."""
 
-    def __init__(self, *given: Any):
-        super().__init__(*given)
-        self.whole = self.codes.whole()
+    @functools.cached_property
+    def whole(self) -> UInt[np.ndarray, "feature row"]:
+        """The codes of all rows."""
+        return self.codes.whole()
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         super().renew(weights)
