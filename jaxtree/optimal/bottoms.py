@@ -2,11 +2,11 @@
 
 import jax
 import numpy as np
-from jaxtyping import Int32, Int64
+from jaxtyping import Int, Int32, Int64
 
-from jaxtree.optimal.exact import Fork, SplitTable, first_cut, frontier_of
+from jaxtree.optimal.exact import Fork, SplitTable, first_split, frontier_of
 from jaxtree.optimal.levels import RoutedRows, SplitNodes, Trees
-from jaxtree.optimal.nodes import Branching, branching_of
+from jaxtree.optimal.nodes import SplitNode, split_node_of
 
 LEVELS = 2
 """Levels of the subtrees."""
@@ -23,7 +23,7 @@ def with_best_bottoms(nodes: SplitNodes, entries: RoutedRows, splits: SplitTable
         return [nodes.tree(root) for root in nodes.root.tolist()]
     slot, leaf = _slots(nodes, entries, bottom)
     costs = leaf_costs(splits, nodes, entries, leaf)
-    better: dict[int, Branching | None] = {}
+    better: dict[int, SplitNode | None] = {}
     most = max(1, MOST_SIDES // (4 * splits.indicators.number))
     for tree in range(nodes.root.size):
         own = np.flatnonzero(entries.tree == tree)
@@ -49,12 +49,18 @@ def leaf_costs(
     splits: SplitTable, nodes: SplitNodes, entries: RoutedRows, leaf: Int64[np.ndarray, " entry"]
 ) -> Int64[np.ndarray, " node"]:
     """Returns the cost of the rows of every leaf; 0 of other nodes."""
+    return _costs(splits, leaf, entries.row, nodes.depth.size)
+
+
+def _costs(
+    splits: SplitTable, group: Int64[np.ndarray, " entry"], row: Int[np.ndarray, " entry"], num_groups: int
+) -> Int64[np.ndarray, " group"]:
+    """The cost of the rows of every group as one leaf."""
     cost, (label, value) = splits.cost, splits.values
-    cell = leaf * cost.num_labels + label[entries.row]
-    size = nodes.depth.size
-    sums = [np.bincount(cell, own[entries.row], size * cost.num_labels).reshape(size, -1) for own in value]
+    cell = group * cost.num_labels + label[row]
+    sums = [np.bincount(cell, own[row], num_groups * cost.num_labels).reshape(num_groups, -1) for own in value]
     with jax.enable_x64(True):
-        return np.asarray(cost(np.stack(sums).astype(np.int64).transpose(2, 0, 1).reshape(-1, size)))
+        return np.asarray(cost(np.stack(sums).astype(np.int64).transpose(2, 0, 1).reshape(-1, num_groups)))
 
 
 def _bottoms(nodes: SplitNodes, height: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " bottom"]:
@@ -86,7 +92,7 @@ def _better_subtrees(
     slot: Int32[np.ndarray, " row"],
     costs: Int64[np.ndarray, " node"],
     splits: SplitTable,
-) -> dict[int, Branching | None]:
+) -> dict[int, SplitNode | None]:
     """The best subtrees of the rows of some slots, where they are better than those at hand."""
     sides = splits.sides_of_nodes(slot, LEVELS, num_nodes=bottom.size)
     whole = _slot_costs(splits, slot, bottom.size)
@@ -98,10 +104,10 @@ def _better_subtrees(
             own = own[:, :1]
         frontier = frontier_of(own, int(whole[number]))
         if frontier[min(len(leaves), len(frontier)) - 1] < sum(int(costs[leaf]) for leaf in leaves):
-            cuts[number] = first_cut(own, int(whole[number]), min(len(leaves), len(frontier)))
+            cuts[number] = first_split(own, int(whole[number]), min(len(leaves), len(frontier)))
     below = _second_splits(splits, slot, cuts)
     return {
-        int(bottom[number]): branching_of(
+        int(bottom[number]): split_node_of(
             None if cut is None else Fork(cut.indicator, *below[number]), splits.indicators
         )
         for number, cut in cuts.items()
@@ -123,19 +129,15 @@ def _second_splits(splits: SplitTable, slot, cuts) -> dict[int, list[Fork | None
         return found
     sides, whole = splits.sides_of_nodes(side, 1, num_nodes=len(asks)), _slot_costs(splits, side, len(asks))
     for own, leaf, (number, leaves) in zip(sides, whole.tolist(), asks, strict=True):
-        cut = None if leaves == 1 else first_cut(own, leaf, leaves)
+        cut = None if leaves == 1 else first_split(own, leaf, leaves)
         found.setdefault(number, []).append(None if cut is None else Fork(cut.indicator, None, None))
     return found
 
 
 def _slot_costs(splits: SplitTable, slot: Int32[np.ndarray, " row"], num_slots: int) -> Int64[np.ndarray, " slot"]:
     """The cost of every slot's rows as one leaf."""
-    cost, (label, value) = splits.cost, splits.values
-    used = slot >= 0
-    cell = slot[used].astype(np.int64) * cost.num_labels + label[used]
-    sums = [np.bincount(cell, own[used], num_slots * cost.num_labels).reshape(num_slots, -1) for own in value]
-    with jax.enable_x64(True):
-        return np.asarray(cost(np.stack(sums).astype(np.int64).transpose(2, 0, 1).reshape(-1, num_slots)))
+    used = np.flatnonzero(slot >= 0)
+    return _costs(splits, slot[used].astype(np.int64), used, num_slots)
 
 
 def _leaves_below(nodes: SplitNodes, node: int) -> list[int]:
@@ -143,11 +145,11 @@ def _leaves_below(nodes: SplitNodes, node: int) -> list[int]:
     return [node] if first == node else _leaves_below(nodes, first) + _leaves_below(nodes, second)
 
 
-def _replaced(nodes: SplitNodes, number: int, better: dict[int, Branching | None]) -> Branching | None:
+def _replaced(nodes: SplitNodes, number: int, better: dict[int, SplitNode | None]) -> SplitNode | None:
     """The tree below a node with other subtrees."""
     if number in better:
         return better[number]
     first, second = nodes.child[:, number].tolist()
     if first == number:
         return None
-    return nodes.branching(number, _replaced(nodes, first, better), _replaced(nodes, second, better))
+    return nodes.split_node(number, _replaced(nodes, first, better), _replaced(nodes, second, better))

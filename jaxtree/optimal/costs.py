@@ -53,6 +53,7 @@ class LeafCost:
         num_labels: The number of classes, or 1.
         num_targets: The number of targets.
         counts_rows: Whether the last value of a row is 1, or else its weight is.
+        is_by_label: Whether a wrong prediction costs what its true class says, whichever class is predicted.
     """
 
     loss: Int64[AnyArray, "label prediction"]
@@ -63,6 +64,7 @@ class LeafCost:
     num_labels: int = dataclasses.field(metadata={"static": True})
     num_targets: int = dataclasses.field(metadata={"static": True})
     counts_rows: bool = dataclasses.field(metadata={"static": True})
+    is_by_label: bool = dataclasses.field(default=False, metadata={"static": True})
 
     @property
     def num_values(self) -> int:
@@ -73,6 +75,11 @@ class LeafCost:
     def num_channels(self) -> int:
         """The number of sums of a leaf: the values of every label."""
         return self.num_labels * self.num_values
+
+    @property
+    def num_terms(self) -> int:
+        """The number of terms in the cost of a leaf: one a sum, or with a matrix of losses one a pair of classes."""
+        return self.loss.size if self.formula == "cost" and not self.is_by_label else self.num_channels
 
     def __call__(self, sums: Int64[AnyArray, "channel *leaf"]) -> Int64[AnyArray, "*leaf"]:
         """Returns the cost of every leaf in units; 0 of one without rows. 64-bit types must be enabled.
@@ -94,11 +101,14 @@ class LeafCost:
 
 def _lost(cost: LeafCost, weight, target):
     """The loss of the best prediction."""
-    losses = [sum(weight[c] * cost.loss[c, p] for c in range(cost.num_labels)) for p in range(cost.loss.shape[1])]
-    best = losses[0]
-    for other in losses[1:]:
-        best = library_of(best).minimum(best, other)
-    return best
+    loss, shape = cost.loss, weight.shape[1:]
+    if cost.is_by_label:
+        lost = weight * loss.max(axis=1).reshape(-1, *(1,) * len(shape))
+        return lost.sum(axis=0) - lost.max(axis=0)
+    if library_of(weight) is np:
+        return (np.asarray(loss).T @ weight.reshape(cost.num_labels, -1)).min(axis=0).reshape(shape)
+    # Accelerators have no product of matrices of 64-bit integers.
+    return (weight[:, None] * loss.reshape(*loss.shape, *(1,) * len(shape))).sum(axis=0).min(axis=0)
 
 
 def _gini(cost: LeafCost, weight, target):
@@ -236,7 +246,10 @@ def cost_of_classes(
     counts = _counts_rows(weight, least_rows)
     value = np.stack([whole, np.ones_like(whole)]) if counts else whole[None]
     formula = "cost" if of_errors else criterion
-    cost = LeafCost(whole_loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts)
+    by_label = np.array_equal(whole_loss, whole_loss.max(axis=1, keepdims=True) * (1 - np.eye(num_classes, dtype=int)))
+    cost = LeafCost(
+        whole_loss, np.array(scale), np.zeros(0), np.array(least_rows), formula, num_classes, 0, counts, by_label
+    )
     values = RowValues(label.astype(np.int32), value)
     nothing = np.zeros((0, label.size))
     return CostedTarget(cost, values, unit / scale, real, np.zeros(label.size), nothing, real_loss)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float64, Int
 
-from jaxtree.optimal.nodes import Branching, CodedTable, branchings
+from jaxtree.optimal.nodes import CodedTable, SplitNode, split_nodes
 from jaxtree.tree import SplitKind
 
 FEWEST_NEW_CUTS = 8
@@ -42,7 +42,7 @@ def _spread(weight_up_to: Float64[np.ndarray, " code"], most: int) -> Int[np.nda
     return np.unique(np.minimum(places, weight_up_to.size - 2))
 
 
-def closer_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTable, most: int) -> Cuts:
+def closer_cuts(cuts: Cuts, whole: Cuts, tree: SplitNode | None, table: CodedTable, most: int) -> Cuts:
     """Returns the cuts of a tree, those evenly between their neighbours, and every second of the others.
 
     Args:
@@ -53,9 +53,9 @@ def closer_cuts(cuts: Cuts, whole: Cuts, tree: Branching | None, table: CodedTab
         most: The most new cuts of a feature.
     """
     chosen: dict[int, list[int]] = {}
-    for branching in branchings(tree):
-        if branching.kind == SplitKind.THRESHOLD and branching.code < table.num_values[branching.feature] - 1:
-            chosen.setdefault(branching.feature, []).append(branching.code)
+    for node in split_nodes(tree):
+        if node.kind == SplitKind.THRESHOLD and node.code < table.num_values[node.feature] - 1:
+            chosen.setdefault(node.feature, []).append(node.code)
     closer = list(cuts)
     for feature, codes in chosen.items():
         own, share = cuts[feature], max(most // len(codes), FEWEST_NEW_CUTS)

@@ -10,9 +10,11 @@ from jaxtyping import Bool, Int32, Int64
 
 from jaxtree.buckets import row_bucket
 from jaxtree.devices import current_platform
-from jaxtree.optimal import native
+from jaxtree.kernels import optimal as kernel
+from jaxtree.kernels.choose import Engine, choose
+from jaxtree.kernels.products import LIMB
 from jaxtree.optimal.costs import CostedTarget, LeafCost
-from jaxtree.optimal.gram import LIMB, IndicatorRows, best_sides
+from jaxtree.optimal.gram import IndicatorRows, best_sides
 from jaxtree.optimal.indicators import Indicators
 
 MOST_EXACT_DEPTH = 3
@@ -99,9 +101,10 @@ class SplitTable:
         self, node: Int32[np.ndarray, " row"], depth: int, *, num_nodes: int
     ) -> Int64[np.ndarray, "node side leaves indicator"]:
         """Returns `sides` of many nodes at once; `node` is the one of every row, below 0 for none."""
-        if native.is_available():
-            with jax.enable_x64(True):
-                return self._kernel_table.best_sides(node, depth, num_nodes=num_nodes)
+        if choose(current_platform()) is Engine.HOST:
+            cost = self.cost
+            numbers = kernel.numbers_of_cost(cost.formula, cost.num_labels, cost.counts_rows, depth)
+            return kernel.best_sides(self._costed_rows, node, numbers, num_nodes=num_nodes)
         return np.stack([self._sides_by_products(node == number, depth) for number in range(num_nodes)])
 
     def _sides_by_products(
@@ -117,8 +120,11 @@ class SplitTable:
         return np.asarray(sides)[:, :, :number]
 
     @functools.cached_property
-    def _kernel_table(self) -> native.KernelTable:
-        return native.KernelTable(self.indicators, self.values, self.cost)
+    def _costed_rows(self) -> kernel.CostedRows:
+        own, cost = self.indicators, self.cost
+        numbers = (np.asarray(cost.scale), np.asarray(cost.mean, np.float64), np.asarray(cost.least_rows, np.int64))
+        rows = own.codes, own.first, own.is_nested, self.values.label, self.values.value
+        return kernel.CostedRows(*rows, np.asarray(cost.loss), *numbers)
 
     @functools.cached_property
     def _num_limbs(self) -> int:
@@ -160,7 +166,7 @@ def frontier_of(sides: Sides, leaf: int) -> Int64[np.ndarray, " most_leaves"]:
     return np.array(best)
 
 
-class Cut(NamedTuple):
+class FirstSplit(NamedTuple):
     """The first split of a tree, and how many leaves it may have on both sides."""
 
     indicator: int
@@ -168,7 +174,7 @@ class Cut(NamedTuple):
     outside_leaves: int
 
 
-def first_cut(sides: Sides, leaf: int, leaves: int) -> Cut | None:
+def first_split(sides: Sides, leaf: int, leaves: int) -> FirstSplit | None:
     """Returns the first split of the best tree of at most `leaves` leaves, or None for one leaf.
 
     Among equally good trees it is the one of the fewest leaves, then of the first indicator, then of the fewest leaves
@@ -184,7 +190,7 @@ def first_cut(sides: Sides, leaf: int, leaves: int) -> Cut | None:
     values = np.stack([inside[part - 1] + outside[fewest - part - 1] for part in parts])
     indicator = int(values.min(axis=0).argmin())
     part = parts[int(values[:, indicator].argmin())]
-    return Cut(indicator, part, fewest - part)
+    return FirstSplit(indicator, part, fewest - part)
 
 
 def exact_frontier(
@@ -200,7 +206,7 @@ def exact_tree(table: SplitTable, is_member: Bool[np.ndarray, " row"], depth: in
     """Returns the best tree of some rows, of a depth of up to 3 and at most `leaves` leaves."""
     if depth == 0 or leaves == 1:
         return None
-    cut = first_cut(table.sides(is_member, depth), table.leaf(is_member), leaves)
+    cut = first_split(table.sides(is_member, depth), table.leaf(is_member), leaves)
     if cut is None:
         return None
     inside = table.indicators.column(cut.indicator)

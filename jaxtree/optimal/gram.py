@@ -5,8 +5,7 @@ of the values where both indicators i and j are 1; the other three quarters of a
 product gives the sums of the leaves of every tree of two levels, and the product over the rows where indicator r is 1,
 with the difference from the whole, those below every root r.
 
-Products are of float32 (bfloat16 on an accelerator, which holds the factors as well), of values cut into limbs of 8
-bits and in chunks of rows so few that no sum comes near 2**24: all are exact.
+Products are the exact ones of `jaxtree.kernels.products`, of values cut into limbs.
 """
 
 from typing import NamedTuple
@@ -17,13 +16,8 @@ from jaxtyping import Array, Bool, Int, Int32, Int64, UInt16
 
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
+from jaxtree.kernels.products import LIMB, operand_type, product, rows_of_chunk
 from jaxtree.optimal.costs import FORBIDDEN, LeafCost
-
-LIMB = 8
-"""Bits of a limb."""
-
-MOST_ROWS = 2**14
-"""The rows of a chunk: the sum of as many limbs has 22 bits."""
 
 CELLS = 2**24
 """Cells of a chunk of the columns, each with every label and limb: 64 MB."""
@@ -100,9 +94,7 @@ def pair_sums(
     """Returns the sums of the rows where both indicators of a pair are 1, for every label and value."""
     num_values, num_rows = rows.value.shape
     size, channels = rows.place.size, num_labels * num_values * num_limbs
-    step = max(1, min(MOST_ROWS, num_rows, CELLS // max(size * channels, 1)))
-    step = min(1 << (step.bit_length() - 1), num_rows & -num_rows)
-    operand = jnp.float32 if platform == "cpu" else jnp.bfloat16
+    step, operand = rows_of_chunk(num_rows, size * channels, CELLS), operand_type(platform)
 
     def add(chunk, sums):
         part = lambda values: lax.dynamic_slice_in_dim(values, chunk * step, step, -1)  # noqa: E731
@@ -113,11 +105,7 @@ def pair_sums(
         is_label = part(rows.label) == jnp.arange(num_labels)[:, None]
         limbs = jnp.where(is_label[:, None, None], _limbs(value, num_limbs), 0).reshape(channels, step)
         weighted = limbs.astype(operand)[:, None] * one
-        product = lax.dot_general(
-            weighted, one, (((2,), (1,)), ((), ())),
-            precision=lax.Precision.HIGHEST, preferred_element_type=jnp.float32,
-        )  # fmt: skip
-        return sums + product.astype(jnp.int32).astype(jnp.int64)
+        return sums + product(weighted, one).astype(jnp.int64)
 
     sums = lax.fori_loop(0, num_rows // step, add, jnp.zeros((channels, size, size), jnp.int64))
     sums = sums.reshape(num_labels * num_values, num_limbs, size, size)

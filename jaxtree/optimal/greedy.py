@@ -4,17 +4,19 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
+from jaxtree.devices import current_platform
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.native import engine_of
 from jaxtree.optimal.costs import CostedTarget
-from jaxtree.optimal.nodes import Branching, CodedTable, branching_at, branchings, objective_of
+from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_node_at, split_nodes
 from jaxtree.tree import SplitKind
 
 
 def greedy_tree(
     table: CodedTable, target: CostedTarget, depth: int, *, learns_missing: bool = True
-) -> Branching | None:
+) -> SplitNode | None:
     """Returns CART's tree: by Gini impurity for classes, by the squared error for numbers.
 
     Args:
@@ -36,17 +38,18 @@ def greedy_tree(
     with jax.enable_x64(True):
         data = Data(table.codes, labels, None if np.all(weight == 1) else weight)
         limits = Limits(max_depth=depth, min_samples_leaf=int(cost.least_rows))
-        tree = grow_completely(data, features, limits, rules, sizes)
-    return branching_at(tree, 0)
+        engine = engine_of(rules, current_platform(), on_host=True)
+        tree = grow_completely(data, features, limits, rules, sizes, engine=engine)
+    return split_node_at(tree, 0)
 
 
 def without_dear_splits(
-    tree: Branching | None,
+    tree: SplitNode | None,
     table: CodedTable,
     target: CostedTarget,
     penalty: float,
     rows: Int[np.ndarray, " node_row"] | None = None,
-) -> Branching | None:
+) -> SplitNode | None:
     """Returns a tree without the splits that save no more than the penalties of their leaves."""
     rows = np.arange(table.num_rows) if rows is None else rows
     if tree is None:
@@ -58,4 +61,4 @@ def without_dear_splits(
     ]
     smaller = tree._replace(first=sides[0], second=sides[1])
     saved = target.risk(rows) - objective_of(smaller, table, target, rows)
-    return smaller if saved > penalty * len(branchings(smaller)) else None
+    return smaller if saved > penalty * len(split_nodes(smaller)) else None

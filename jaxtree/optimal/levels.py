@@ -13,13 +13,13 @@ from jaxtyping import Bool, Float64, Int, Int32, Int64
 
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.indicators import Indicators
-from jaxtree.optimal.nodes import Branching, CodedTable
+from jaxtree.optimal.nodes import CodedTable, SplitNode
 from jaxtree.tree import SplitKind
 
 BITS = 50
 """Bits of the sum of the squared errors of all rows: float64 adds them exactly."""
 
-Trees = list[Branching | None]
+Trees = list[SplitNode | None]
 _Nodes = Int64[np.ndarray, " entry"]
 
 
@@ -57,7 +57,7 @@ class SplitNodes(NamedTuple):
         """Returns the nodes of trees, depth-first."""
         fields, child, depth, root = [], [], [], []
 
-        def add(tree: Branching | None, level: int) -> int:
+        def add(tree: SplitNode | None, level: int) -> int:
             number = len(depth)
             depth.append(level)
             fields.append((0, 0, 0, 0) if tree is None else tree[:4])
@@ -71,17 +71,17 @@ class SplitNodes(NamedTuple):
         split = SplitFields(*np.array(fields, np.int32).reshape(-1, 4).T.copy())
         return cls(split, np.array(child, np.int64).T.copy(), np.array(depth, np.int64), np.array(root, np.int64))
 
-    def tree(self, number: int) -> Branching | None:
+    def tree(self, number: int) -> SplitNode | None:
         """Returns the tree below a node."""
         first, second = self.child[:, number].tolist()
         if first == number:
             return None
-        return self.branching(number, self.tree(first), self.tree(second))
+        return self.split_node(number, self.tree(first), self.tree(second))
 
-    def branching(self, number: int, first: Branching | None, second: Branching | None) -> Branching:
+    def split_node(self, number: int, first: SplitNode | None, second: SplitNode | None) -> SplitNode:
         """Returns a node with other subtrees."""
         feature, code, kind, missing_branch = (int(field[number]) for field in self.split)
-        return Branching(feature, code, kind, missing_branch, first, second)
+        return SplitNode(feature, code, kind, missing_branch, first, second)
 
 
 class RoutedRows(NamedTuple):

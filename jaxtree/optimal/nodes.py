@@ -48,7 +48,7 @@ class CodedTable(NamedTuple):
             )
 
 
-class Branching(NamedTuple):
+class SplitNode(NamedTuple):
     """A node that splits its rows in two; None in its place is a leaf.
 
     Attributes:
@@ -64,8 +64,8 @@ class Branching(NamedTuple):
     code: int
     kind: int
     missing_branch: int
-    first: "Branching | None"
-    second: "Branching | None"
+    first: "SplitNode | None"
+    second: "SplitNode | None"
 
     def takes_second(self, table: CodedTable, rows: Int[np.ndarray, " row"]) -> Bool[np.ndarray, " row"]:
         """Returns whether rows take branch 1."""
@@ -74,18 +74,18 @@ class Branching(NamedTuple):
         return np.where(codes == table.num_values[self.feature], self.missing_branch == 1, second)
 
 
-def branching_of(fork: Fork | None, indicators: Indicators) -> Branching | None:
+def split_node_of(fork: Fork | None, indicators: Indicators) -> SplitNode | None:
     """Returns a tree of indicators in terms of codes."""
     if fork is None:
         return None
     at = fork.indicator
-    sides = [branching_of(side, indicators) for side in (fork.inside, fork.outside)]
+    sides = [split_node_of(side, indicators) for side in (fork.inside, fork.outside)]
     first, second = sides if indicators.inside_branch(at) == 0 else sides[::-1]
     feature, code, kind = int(indicators.feature[at]), int(indicators.code[at]), int(indicators.kind[at])
-    return Branching(feature, code, kind, int(indicators.missing_branch[at]), first, second)
+    return SplitNode(feature, code, kind, int(indicators.missing_branch[at]), first, second)
 
 
-def branching_at(tree: Tree, node: int) -> Branching | None:
+def split_node_at(tree: Tree, node: int) -> SplitNode | None:
     """Returns the tree below a node of a node table; raises InvalidInputError if it has splits of other kinds."""
     if tree.is_leaf[node]:
         return None
@@ -97,17 +97,17 @@ def branching_at(tree: Tree, node: int) -> Branching | None:
             f"{node} has a split of kind {SplitKind(kind).name.lower()}"
         )
     first = int(tree.first_child[node])
-    sides = branching_at(tree, first), branching_at(tree, first + 1)
-    return Branching(int(tree.feature[node]), int(tree.code[node]), kind, missing_branch, *sides)
+    sides = split_node_at(tree, first), split_node_at(tree, first + 1)
+    return SplitNode(int(tree.feature[node]), int(tree.code[node]), kind, missing_branch, *sides)
 
 
-def branchings(tree: Branching | None) -> list[Branching]:
+def split_nodes(tree: SplitNode | None) -> list[SplitNode]:
     """Returns the inner nodes of a tree."""
-    return [] if tree is None else [tree, *branchings(tree.first), *branchings(tree.second)]
+    return [] if tree is None else [tree, *split_nodes(tree.first), *split_nodes(tree.second)]
 
 
 def objective_of(
-    tree: Branching | None, table: CodedTable, target: CostedTarget, rows: Int[np.ndarray, " row"] | None = None
+    tree: SplitNode | None, table: CodedTable, target: CostedTarget, rows: Int[np.ndarray, " row"] | None = None
 ) -> float:
     """Returns the sum of the costs of the leaves of a tree, in units of the objective."""
     rows = np.arange(table.num_rows) if rows is None else rows
@@ -119,13 +119,13 @@ def objective_of(
 
 
 class _Node(NamedTuple):
-    branching: Branching | None
+    split: SplitNode | None
     rows: Int[np.ndarray, " row"]
     parent: int
     depth: int
 
 
-def node_table(tree: Branching | None, table: CodedTable, target: CostedTarget, *, learns_missing: bool = True) -> Tree:
+def node_table(tree: SplitNode | None, table: CodedTable, target: CostedTarget, *, learns_missing: bool = True) -> Tree:
     """Returns the node table of a tree with the sums of a table's rows; its thresholds are codes.
 
     Args:
@@ -137,10 +137,10 @@ def node_table(tree: Branching | None, table: CodedTable, target: CostedTarget, 
     nodes = [_Node(tree, np.arange(table.num_rows), 0, 0)]
     first_child = []
     for number, node in enumerate(nodes):  # which grows
-        first_child.append(len(nodes) if node.branching else 0)
-        if node.branching:
-            second = node.branching.takes_second(table, node.rows)
-            sides = (node.branching.first, node.rows[~second]), (node.branching.second, node.rows[second])
+        first_child.append(len(nodes) if node.split else 0)
+        if node.split:
+            second = node.split.takes_second(table, node.rows)
+            sides = (node.split.first, node.rows[~second]), (node.split.second, node.rows[second])
             nodes += [_Node(side, rows, number, node.depth + 1) for side, rows in sides]
     return _filled(nodes, np.array(first_child, np.int32), table, target, learns_missing=learns_missing)
 
@@ -191,9 +191,9 @@ def _split_fields(
     node: _Node, table: CodedTable, weight_below: Float64[np.ndarray, " 2"], learns_missing: bool
 ) -> tuple[int, int, int, int, int]:
     """The fields of a node's split: of a threshold the codes of the node's rows next to it."""
-    if node.branching is None:
+    if node.split is None:
         raise InternalError("a node is split that has no split")
-    feature, code, kind, missing_branch = node.branching[:4]
+    feature, code, kind, missing_branch = node.split[:4]
     present, missing_code = np.unique(table.codes[feature, node.rows]), int(table.num_values[feature])
     if learns_missing and present[-1] != missing_code:
         missing_branch = int(weight_below[1] > weight_below[0])

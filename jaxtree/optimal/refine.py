@@ -16,7 +16,7 @@ from jaxtree.optimal.cuts import all_cuts, spread_cuts
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import Indicators, make_indicators
 from jaxtree.optimal.levels import RoutedRows, SplitNodes, Trees, chosen_again
-from jaxtree.optimal.nodes import Branching, CodedTable, branchings
+from jaxtree.optimal.nodes import CodedTable, SplitNode, split_nodes
 from jaxtree.tree import SplitKind
 
 MOST_ROUNDS = 50
@@ -38,13 +38,13 @@ def can_refine(target: CostedTarget) -> bool:
 
 
 def refined(
-    tree: Branching | None,
+    tree: SplitNode | None,
     table: CodedTable,
     target: CostedTarget,
     *,
     restarts: int = 0,
     key: PRNGKeyArray | None = None,
-) -> Branching | None:
+) -> SplitNode | None:
     """Returns a tree of no more leaves and no greater depth whose objective is not larger.
 
     Args:
@@ -67,7 +67,7 @@ def refined(
     return without_empty_branches(best, table, np.arange(table.num_rows))
 
 
-def _refined_together(starts: Trees, table: CodedTable, splits: SplitTable) -> list[tuple[Branching | None, int]]:
+def _refined_together(starts: Trees, table: CodedTable, splits: SplitTable) -> list[tuple[SplitNode | None, int]]:
     """Trees refined side by side, with their costs."""
     trees, costs = list(starts), _costs_of(starts, table, splits)
     active = np.arange(len(trees))
@@ -93,25 +93,25 @@ def _costs_of(trees: Trees, table: CodedTable, splits: SplitTable) -> Int64[np.n
     return np.add.reduceat(costs, nodes.root)
 
 
-def _cuts_for(tree: Branching | None, table: CodedTable, target: CostedTarget) -> list[Int[np.ndarray, " _cut"]]:
+def _cuts_for(tree: SplitNode | None, table: CodedTable, target: CostedTarget) -> list[Int[np.ndarray, " _cut"]]:
     """The codes that splits are chosen from: at quantiles, and those of a tree."""
     whole = all_cuts(table)
     cuts = spread_cuts(table, whole, max(1, GOOD_NUMBER // max(len(whole), 1)), target.whole_weight)
-    for own in branchings(tree):
+    for own in split_nodes(tree):
         if own.kind == SplitKind.THRESHOLD and own.code < table.num_values[own.feature] - 1:
             cuts[own.feature] = np.union1d(cuts[own.feature], [own.code])
     return cuts
 
 
-def _redrawn(tree: Branching | None, indicators: Indicators, key: PRNGKeyArray) -> Branching | None:
+def _redrawn(tree: SplitNode | None, indicators: Indicators, key: PRNGKeyArray) -> SplitNode | None:
     """The tree with some of its splits drawn at random."""
     which_key, what_key = jax.random.split(key)
-    size = len(branchings(tree))
+    size = len(split_nodes(tree))
     which: Array = jax.random.bernoulli(which_key, DRAWN_SHARE, (size,))
     what: Array = jax.random.randint(what_key, (size,), 0, indicators.number)
     drawn = iter(zip(np.asarray(which).tolist(), np.asarray(what).tolist(), strict=True))
 
-    def redraw(node: Branching | None) -> Branching | None:
+    def redraw(node: SplitNode | None) -> SplitNode | None:
         if node is None:
             return None
         is_drawn, at = next(drawn)
@@ -119,14 +119,14 @@ def _redrawn(tree: Branching | None, indicators: Indicators, key: PRNGKeyArray) 
         if not is_drawn:
             return node._replace(first=below[0], second=below[1])
         feature, code, kind, missing_branch = (int(own[at]) for own in indicators[3:])
-        return Branching(feature, code, kind, missing_branch, *below)
+        return SplitNode(feature, code, kind, missing_branch, *below)
 
     return redraw(tree)
 
 
 def without_empty_branches(
-    tree: Branching | None, table: CodedTable, rows: Int[np.ndarray, " node_row"]
-) -> Branching | None:
+    tree: SplitNode | None, table: CodedTable, rows: Int[np.ndarray, " node_row"]
+) -> SplitNode | None:
     """Returns a tree in which rows come to every leaf."""
     if tree is None or rows.size == 0:
         return None

@@ -19,21 +19,23 @@ from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import MOST_EXACT_DEPTH, SplitTable, best_number_of_leaves, exact_frontier, exact_tree
 from jaxtree.optimal.greedy import greedy_tree, without_dear_splits
 from jaxtree.optimal.indicators import make_indicators
-from jaxtree.optimal.nodes import Branching, CodedTable, branching_of, branchings, objective_of
+from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_node_of, split_nodes
 from jaxtree.optimal.refine import can_refine, refined
 from jaxtree.optimal.thresholds import (
-    CELLS_OF_SECOND,
-    MOST_CELLS,
     can_search,
+    cells_within,
     improved_among_all,
     indicators_of_all,
 )
 
 MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
-"""The most indicators that are compared, by the depth of the tree."""
+"""The most indicators that are compared, by the depth of the tree, where a leaf costs `FEW_TERMS`."""
 
 GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512, 4: 128, 5: 96}
-"""How many thresholds are compared where the caller leaves it open."""
+"""How many thresholds are compared where the caller leaves it open and a leaf costs `FEW_TERMS`."""
+
+FEW_TERMS = 8
+"""Up to this many terms of the cost of a leaf the numbers of indicators stand; more terms take as much more time."""
 
 MOST_LEAVES = 32
 """Leaves of the deepest trees."""
@@ -83,7 +85,7 @@ class BestTree(NamedTuple):
         is_interrupted: Whether the user ended the search.
     """
 
-    tree: Branching | None
+    tree: SplitNode | None
     objective: float
     bound: float
     is_complete: bool
@@ -97,14 +99,6 @@ class BestTree(NamedTuple):
         return "proven" if self.is_complete else "proven on bins"
 
 
-def find_tree(table: CodedTable, target: CostedTarget, limits: SearchLimits) -> BestTree:
-    """Returns the best tree of a table.
-
-    Raises InvalidInputError if there are too many columns or categories.
-    """
-    return find_trees(table, target, [limits])[0]
-
-
 def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchLimits]) -> list[BestTree]:
     """Returns the best tree of a table for each of some limits, which differ in penalties and numbers of leaves alone.
 
@@ -115,7 +109,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     """
     table.check()
     whole = all_cuts(table)
-    most = _thresholds_of_column(table, whole, limits[0])
+    most = _thresholds_of_column(table, whole, target, limits[0])
     cuts = spread_cuts(table, whole, most, target.whole_weight)
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
     searches = [_Search(own, cuts, tries_closer=own.refine_thresholds and not is_complete) for own in limits]
@@ -146,7 +140,7 @@ def _among_all_thresholds(
     if not any(is_open) or not can_search(table, target, common.max_depth):
         return found
     indicators = indicators_of_all(table, learns_missing=common.learns_missing)
-    cells = int(min(MOST_CELLS, CELLS_OF_SECOND * common.time_limit))
+    cells = cells_within(target, common.time_limit)
     for number in np.flatnonzero(is_open).tolist():
         best, penalty = found[number], penalty_in_units(limits[number].leaf_penalty, target)
         better = improved_among_all(
@@ -221,9 +215,11 @@ def _split_table(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Se
     """The table of some thresholds; raises InvalidInputError if they are too many."""
     indicators = make_indicators(*table, cuts, learns_missing=limits.learns_missing)
     depth = limits.max_depth
-    if indicators.number > MOST_INDICATORS[depth]:
+    most = _in_as_much_time(MOST_INDICATORS[depth], depth, target)
+    if indicators.number > most:
+        of_classes = "" if most == MOST_INDICATORS[depth] else f" for {target.cost.num_labels} classes"
         raise InvalidInputError(
-            f"trees of depth {depth} are searched among up to {MOST_INDICATORS[depth]} thresholds and categories, and "
+            f"trees of depth {depth} are searched among up to {most} thresholds and categories{of_classes}, and "
             f"the table has {indicators.number}: choose fewer columns, a smaller max_thresholds, or max_depth="
             f"{depth - 1}"
         )
@@ -244,14 +240,14 @@ def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, dea
         frontier = exact_frontier(splits, everyone, depth)
         leaves = best_number_of_leaves(frontier, penalty, limits.max_leaf_nodes)
         fork = exact_tree(splits, everyone, depth, leaves)
-    tree = branching_of(fork, indicators)
+    tree = split_node_of(fork, indicators)
     objective = _objective(tree, table, target, limits.leaf_penalty)
     return BestTree(tree, objective, objective - gap * target.unit, is_complete=True, is_interrupted=is_interrupted)
 
 
-def _objective(tree: Branching | None, table: CodedTable, target: CostedTarget, penalty: float) -> float:
+def _objective(tree: SplitNode | None, table: CodedTable, target: CostedTarget, penalty: float) -> float:
     """The objective of a tree with the penalties of its leaves."""
-    return objective_of(tree, table, target) + penalty * (len(branchings(tree)) + 1)
+    return objective_of(tree, table, target) + penalty * (len(split_nodes(tree)) + 1)
 
 
 def _in_units(
@@ -273,12 +269,22 @@ def penalty_in_units(penalty: float, target: CostedTarget) -> float:
     return round(own / grain) * grain
 
 
-def _thresholds_of_column(table: CodedTable, whole: Cuts, limits: SearchLimits) -> int:
+def _in_as_much_time(number: int, depth: int, target: CostedTarget) -> int:
+    """The number of indicators whose comparison takes as long as that of others does where a leaf costs few terms.
+
+    The leaves of every set of as many indicators as there are levels, up to the exact ones, are compared.
+    """
+    more = max(1.0, target.cost.num_terms / FEW_TERMS)
+    return int(number * more ** (-1 / min(depth, MOST_EXACT_DEPTH)))
+
+
+def _thresholds_of_column(table: CodedTable, whole: Cuts, target: CostedTarget, limits: SearchLimits) -> int:
     """How many thresholds of a column are compared at once."""
     if limits.max_thresholds is not None:
         return limits.max_thresholds
     every = np.array([own.size for own in whole])
     sizes = every[~table.is_categorical]
-    good = GOOD_NUMBER[limits.max_depth] - every[table.is_categorical].sum()
+    number_of_all = _in_as_much_time(GOOD_NUMBER[limits.max_depth], limits.max_depth, target)
+    good = number_of_all - every[table.is_categorical].sum()
     numbers = [number for number in range(1, 2**16) if np.minimum(sizes, number).sum() <= good]
     return max(numbers, default=1)

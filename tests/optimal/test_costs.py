@@ -1,9 +1,13 @@
 """The digits of costs: losses, weights and penalties of any size, against all trees."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxtree import OptimalTreeClassifier
+from jaxtree.optimal.costs import cost_of_classes
+from tests.marks import in_turn
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, draw_table
 from tests.reference.optimal_oracle import all_splits, best_costs
 
@@ -78,3 +82,24 @@ def test_a_penalty_just_below_what_a_split_saves_lets_it_be(depth):
     model = lambda penalty: OptimalTreeClassifier(max_depth=depth, leaf_penalty=penalty).fit(X, y)  # noqa: E731
     assert model(1 - 1e-9).get_n_leaves() == 3
     assert model(1 + 1e-9).get_n_leaves() == 1
+
+
+@pytest.mark.parametrize(("losses", "library"), in_turn(LOSSES, [np, jnp]))
+def test_a_leaf_costs_the_least_loss_of_all_predictions(losses, library):
+    rng = np.random.default_rng(0)
+    target = cost_of_classes(rng.integers(0, 3, 50), 3, None, loss=LOSSES[losses](rng))
+    sums = rng.integers(0, 20, (3, 4, 5))
+    expected = np.einsum("cij,cp->pij", sums, np.asarray(target.cost.loss)).min(axis=0)
+    with jax.enable_x64(True):
+        np.testing.assert_array_equal(target.cost(library.asarray(sums)), expected)
+
+
+def test_costs_of_classes_are_as_small_a_program_for_100_as_for_10():
+    def size(classes, loss):
+        cost = cost_of_classes(np.arange(classes), classes, None, loss=loss).cost
+        with jax.enable_x64(True):
+            return len(jax.make_jaxpr(cost)(jnp.ones((classes, 5), jnp.int64)).eqns)
+
+    assert size(100, None) == size(10, None)
+    rng = np.random.default_rng(0)
+    assert size(100, rng.integers(0, 9, (100, 100))) == size(10, rng.integers(0, 9, (10, 10)))

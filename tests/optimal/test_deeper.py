@@ -12,7 +12,7 @@ from jaxtree.optimal.costs import cost_of_classes
 from jaxtree.optimal.deeper import DeepSearch
 from jaxtree.optimal.exact import count_leaves
 from jaxtree.optimal.nodes import CodedTable
-from jaxtree.optimal.search import SearchLimits, find_tree, penalty_in_units
+from jaxtree.optimal.search import SearchLimits, find_trees, penalty_in_units
 from tests.optimal.tables import CASES, IS_CATEGORICAL, NUM_VALUES, case_of, table_of
 from tests.optimal.test_exact import leaf_costs
 from tests.reference.optimal_oracle import all_splits, best_costs
@@ -89,7 +89,7 @@ def test_thresholds_that_are_tried_later_raise_no_objective_in_hand():
     table = CodedTable(codes, np.full(3, 40, np.int32), np.zeros(3, bool))
     seen = []
     limits = SearchLimits(4, max_thresholds=3, time_limit=3, report=lambda value, lower: seen.append((value, lower)))
-    best = find_tree(table, cost_of_classes(rng.integers(0, 2, 150), 2, None), limits)
+    best = find_trees(table, cost_of_classes(rng.integers(0, 2, 150), 2, None), [limits])[0]
     values = [value for value, _ in seen]
     assert values == sorted(values, reverse=True) and values[0] > values[-1] >= best.objective
     assert all(lower <= value for value, lower in seen)

@@ -3,9 +3,10 @@ import numpy as np
 import pytest
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels import products
 from jaxtree.optimal import gram
 from jaxtree.optimal.costs import FORBIDDEN
-from jaxtree.optimal.exact import SplitTable, best_number_of_leaves, count_leaves, exact_frontier, exact_tree
+from jaxtree.optimal.exact import count_leaves, exact_frontier, exact_tree
 from jaxtree.optimal.nodes import CodedTable
 from tests.optimal.tables import CASES, IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of, table_of
 from tests.reference.optimal_oracle import all_splits, best_costs
@@ -52,24 +53,10 @@ def test_the_tree_has_the_cost_and_the_leaves_that_were_found(name):
         assert count_leaves(tree) == np.argmax(frontier == frontier[leaves - 1]) + 1
 
 
-def test_rows_in_any_order_give_the_same_tree():
-    codes, _, _, made = case_of("gini_weighted", seed=6)
-    order = np.random.default_rng(0).permutation(codes.shape[1])
-    values = made.values._replace(label=made.values.label[order], value=made.values.value[:, order])
-    shuffled = SplitTable(indicators_of(codes[:, order]), made._replace(values=values))
-    assert exact_tree(shuffled, everyone(made), 3, 8) == exact_tree(table_of(codes, made), everyone(made), 3, 8)
-
-
 def test_columns_that_divide_the_rows_alike_are_merged():
     codes = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 0, 1, 2]], np.uint8)
     indicators = indicators_of(codes, np.array([2, 2, 2, 3], np.int32), np.array([False, False, True, False]))
     assert list(zip(indicators.feature.tolist(), indicators.code.tolist(), strict=True)) == [(0, 0), (3, 0), (3, 1)]
-
-
-def test_a_penalty_chooses_the_number_of_leaves():
-    frontier = np.array([10, 7, 7, 3])
-    assert [best_number_of_leaves(frontier, penalty) for penalty in (0.0, 1.0, 2.0, 3.0, 4.0)] == [4, 4, 2, 1, 1]
-    assert best_number_of_leaves(frontier, 0.0, most=3) == 2
 
 
 def test_chunks_of_rows_do_not_change_sums(monkeypatch):
@@ -81,7 +68,7 @@ def test_chunks_of_rows_do_not_change_sums(monkeypatch):
     member = jax.numpy.asarray(everyone(made))
     with jax.enable_x64(True):
         whole = gram.pair_sums(rows, member, num_labels=1, num_limbs=7, platform="cpu")
-        monkeypatch.setattr(gram, "MOST_ROWS", 2)
+        monkeypatch.setattr(products, "MOST_ROWS", 2)
         np.testing.assert_array_equal(gram.pair_sums(rows, member, num_labels=1, num_limbs=7, platform="cpu"), whole)
     column = indicators.column(0)
     np.testing.assert_array_equal(whole[:, 0, 0], made.values.value[:, column].sum(axis=1))

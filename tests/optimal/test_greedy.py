@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from jaxtree.optimal.greedy import greedy_tree, without_dear_splits
-from jaxtree.optimal.nodes import CodedTable, branchings, objective_of
-from jaxtree.optimal.search import SearchLimits, find_tree
+from jaxtree.optimal.nodes import CodedTable, objective_of, split_nodes
+from jaxtree.optimal.search import SearchLimits, find_trees
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of
 
 
@@ -16,7 +16,7 @@ def test_no_search_is_worse_than_greed(name, learns_missing):
     table = CodedTable(codes, NUM_VALUES, IS_CATEGORICAL)
     greedy = greedy_tree(table, made, 4, learns_missing=learns_missing)
     limits = SearchLimits(4, time_limit=0.0, learns_missing=learns_missing, max_thresholds=1)
-    found = find_tree(table, made, limits)
+    found = find_trees(table, made, [limits])[0]
     assert found.bound <= found.objective <= objective_of(greedy, table, made) + 1e-9
     assert found.objective == objective_of(found.tree, table, made)
 
@@ -28,7 +28,7 @@ def test_a_split_saves_more_than_its_penalty(name):
     tree, sizes = greedy_tree(table, made, 5), []
     for penalty in (0.0, 0.5, 2.0, 1e9):
         smaller = without_dear_splits(tree, table, made, penalty)
-        whole, left = ((objective_of(t, table, made), len(branchings(t))) for t in (tree, smaller))
+        whole, left = ((objective_of(t, table, made), len(split_nodes(t))) for t in (tree, smaller))
         assert left[0] + penalty * left[1] <= whole[0] + penalty * whole[1] + 1e-9
         sizes.append(left[1])
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > 0 and sizes[-1] == 0

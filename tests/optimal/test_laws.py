@@ -9,7 +9,7 @@ import pytest
 
 from jaxtree import OptimalTreeClassifier, OptimalTreeRegressor, refine
 from jaxtree.errors import InvalidInputError
-from jaxtree.optimal import native
+from jaxtree.kernels import choose
 from jaxtree.optimal.costs import cost_of_classes
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import make_indicators
@@ -52,7 +52,7 @@ def test_a_table_of_too_many_columns_is_an_error_that_says_what_to_do():
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir() or (os.cpu_count() or 1) < 2, reason="threads are not counted")
 def test_the_kernel_uses_several_threads():
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 40, (8, 20_000)).astype(np.uint8)

@@ -6,11 +6,12 @@ import jax
 import numpy as np
 import pytest
 
-from jaxtree.optimal import native, refine
+from jaxtree.kernels import choose
+from jaxtree.optimal import refine
 from jaxtree.optimal.bottoms import with_best_bottoms
 from jaxtree.optimal.exact import SplitTable, exact_frontier
 from jaxtree.optimal.levels import LeafLosses, RoutedRows, SplitNodes, chosen_again
-from jaxtree.optimal.nodes import Branching, CodedTable, objective_of
+from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of
 from jaxtree.tree import SplitKind
 from tests.marks import rest_is_slow
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of
@@ -28,7 +29,7 @@ def some_tree(depth, number=0):
     feature = (number + depth) % len(NUM_VALUES)
     kind = int(SplitKind.ONE_VS_REST if IS_CATEGORICAL[feature] else SplitKind.THRESHOLD)
     sides = some_tree(depth - 1, 2 * number + 1), some_tree(depth - 1, 2 * number + 2)
-    return Branching(feature, number % 2, kind, number % 2, *sides)
+    return SplitNode(feature, number % 2, kind, number % 2, *sides)
 
 
 def losses_of(nodes, entries, made):
@@ -85,7 +86,7 @@ def test_neither_the_kernel_nor_the_order_of_rows_matters(name, monkeypatch):
     values = made.values._replace(label=made.values.label[order], value=made.values.value[:, order])
     other = made._replace(values=values, moment=made.moment[order], weighted=made.weighted[:, order])
     assert refine.refined(some_tree(3), table_of(codes[:, order]), other, **options) == expected
-    monkeypatch.setattr(native, "is_available", lambda: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     assert refine.refined(some_tree(3), table_of(codes), made, **options) == expected
 
 

@@ -1,10 +1,9 @@
 """The kernel in C++ and products of matrices find the same costs, whole number by whole number."""
 
-import jax
 import numpy as np
 import pytest
 
-from jaxtree.optimal import native
+from jaxtree.kernels import choose
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import make_indicators
 from tests.optimal.tables import CASES, case_of, table_of
@@ -12,14 +11,14 @@ from tests.optimal.tables import CASES, case_of, table_of
 
 @pytest.fixture(autouse=True)
 def _with_kernel():
-    if not native.is_available():
+    if not choose.is_there():
         pytest.skip("the kernel is not installed")
 
 
 def assert_same(table, is_member, monkeypatch):
     for depth in (1, 2, 3):
         fast = table.sides(is_member, depth)
-        monkeypatch.setattr(native, "is_available", lambda: False)
+        monkeypatch.setattr(choose, "is_there", lambda: False)
         slow = table.sides(is_member, depth)
         monkeypatch.undo()
         np.testing.assert_array_equal(fast, slow)
@@ -38,11 +37,3 @@ def test_rows_as_bits_give_the_same_costs(monkeypatch):
     _, _, _, made = case_of("errors", seed=4)
     indicators = make_indicators(codes, np.full(16, 2, np.int32), np.arange(16) % 3 == 0, [np.arange(2)] * 16)
     assert_same(SplitTable(indicators, made), rng.random(24) < 0.8, monkeypatch)
-
-
-def test_the_number_of_threads_does_not_matter():
-    codes, _, _, made = case_of("gini_weighted", seed=12)
-    table, everyone = table_of(codes, made), np.ones(codes.shape[1], bool)
-    expected = table.sides(everyone, 3)
-    with jax.default_device(jax.devices()[-1]):
-        np.testing.assert_array_equal(table.sides(everyone, 3), expected)

@@ -4,24 +4,25 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from jaxtree import OptimalTreeClassifier, kernel
+from jaxtree import OptimalTreeClassifier
+from jaxtree.kernels import choose
 from jaxtree.optimal.costs import cost_of_classes
-from jaxtree.optimal.nodes import CodedTable, branchings, objective_of
-from jaxtree.optimal.search import SearchLimits, find_tree, penalty_in_units
+from jaxtree.optimal.nodes import CodedTable, objective_of, split_nodes
+from jaxtree.optimal.search import SearchLimits, find_trees, penalty_in_units
 from jaxtree.optimal.thresholds import can_search, improved_among_all, indicators_of_all
 from tests.marks import rest_is_slow, rows_are_slow
 from tests.optimal.tables import IS_CATEGORICAL, LOSS
 
 NUM_VALUES = np.array([9, 4, 5, 12], np.int32)
-needs_kernel = pytest.mark.skipif(kernel.find_best_thresholds() is None, reason="the kernel is not installed")
+needs_kernel = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
 
 
 @pytest.fixture(params=["kernel", "numpy"])
 def engine(request, monkeypatch):
     """Who searches."""
     if request.param == "numpy":
-        monkeypatch.setattr(kernel, "find_best_thresholds", lambda: None)
-    elif kernel.find_best_thresholds() is None:
+        monkeypatch.setattr(choose, "is_there", lambda: False)
+    elif not choose.is_there():
         pytest.skip("the kernel is not installed")
     return request.param
 
@@ -47,15 +48,15 @@ def test_bounds_leave_out_no_better_tree(engine, depth, kind, penalty):
     made = cost_of_classes(label, int(label.max()) + 1, weight, loss=loss)
     for learns_missing in (True, False):
         limits = SearchLimits(depth, leaf_penalty=penalty, learns_missing=learns_missing)
-        best = find_tree(table, made, limits)
+        best = find_trees(table, made, [limits])[0]
         assert best.optimality == "proven"
         indicators = indicators_of_all(table, learns_missing=learns_missing)
         own = penalty_in_units(penalty, made)
         found = improved_among_all(None, indicators, table, made, depth=depth, penalty=own, cells=2**40)
         assert found.is_proven
-        leaves = len(branchings(found.tree)) + 1
+        leaves = len(split_nodes(found.tree)) + 1
         assert objective_of(found.tree, table, made) + penalty * leaves == pytest.approx(best.objective, rel=1e-9)
-        assert leaves == len(branchings(best.tree)) + 1
+        assert leaves == len(split_nodes(best.tree)) + 1
         # A tree in hand that is the best stays.
         again = improved_among_all(best.tree, indicators, table, made, depth=depth, penalty=own, cells=2**40)
         assert again.tree == best.tree and again.is_proven
@@ -66,7 +67,7 @@ def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing(engi
     made = cost_of_classes(label, 3, None)
     assert can_search(table, made, 3)
     indicators = indicators_of_all(table, learns_missing=True)
-    best = find_tree(table, made, SearchLimits(3))
+    best = find_trees(table, made, [SearchLimits(3)])[0]
     for cells in (0, 1_000, 20_000):
         found = improved_among_all(best.tree, indicators, table, made, depth=3, penalty=0.0, cells=cells)
         assert found.tree == best.tree and not found.is_proven
@@ -79,7 +80,6 @@ def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing(engi
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_numpy_looks_at_what_the_kernel_looks_at(monkeypatch, depth, kind):
     """It finds the same tree with the same cells left, also where it ends early."""
-    by_kernel = kernel.find_best_thresholds
     for seed, rows in enumerate((3, 17, 60)):
         table, label, rng = table_of([seed, depth, len(kind)], rows)
         weight = rng.random(rows) + 0.1 if kind == "weights" else None
@@ -88,8 +88,8 @@ def test_numpy_looks_at_what_the_kernel_looks_at(monkeypatch, depth, kind):
         for penalty, cells in ((0.0, 2**40), (0.7, 2**40), (0.0, 100), (0.0, 1_500), (0.0, 20_000)):
             given = {"depth": depth, "penalty": penalty_in_units(penalty, made), "cells": cells}
             found = []
-            for search in (by_kernel, lambda: None):
-                monkeypatch.setattr(kernel, "find_best_thresholds", search)
+            for is_there in (True, False):
+                monkeypatch.setattr(choose, "is_there", lambda is_there=is_there: is_there)
                 found.append(improved_among_all(None, indicators, table, made, **given))
             assert found[0] == found[1]
 
