@@ -175,6 +175,7 @@ class Epochs(NamedTuple):
         number: How many epochs have been made since the first, that one included.
         is_finite: Whether losses and parameters were finite in all of them; if not, the last one has no part in the
             state.
+        goes_on: Whether a model is to be trained further: it is finite, patient, and has epochs left.
         loss: The mean loss over the steps of every epoch.
         validation_loss: The loss on validation rows after it.
     """
@@ -182,6 +183,7 @@ class Epochs(NamedTuple):
     progress: Progress
     number: Int[Array, "*model"]
     is_finite: Bool[Array, "*model"]
+    goes_on: Bool[Array, "*model"]
     loss: Float[Array, "*model epoch"]
     validation_loss: Float[Array, "*model epoch"]
 
@@ -209,7 +211,7 @@ def run_epochs(
         hyperparameters: The numbers of each.
         keys: The key of each.
         limits: When each ends.
-        config: What is compiled.
+        config: The settings that the program is compiled for.
     """
 
     def run(progress, hyperparameters, key, limits):
@@ -217,8 +219,7 @@ def run_epochs(
 
         def goes_on(state):
             epoch, made = state
-            is_patient = epoch - made.progress.best_epoch <= limits.patience
-            return (epoch < limits.stop) & made.is_finite & is_patient
+            return (epoch < limits.stop) & made.goes_on
 
         def one_epoch(state):
             epoch, made = state
@@ -234,15 +235,18 @@ def run_epochs(
                 found = _monitor(new.average, validation, hyperparameters, config)
                 candidate, after = new.average, epoch + 1
             at, is_better = epoch - limits.first, is_finite & (found < made.progress.best_loss)
+            new = _keep_best(new, candidate, found, after, is_better=is_better)
+            is_patient = epoch + 1 - new.best_epoch <= limits.patience
             return epoch + 1, Epochs(
-                _keep_best(new, candidate, found, after, is_better=is_better),
+                new,
                 at + 1,
                 is_finite,
+                is_finite & is_patient & (epoch + 1 < limits.num_epochs),
                 made.loss.at[at].set(loss),
                 made.validation_loss.at[at].set(found),
             )
 
-        start = Epochs(progress, jnp.zeros((), jnp.int32), jnp.ones((), bool), nothing, nothing)
+        start = Epochs(progress, jnp.zeros((), jnp.int32), jnp.ones((), bool), jnp.ones((), bool), nothing, nothing)
         return jax.lax.while_loop(goes_on, one_epoch, (limits.first, start))[1]
 
     models = progress, hyperparameters, keys, limits

@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Float32, Float64, Int, Real
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.errors import InvalidInputError, present
+from jaxtree.kernels.walk import branch_of
 from jaxtree.soft.gates import straight_through
 from jaxtree.soft.hard_trees import AxisSplits, code_of, schema_of_splits
 from jaxtree.soft.inputs import LARGEST, Inputs, fit_inputs
@@ -28,7 +29,7 @@ from jaxtree.soft.sides import SIDES
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.nodes import branch_of, children_of
+from jaxtree.tree.nodes import children_of
 
 END = 1e-4
 """The weight of an end of a scale, as a share of that of all rows."""
@@ -288,9 +289,9 @@ def with_thresholds(
     for feature in np.unique(tree.feature[topology.inner[moved]]).tolist():
         own = moved & (tree.feature[topology.inner] == feature)
         at = inputs.limits_in_table(feature, limit[own])
-        if schema.columns[schema.features[feature].column].bins is None:
+        if schema.columns[feature].bins is None:
             # Half way between the codes on both sides.
-            at = np.clip(np.floor(at), -1, schema.features[feature].num_values - 1) + 0.5
+            at = np.clip(np.floor(at), -1, schema.num_values[feature] - 1) + 0.5
         threshold[topology.inner[own]] = at
     inner = np.sort(topology.inner)
     of_inner = (tree.feature, kind, threshold, tree.missing_branch, tree.subset)

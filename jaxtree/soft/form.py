@@ -1,6 +1,7 @@
 """The static part of a soft tree: its sizes, and the kinds of its gates."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int
@@ -53,6 +54,11 @@ class SoftForm:
             raise InvalidInputError(f"oblivious trees have hard gates, got gate {self.gate!r}")
         if len(self.missing) >= self.num_features:
             raise InvalidInputError(f"{len(self.missing)} of {self.num_features} features cannot be indicators")
+
+    def check_rows(self, name: str, rows: Any) -> None:
+        """Raises InvalidInputError unless rows have the columns of the tree."""
+        if np.ndim(rows) != 2 or rows.shape[1] != self.num_features:
+            raise InvalidInputError(f"{name} must have the shape (row, {self.num_features}), got {np.shape(rows)}")
 
     @property
     def num_inner(self) -> int:

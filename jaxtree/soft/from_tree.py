@@ -17,12 +17,13 @@ from jaxtyping import Float, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.walk import branch_of
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import Leaf, SoftTree, init
 from jaxtree.tree import ALL_BRANCHES, Tree, majority_class
-from jaxtree.tree.nodes import branch_of, node_means, output_counts
+from jaxtree.tree.nodes import node_means, output_counts
 
 CHOSEN = 10.0
 """The logit of the feature that an axis gate compares; all others have 0."""

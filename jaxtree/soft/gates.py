@@ -1,6 +1,8 @@
-"""Gates of soft trees: how an inner node divides rows, as a plane of the rows' features and a share that goes right."""
+"""Gates of soft trees: how an inner node divides rows, as a plane of the rows' features and a share that goes right.
 
-import functools
+Planes and their values are computed in NumPy where arrays are NumPy's, as predictions on the host are.
+"""
+
 from typing import NamedTuple
 
 import jax
@@ -9,7 +11,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
+from jaxtree import either
+from jaxtree.arrays import AnyArray, FloatLike, OptionalArray, library_of
 from jaxtree.errors import present
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.form import SoftForm
@@ -89,7 +92,7 @@ def shares_to_the_right(
     That of hard gates is 0 or 1, with the slope of the form's side: gradients pass as if it were the share (the
     straight-through estimator of Bengio, Leonard and Courville, 2013).
     """
-    planes = planes_of(gate, form, temperature)
+    planes = planes_of(jax.tree.map(jnp.asarray, gate), form, temperature)
     if not isinstance(gate, HardGate):
         return jax.nn.sigmoid(plane_values(planes, x))
     # A sum with one factor that is 1 is exact if products are: devices that round them need to be told.
@@ -112,26 +115,28 @@ def planes_of(gate: Gate, form: SoftForm, temperature: FloatLike = 1.0) -> GateP
         return _planes_of_shares(share, threshold, -jnp.sum(threshold, axis=1), scale, form.missing, gate.missing)
     if isinstance(gate, AxisGate):
         share = feature_shares(gate.selection, temperature)
-        scale = jnp.exp(gate.log_sharpness) / temperature
+        scale = either.exp(gate.log_sharpness) / temperature
         threshold = share * gate.threshold[:, None]
         return _planes_of_shares(share, threshold, -gate.threshold, scale, form.missing, gate.missing)
-    return GatePlanes(gate.weight, gate.bias, jnp.ones_like(gate.bias) / temperature, gate.missing)
+    return GatePlanes(gate.weight, gate.bias, either.ones_like(gate.bias) / temperature, gate.missing)
 
 
 def feature_shares(
-    selection: Float[Array, "node feature"], temperature: FloatLike = 1.0
-) -> Float[Array, "node feature"]:
+    selection: Float[AnyArray, "node feature"], temperature: FloatLike = 1.0
+) -> Float[AnyArray, "node feature"]:
     """The share of every feature in an axis gate."""
+    largest = either.max(selection, axis=-1, keepdims=True)
+    if isinstance(largest, Array):
+        largest = lax.stop_gradient(largest)
     # The largest is 0 before it is divided: afterwards its rounding error could be large.
-    logits = (selection - lax.stop_gradient(jnp.max(selection, axis=-1, keepdims=True))) / temperature
-    return jax.nn.softmax(logits, axis=-1)
+    return either.softmax((selection - largest) / temperature, axis=-1)
 
 
 def _planes_of_shares(
-    share: Float[Array, "gate feature"],
-    threshold: Float[Array, "gate feature"],
-    bias: Float[Array, " gate"],
-    scale: Float[Array, " gate"],
+    share: Float[AnyArray, "gate feature"],
+    threshold: Float[AnyArray, "gate feature"],
+    bias: Float[AnyArray, " gate"],
+    scale: Float[AnyArray, " gate"],
     missing: tuple[tuple[int, ...], ...],
     missing_value: OptionalArray,
 ) -> GatePlanes:
@@ -144,23 +149,31 @@ def _planes_of_shares(
     indicated = np.zeros((len(missing), share.shape[1]))
     for row, features in zip(indicated, missing, strict=True):
         row[list(features)] = 1
-    of_indicator = jnp.asarray(indicated, share.dtype).T  # feature indicator
-    known_weight = jnp.matmul(threshold, of_indicator, precision=lax.Precision.HIGHEST)
-    known_weight = jnp.pad(known_weight, ((0, 0), (share.shape[1] - len(missing), 0)))
-    share_missing = jnp.matmul(share, of_indicator, precision=lax.Precision.HIGHEST)
+    of_indicator = library_of(share).asarray(indicated, share.dtype).T  # feature indicator
+    known_weight = _product(threshold, of_indicator, lax.Precision.HIGHEST)
+    known_weight = either.pad(known_weight, ((0, 0), (share.shape[1] - len(missing), 0)))
+    share_missing = _product(share, of_indicator, lax.Precision.HIGHEST)
     return GatePlanes(share + known_weight, bias, scale, present(missing_value) * share_missing)
 
 
 def plane_values(
-    planes: GatePlanes, x: Float[Array, "row feature"], *, precision: lax.Precision | None = None
-) -> Float[Array, "node row"]:
+    planes: GatePlanes, x: Float[AnyArray, "row feature"], *, precision: lax.Precision | None = None
+) -> Float[AnyArray, "node row"]:
     """The values of all gates for all rows, in one matrix product, and one for missing values.
 
     Above 0 a row goes right with a probability of more than half.
     """
     # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
-    product = functools.partial(jnp.matmul, precision=precision)
-    value = (product(planes.weight, x.T) + planes.bias[:, None]) * planes.scale[:, None]
+    value = (_product(planes.weight, x.T, precision) + planes.bias[:, None]) * planes.scale[:, None]
     if planes.missing is None:
         return value
-    return value + product(planes.missing, x[:, x.shape[1] - planes.missing.shape[1] :].T)
+    return value + _product(planes.missing, x[:, x.shape[1] - planes.missing.shape[1] :].T, precision)
+
+
+def _product(
+    left: Float[AnyArray, "one inner"], right: Float[AnyArray, "inner other"], precision: lax.Precision | None
+) -> Float[AnyArray, "one other"]:
+    """The product of matrices; of JAX's with a precision."""
+    if library_of(left, right) is np:
+        return left @ right
+    return jnp.matmul(left, right, precision=precision)

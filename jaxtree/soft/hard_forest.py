@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Real, UInt32
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.walk import branch_of
 from jaxtree.soft.forest import LeafWeights, SoftForest, TreeWeights
 from jaxtree.soft.gates import ObliqueGate
 from jaxtree.soft.hard_trees import (
@@ -27,7 +28,6 @@ from jaxtree.soft.walk import walk_rows
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind
 from jaxtree.tree.forest import Forest, join_trees
-from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links, binary_links
 
 LEAST_WEIGHT = 1e-9
@@ -197,8 +197,7 @@ class _Allowed:
     @classmethod
     def all_of(cls, schema: Schema, feature: int) -> "_Allowed":
         """All values of a feature."""
-        described = schema.features[feature]
-        codes = None if schema.columns[described.column].bins is not None else np.ones(described.num_values, bool)
+        codes = None if schema.columns.is_numeric[feature] else np.ones(schema.num_values[feature], bool)
         return cls(-np.inf, np.inf, codes, is_missing=True)
 
     @property

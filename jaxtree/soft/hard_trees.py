@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, UInt32
 
 from jaxtree.errors import instance_of
+from jaxtree.kernels.walk import CODES_PER_WORD, branch_of
 from jaxtree.soft.gates import AxisGate, HardGate, feature_shares
 from jaxtree.soft.inputs import Inputs
 from jaxtree.soft.model import SoftTree
@@ -17,9 +18,8 @@ from jaxtree.soft.walk import hard_tests
 from jaxtree.table.binning import Bins
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.nodes import branch_of
 from jaxtree.tree.paths import Links
-from jaxtree.tree.subsets import CODES_PER_WORD, Subsets, words_of_subsets
+from jaxtree.tree.subsets import Subsets, words_of_subsets
 
 MARK = -2
 """The `feature` and `threshold` of a leaf, as in scikit-learn's trees."""
@@ -160,16 +160,16 @@ def _split_of(
     inputs: Inputs, feature: int, code: int, is_indicator: bool, limit: float, threshold: float
 ) -> tuple[int, float]:
     """The kind and the threshold of a split, given the limit in the column and in units of the table."""
-    described, is_number = inputs.schema.features[feature], isinstance(inputs.scales[feature], Standard | Quantile)
+    column, is_number = inputs.schema.columns[feature], isinstance(inputs.scales[feature], Standard | Quantile)
     if is_number and not is_indicator:
-        if inputs.schema.columns[described.column].bins is None:  # half way between the codes on both sides, if any
+        if column.bins is None:  # half way between the codes on both sides, if any
             below = np.floor(threshold)
-            threshold = -np.inf if below < 0 else np.inf if below >= described.num_values - 1 else float(below) + 0.5
+            threshold = -np.inf if below < 0 else np.inf if below >= column.num_values - 1 else float(below) + 0.5
         return SplitKind.THRESHOLD, threshold
     if limit < 0:
         return SplitKind.THRESHOLD, -np.inf
     if is_indicator or limit >= 1:
-        return (SplitKind.THRESHOLD, np.inf) if is_number else (SplitKind.ONE_VS_REST, float(described.num_values))
+        return (SplitKind.THRESHOLD, np.inf) if is_number else (SplitKind.ONE_VS_REST, float(column.num_values))
     return SplitKind.ONE_VS_REST, float(code)
 
 
@@ -181,15 +181,12 @@ def schema_of_splits(schema: Schema, splits: AxisSplits, values: Float[np.ndarra
         splits: The splits of the tree.
         values: The rows that the bins describe.
     """
-    columns, features = list(schema.columns), list(schema.features)
-    for number, feature in enumerate(features):
-        column = columns[feature.column]
-        if column.bins is not None:
-            used = splits.threshold[splits.feature == number]
-            bins = _bins_between(np.unique(used[np.isfinite(used)]), np.asarray(values[:, number], np.float64))
-            columns[feature.column] = dataclasses.replace(column, bins=bins)
-            features[number] = dataclasses.replace(feature, num_values=bins.num_bins)
-    return Schema(tuple(columns), tuple(features))
+    columns = {}
+    for number in np.flatnonzero(schema.columns.is_numeric).tolist():
+        used = splits.threshold[splits.feature == number]
+        bins = _bins_between(np.unique(used[np.isfinite(used)]), np.asarray(values[:, number], np.float64))
+        columns[number] = dataclasses.replace(schema.columns[number], bins=bins)
+    return schema.with_columns(columns)
 
 
 def _bins_between(edges: Float64[np.ndarray, " edge"], values: Float64[np.ndarray, " row"]) -> Bins:
@@ -255,7 +252,9 @@ def tree_of_splits(
 
 def code_of(schema: Schema, feature: int, kind: int, threshold: float) -> int:
     """Returns the code of a split: the category, or the last code that is not above the threshold; 0 of a subset."""
-    bins = schema.columns[schema.features[feature].column].bins
+    column = schema.columns[feature]
     if not np.isfinite(threshold):
-        return schema.features[feature].num_values - 1
-    return int(threshold) if bins is None or kind == SplitKind.ONE_VS_REST else int(bins.edges.searchsorted(threshold))
+        return column.num_values - 1
+    if column.bins is None or kind == SplitKind.ONE_VS_REST:
+        return int(threshold)
+    return int(column.bins.edges.searchsorted(threshold))

@@ -81,21 +81,22 @@ class Inputs:
     def names(self) -> tuple[str, ...]:
         """The name of every column."""
         names = []
-        for number, (feature, scale) in enumerate(zip(self.schema.features, self.scales, strict=True)):
+        of_columns = zip(self.schema.column_names, self.schema.num_values.tolist(), self.scales, strict=True)
+        for number, (name, num_values, scale) in enumerate(of_columns):
             width = self.width(number)
             if isinstance(scale, Statistics):
                 places = [""] if width == 1 else [f", {place}" for place in range(width)]
-                names += [f"mean({feature.name}{place})" for place in places]
-            elif scale is None and feature.num_values > 0:
+                names += [f"mean({name}{place})" for place in places]
+            elif scale is None and num_values > 0:
                 names += [self.schema.category_in_words(number, code) for code in range(width)]
             else:
-                names.append(feature.name)
-        indicated = (self.schema.features[feature].name for feature in self.with_indicator.tolist())
+                names.append(name)
+        indicated = (self.schema.column_names[feature] for feature in self.with_indicator.tolist())
         return (*names, *(f"{name} is missing" for name in indicated))
 
     def width(self, feature: int) -> int:
         """The number of columns of a feature; one, of zeros, if it has no category."""
-        return width_of(self.scales[feature], self.schema.features[feature].num_values)
+        return width_of(self.scales[feature], int(self.schema.num_values[feature]))
 
     def columns_of(self, feature: int) -> range:
         """The columns of a feature, its indicator left aside."""

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from jaxtree.arrays import AnyArray, FloatLike, OptionalArray
+from jaxtree.arrays import AnyArray, FloatLike, OptionalArray, library_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft.form import SoftForm
@@ -72,11 +72,18 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
         key: A typed key.
         inputs: Rows, to put gates among them.
 
+    Raises:
+        InvalidInputError: The inputs have other columns than the form, or no rows.
+
     Example:
         >>> tree = init(SoftForm(depth=3, num_features=4, num_outputs=2), key=jax.random.key(0))
         >>> apply(tree, jnp.ones((5, 4))).shape
         (5, 2)
     """
+    if inputs is not None:
+        form.check_rows("inputs", inputs)
+        if not len(inputs):
+            raise InvalidInputError(f"inputs must have one row or more, got the shape {np.shape(inputs)}")
     gate_key, row_key, leaf_key = jax.random.split(key, 3)
     number = form.num_gates
 
@@ -113,6 +120,9 @@ def apply(
         tree: The tree.
         x: Rows without missing values.
         temperature: Divides the values of the gates; towards 0 they become hard.
+
+    Raises:
+        InvalidInputError: The rows have other columns than the tree.
     """
     x = jnp.asarray(x, tree.leaf.value.dtype)
     return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, ends_in_place(tree.form), axis=0)
@@ -187,21 +197,33 @@ def _reach(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLik
     numbers as there are levels lose nothing that a sum of their logarithms would keep, once they are added up.
     """
     depth, form = tree.form.depth, tree.form
+    form.check_rows("x", x)
     inner = inner_in_place(depth)
     if form.oblivious:
         right = shares_to_the_right(tree.gate, form, x, temperature)[form.gate_of_nodes()[inner]]
     else:
         right = shares_to_the_right(jax.tree.map(lambda part: part[inner], tree.gate), form, x, temperature)
     stop = None if tree.leaf.stop is None else jnp.asarray(tree.leaf.stop)[inner]
-    reach, ends = jnp.ones((1, x.shape[0]), right.dtype), []
+    return reach_of_ends(right, stop, depth)
+
+
+def reach_of_ends(right: Float[AnyArray, "inner row"], stop: OptionalArray, depth: int) -> Float[AnyArray, "end row"]:
+    """Returns the probabilities of the ends.
+
+    Args:
+        right: The probability of every row to go right at every inner node, nodes in the order of `inner_in_place`.
+        stop: The probability to stop at every inner node; None if rows only end at leaves.
+        depth: The levels of inner nodes.
+    """
+    reach, ends = library_of(right).ones((1, right.shape[1]), right.dtype), []
     for level in range(depth):
         nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
         if stop is not None:
             ends.append(reach * stop[nodes, None])
             reach = reach - ends[-1]
         to_the_right = reach * right[nodes]
-        reach = jnp.concatenate([reach - to_the_right, to_the_right])
-    return jnp.concatenate([*ends, reach]) if ends else reach
+        reach = library_of(right).concatenate([reach - to_the_right, to_the_right])
+    return library_of(right).concatenate([*ends, reach]) if ends else reach
 
 
 @functools.cache

@@ -8,16 +8,17 @@ import functools
 from collections.abc import Callable
 from dataclasses import replace
 
+import jax
 import numpy as np
 from jaxtyping import Float, Float32, Float64
 from scipy.special import log_softmax, softmax
 from threadpoolctl import ThreadpoolController
 
 from jaxtree.blocks import for_blocks
-from jaxtree.errors import InternalError, instance_of, present
+from jaxtree.errors import instance_of
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights
-from jaxtree.soft.gates import AxisGate, GatePlanes, HardGate
-from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place
+from jaxtree.soft.gates import HardGate, plane_values, planes_of
+from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place, reach_of_ends
 from jaxtree.soft.walk import hard_leaves
 
 NUMBERS_OF_BLOCK = 2**18
@@ -131,52 +132,18 @@ def _tree_on_host(tree: SoftTree, temperature: float, *, of_classes: bool) -> Ou
         of_leaves = np.asarray(tree.leaf.value, np.float64)
         of_leaves = softmax(of_leaves, axis=1) if of_classes else of_leaves
         return lambda x: of_leaves[hard_leaves(tree, x)]
+    tree = jax.tree.map(lambda part: np.asarray(part, np.float64), tree)
     depth, inner = tree.form.depth, inner_in_place(tree.form.depth)
-    planes = GatePlanes(*(None if part is None else part[inner] for part in _planes_on_host(tree, temperature)))
-    value = np.asarray(tree.leaf.value, np.float64)[ends_in_place(tree.form)]
+    planes = planes_of(jax.tree.map(lambda part: part[inner], tree.gate), tree.form, temperature)
+    value = tree.leaf.value[ends_in_place(tree.form)]
     value = softmax(value, axis=1) if of_classes else value
-    stop = None if tree.leaf.stop is None else np.asarray(tree.leaf.stop, np.float32)[inner]
+    stop = None if tree.leaf.stop is None else tree.leaf.stop.astype(np.float32)[inner]
 
     def outputs(x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "row output"]:
-        right = _sigmoid(_plane_values(planes, x).astype(np.float32))
-        reach, ends = np.ones((1, len(x)), np.float32), []
-        for level in range(depth):
-            nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
-            if stop is not None:
-                ends.append(reach * stop[nodes, None])
-                reach = reach - ends[-1]
-            to_the_right = reach * right[nodes]
-            reach = np.concatenate([reach - to_the_right, to_the_right])
-        return np.concatenate([*ends, reach]).T.astype(np.float64) @ value
+        right = _sigmoid(plane_values(planes, x).astype(np.float32))
+        return reach_of_ends(right, stop, depth).T.astype(np.float64) @ value
 
     return outputs
-
-
-def _planes_on_host(tree: SoftTree, temperature: float) -> GatePlanes:
-    """The gates as planes; see `jaxtree.soft.gates.planes_of`."""
-    gate, indicated = tree.gate, tree.form.missing
-    if isinstance(gate, HardGate):
-        raise InternalError("rows walk through hard gates, which are no planes")
-    if not isinstance(gate, AxisGate):
-        bias = np.asarray(gate.bias, np.float64)
-        missing = None if gate.missing is None else np.asarray(gate.missing, np.float64)
-        return GatePlanes(np.asarray(gate.weight, np.float64), bias, np.full_like(bias, 1 / temperature), missing)
-    share = softmax(np.asarray(gate.selection, np.float64) / temperature, axis=1)
-    threshold, scale = np.asarray(gate.threshold, np.float64), np.exp(np.asarray(gate.log_sharpness, np.float64))
-    if not indicated:
-        return GatePlanes(share, -threshold, scale / temperature, None)
-    share_missing = np.stack([share[:, list(features)].sum(axis=1) for features in indicated], axis=1)
-    weight = share.copy()
-    weight[:, -len(indicated) :] += share_missing * threshold[:, None]
-    return GatePlanes(weight, -threshold, scale / temperature, present(gate.missing) * share_missing)
-
-
-def _plane_values(planes: GatePlanes, x: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "node row"]:
-    """The values of all gates for all rows; see `jaxtree.soft.gates.plane_values`."""
-    value = (planes.weight @ x.T + planes.bias[:, None]) * planes.scale[:, None]
-    if planes.missing is None:
-        return value
-    return value + planes.missing @ x[:, x.shape[1] - planes.missing.shape[1] :].T
 
 
 def _sigmoid(value: Float32[np.ndarray, "node row"]) -> Float32[np.ndarray, "node row"]:

@@ -124,7 +124,7 @@ def train_runs(
 
     Args:
         runs: The trainings.
-        config: What is compiled.
+        config: The settings that the program is compiled for.
         report: Called after every epoch of a run.
 
     Raises:
@@ -175,56 +175,23 @@ class _Session:
     def train(self, block: _Block) -> list[Trained]:
         """Trains the models of a block."""
         runs = block.runs + [block.runs[-1]] * (block.width - len(block.runs))
-        first, held = runs[0], runs[0].validation
-        numbers = _stacked([_numbers_of(run) for run in runs])
-        keys = _keys_together([run.key for run in runs])
-        progress = _start(runs, config=self._config)
-        if held is not None and held.keeps_start:
-            progress = monitor_start(progress, held.rows, numbers, config=self._config)
-        num_epochs = np.array([run.num_epochs for run in runs], np.int32)
-        own = [run.validation.patience if run.validation else None for run in runs]
-        patience = np.array(
-            [last if most is None else most for most, last in zip(own, num_epochs, strict=True)], np.int32
-        )
-        done, diverged_in = np.zeros(len(runs), np.int32), np.zeros(len(runs), np.int32)
-        losses: list[list[Any]] = [[] for _ in runs]
-        at_once, goes_on = 1, np.ones(len(runs), bool)
+        first, members = runs[0], _Members(runs, self._config)
+        held, num_epochs = None if first.validation is None else first.validation.rows, 1
         try:
-            while goes_on.any() and not self.is_interrupted:
+            while members.goes_on.any() and not self.is_interrupted:
                 began = time.perf_counter()
-                stop = np.where(goes_on, np.minimum(done + at_once, num_epochs), done)
-                limits = Ends(done, stop, num_epochs, patience)
                 with self._compiling_once(block.form):
-                    made: Epochs = jax.block_until_ready(
-                        run_epochs(
-                            progress, first.rows, None if held is None else held.rows, numbers, keys, limits,
-                            config=self._config,
-                        )
+                    made = run_epochs(
+                        members.progress, first.rows, held, members.numbers, members.keys, members.ends(num_epochs),
+                        config=self._config,
                     )  # fmt: skip
-                progress = made.progress
-                is_finite, number = np.asarray(made.is_finite), np.asarray(made.number)
-                diverged_in = np.where(~is_finite, done + number, diverged_in)
-                number = number - ~is_finite
-                latest = [np.asarray(made.loss), np.asarray(made.validation_loss)][: 1 if held is None else 2]
-                for own_losses, count, *parts in zip(losses, number, *latest, strict=True):
-                    own_losses.append(np.stack([part[:count] for part in parts]))
-                done = done + number
-                is_patient = done - np.asarray(progress.best_epoch) <= patience
-                goes_on = goes_on & is_finite & (done < num_epochs) & is_patient
-                at_once = _next_number(at_once, time.perf_counter() - began)
-                self._tell([own_losses[-1] for own_losses in losses[: len(block.runs)]])
+                    jax.block_until_ready(made)
+                members.take(made)
+                num_epochs = _next_number(num_epochs, time.perf_counter() - began)
+                self._tell([losses[-1] for losses in members.losses[: len(block.runs)]])
         except KeyboardInterrupt:
             self.is_interrupted = True
-        state = jax.tree.map(np.asarray, progress)
-        return [
-            _trained(
-                jax.tree.map(lambda part, i=i: part[i], state),
-                losses[i],
-                int(diverged_in[i]),
-                has_held=held is not None,
-            )
-            for i in range(len(block.runs))
-        ]
+        return members.trained()[: len(block.runs)]
 
     @contextlib.contextmanager
     def _compiling_once(self, form: Hashable) -> Iterator[None]:
@@ -245,23 +212,92 @@ class _Session:
                     self._report(1, ", ".join(words))
 
 
+class _Members:
+    """The models of a block between calls of the program.
+
+    Args:
+        runs: Their runs, which have rows in common.
+        config: The settings that the program is compiled for.
+
+    Attributes:
+        numbers: The numbers of each.
+        keys: The key of each.
+        progress: The state of each.
+        losses: The losses of every call, of each.
+        goes_on: Which are to be trained further.
+    """
+
+    def __init__(self, runs: Sequence[Run], config: TrainingConfig):
+        self.numbers = _stacked([_numbers_of(run) for run in runs])
+        self.keys = _keys_together([run.key for run in runs])
+        self.progress, held = _start(runs, config=config), runs[0].validation
+        if held is not None and held.keeps_start:
+            self.progress = monitor_start(self.progress, held.rows, self.numbers, config=config)
+        most = np.array([run.num_epochs for run in runs], np.int32)
+        patience = [None if run.validation is None else run.validation.patience for run in runs]
+        whole = [last if own is None else own for own, last in zip(patience, most, strict=True)]
+        self._ends = Ends(np.zeros_like(most), most, most, np.array(whole, np.int32))
+        self._kinds_of_losses, self._diverged_in = 1 if held is None else 2, np.zeros_like(most)
+        self.losses: list[list[Float[np.ndarray, "kind _epoch"]]] = [[] for _ in runs]
+        self.goes_on = np.ones(len(runs), bool)
+
+    def ends(self, num_epochs: int) -> Ends:
+        """Returns where the next call of the program ends, which makes up to some number of epochs."""
+        done = self._ends.first
+        stop = np.where(self.goes_on, np.minimum(done + num_epochs, self._ends.num_epochs), done)
+        return self._ends._replace(stop=stop)
+
+    def take(self, made: Epochs) -> None:
+        """Takes the results of a call; the epoch in which a model has diverged is left out."""
+        self.progress, is_finite, number = made.progress, np.asarray(made.is_finite), np.asarray(made.number)
+        done = self._ends.first
+        self._diverged_in = np.where(~is_finite, done + number, self._diverged_in)
+        number = number - ~is_finite
+        latest = [np.asarray(made.loss), np.asarray(made.validation_loss)][: self._kinds_of_losses]
+        for own_losses, count, *parts in zip(self.losses, number, *latest, strict=True):
+            own_losses.append(np.stack([part[:count] for part in parts]))
+        self._ends, self.goes_on = self._ends._replace(first=done + number), self.goes_on & np.asarray(made.goes_on)
+
+    def trained(self) -> list[Trained]:
+        """Returns the trainings as they stand."""
+        state, has_held = jax.tree.map(np.asarray, self.progress), self._kinds_of_losses > 1
+        each = enumerate(zip(self.losses, self._diverged_in.tolist(), strict=True))
+        return [
+            _trained(jax.tree.map(lambda part, at=at: part[at], state), losses, diverged_in, has_held=has_held)
+            for at, (losses, diverged_in) in each
+        ]
+
+
 def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
     """Divides runs into those that are trained side by side: of one form, and on the same rows."""
     platform = current_platform()
-    groups: dict[tuple[Hashable, Hashable], list[int]] = {}
+    groups: dict[Hashable, list[list[int]]] = {}
     for number, run in enumerate(runs):
-        held = run.validation
-        same = (id(run.rows), None if held is None else (id(held.rows), held.keeps_start))
-        groups.setdefault((_form_of(run), same), []).append(number)
+        of_form = groups.setdefault(_form_of(run), [])
+        alike = [group for group in of_form if _have_same_rows(runs[group[0]], run)]
+        if alike:
+            alike[0].append(number)
+        else:
+            of_form.append([number])
     blocks = []
-    for (form, _), numbers in groups.items():
-        one = runs[numbers[0]]
-        model = one.model.model if isinstance(one.model, Progress) else one.model
-        width = models_side_by_side(model, one.rows.x.shape[0], config.batch_size, platform)
-        for at in range(0, len(numbers), width):
-            own = numbers[at : at + width]
-            blocks.append(_Block(own, [runs[number] for number in own], width, form))
+    for form, of_form in groups.items():
+        for numbers in of_form:
+            one = runs[numbers[0]]
+            model = one.model.model if isinstance(one.model, Progress) else one.model
+            width = models_side_by_side(model, one.rows.x.shape[0], config.batch_size, platform)
+            for at in range(0, len(numbers), width):
+                own = numbers[at : at + width]
+                blocks.append(_Block(own, [runs[number] for number in own], width, form))
     return blocks
+
+
+def _have_same_rows(one: Run, other: Run) -> bool:
+    """Whether runs are trained, and compared, on the same arrays of rows."""
+    held, other_held = one.validation, other.validation
+    if held is None or other_held is None:
+        return one.rows is other.rows and held is other_held
+    are_held_alike = held.rows is other_held.rows and held.keeps_start == other_held.keeps_start
+    return one.rows is other.rows and are_held_alike
 
 
 def models_side_by_side(model: PyTree, num_rows: int, batch_size: int, platform: str) -> int:

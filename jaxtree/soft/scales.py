@@ -52,8 +52,9 @@ def fit_scale(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarray, " 
     if scaling == "none" or not value.size:
         return Standard(0.0, 1.0)
     if scaling == "standard":
-        # A power of two changes no digit, and keeps sums and squares of the largest floats finite.
-        exponent = max(int(np.frexp(np.abs(value).max())[1]) - MOST_EXPONENT, 0)
+        # A power of two changes no digit, and keeps squares of the largest floats finite, of the least above 0.
+        exponent = int(np.frexp(np.abs(value).max())[1])
+        exponent -= min(max(exponent, -MOST_EXPONENT), MOST_EXPONENT)
         value = np.ldexp(value, -exponent)
         mean = np.average(value, weights=weight)
         deviation = np.sqrt(np.average(np.square(value - mean), weights=weight))

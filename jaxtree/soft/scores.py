@@ -11,8 +11,11 @@ from jaxtyping import Array, Bool, Float, Float64, Int, Real, Shaped
 
 from jaxtree.arrays import AnyArray
 from jaxtree.losses.domain import NUMBERS, Domain
-from jaxtree.losses.links import are_in_target_unit
+from jaxtree.losses.links import are_in_target_unit, are_logarithms_of_means
 from jaxtree.losses.loss import BaseLoss, Extras, identity
+
+FAR = 16
+"""Means between 2**-16 and 2**16 are left as they are: 32 bits hold their losses, and steps are long enough."""
 
 
 @jax.tree_util.register_dataclass
@@ -169,6 +172,11 @@ def takes_batches(loss: Any) -> bool:
     return not isinstance(loss, BaseLoss | OfScores) or loss.takes_batches
 
 
+SPREAD_OF_EQUAL_TARGETS = 3.0
+"""The steps of the location between equal targets and the two that stand in for them. A distribution that begins too
+wide is narrower within a few batches; in one that begins too narrow, tails decide its first steps."""
+
+
 class ScoreScale(NamedTuple):
     """How the outputs of a model become scores, `start + unit * output`: in float64, on the host.
 
@@ -187,9 +195,25 @@ class ScoreScale(NamedTuple):
         target: Real[np.ndarray, "row *output"],
         weight: Real[np.ndarray, " row"],
         extras: Extras,
+        *,
+        has_more: bool = False,
     ) -> "ScoreScale":
-        """Returns the scale of the scores of a loss: locations move by deviations of the target, all else by 1."""
+        """Returns the scale of the scores of a loss: locations move by deviations of the target, all else by 1.
+
+        Args:
+            loss: The loss.
+            target: The targets of the first rows.
+            weight: Their weights.
+            extras: What else the loss asks of them.
+            has_more: Whether other rows follow. Equal targets do not tell how wide a distribution of these is: it
+                begins as that of two targets some steps of its location away, and not as that of one number.
+        """
         start = np.asarray(loss.start(target, weight, extras), np.float64)
+        if has_more and loss.has_location and target.ndim == 1 and np.ptp(target) == 0:
+            step = np.array([-SPREAD_OF_EQUAL_TARGETS, SPREAD_OF_EQUAL_TARGETS])
+            two = target[:1] + step if loss.domain == NUMBERS else target[:1] * np.exp(step)
+            if loss.domain.allows(two).all():
+                start = np.asarray(loss.start(two, np.ones(2), {}), np.float64)
         return cls(start, _units(loss, target, weight))
 
     def scores(self, output: Float[AnyArray, "row output"]) -> Float64[np.ndarray, "row score"]:
@@ -203,10 +227,13 @@ class ScoreScale(NamedTuple):
     def rows(self, loss: BaseLoss, target: Real[np.ndarray, "row *output"], extras: Extras) -> ScoredTarget:
         """Returns rows as training takes them, in numbers that 32 bits tell apart.
 
-        Where locations move as targets do, both are counted from the start, in units of the outputs.
+        Where locations move as targets do, both are counted from the start, in units of the outputs. Targets whose
+        means are far from 1, and have logarithms as scores, are divided by a power of two.
         """
         if not loss.moves_with_target:
-            return ScoredTarget(target, dict(extras), self.start, self.unit)
+            factor = self._factor(loss)
+            moved = target if np.all(factor == 1) else target / factor
+            return ScoredTarget(moved, dict(extras), self.start - np.log(factor), self.unit)
         origin, factor = self._frame(loss, target)
         start, unit = self.start.copy(), self.unit.copy()
         where = slice(1) if loss.has_location else slice(None)
@@ -222,9 +249,18 @@ class ScoreScale(NamedTuple):
     def targets(self, loss: BaseLoss, rows: ScoredTarget) -> Real[np.ndarray, "row *output"]:
         """Returns the targets of such rows in their own unit."""
         if not loss.moves_with_target:
-            return rows.target
+            factor = self._factor(loss)
+            return rows.target if np.all(factor == 1) else rows.target * factor
         origin, factor = self._frame(loss, rows.target)
         return rows.target * factor + origin
+
+    def _factor(self, loss: BaseLoss) -> Any:
+        """The power of two near means that are beyond `FAR`, of several outputs one each; else 1."""
+        if not are_logarithms_of_means(loss):
+            return 1.0
+        exponent = np.round(self.start / math.log(2))
+        factor = np.exp2(np.where(np.abs(exponent) > FAR, exponent, 0))
+        return factor if len(factor) > 1 else factor[0]
 
     def _frame(self, loss: BaseLoss, target: Real[np.ndarray, "row *output"]) -> tuple[Any, Any]:
         """The origin and the unit of targets: of several outputs one each."""

@@ -43,7 +43,7 @@ def train(
         rows: The rows to train on.
         key: The key of the batches and the noise. The same one gives the same model.
         num_epochs: How often all rows are seen; temperature and rates follow the share of them that is done.
-        config: What is compiled.
+        config: The settings that the program is compiled for.
         hyperparameters: The numbers.
         validation: The rows on which checkpoints are compared.
         report: Called after every epoch with 1 and its losses in words.

@@ -99,14 +99,6 @@ def test_a_block_of_an_accelerator_is_its_lone_run_bit_for_bit(gate, monkeypatch
         assert_same_run(taken(many, number), taken(alone, 0))
 
 
-@pytest.mark.slow
-def test_side_by_side_or_in_threads_is_the_same_but_for_rounding(monkeypatch):
-    threads = several()
-    monkeypatch.setattr(runs_module, "models_side_by_side", lambda *own: 4)
-    for ours, theirs in zip(jax.tree.leaves(threads.model), jax.tree.leaves(several().model), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-2, atol=1e-3)
-
-
 def test_a_model_that_diverges_ends_alone_with_its_best():
     """Rates that grow a millionfold after some epochs leave the numbers, unless they are nothing."""
     rates = np.array([1e-9, 0.1, 1e-9, 1e-9, 1e-9, 1e-9], np.float32)

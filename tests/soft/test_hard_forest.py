@@ -13,6 +13,7 @@ from jaxtree.soft.forest import LeafWeights, SoftForest, TreeWeights, init_fores
 from jaxtree.soft.form import SoftForm
 from jaxtree.tree import SplitKind
 from tests.examples import mixed_classes, mixed_numbers, mixed_table
+from tests.marks import in_turn
 
 MIXTURES = ("mean", "by_tree", "by_leaf")
 TABLE = mixed_table()
@@ -79,8 +80,7 @@ def assert_same(soft, hard, X=ROWS):
     np.testing.assert_allclose(of_hard, of_soft, rtol=1e-5, atol=1e-5 * np.abs(of_soft).max())
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "mixture"), in_turn(TARGETS, MIXTURES))
 def test_all_rows_are_predicted_as_by_the_soft_forest(target, mixture):
     soft = random_forest(target, mixture=mixture)
     # A mean of logarithms is no mean of numbers.
@@ -92,8 +92,7 @@ def test_all_rows_are_predicted_as_by_the_soft_forest(target, mixture):
     assert len(np.unique(predictions(hard).round(9), axis=0)) > 5
 
 
-@pytest.mark.parametrize("mixture", MIXTURES)
-@pytest.mark.parametrize("target", ["two", "number", "numbers"])
+@pytest.mark.parametrize(("target", "mixture"), in_turn(["two", "number", "numbers"], MIXTURES))
 def test_means_of_words_become_subsets(target, mixture):
     for oblivious in (False, True):
         soft = random_forest(target, mixture=mixture, oblivious=oblivious, trees=12, one_hot_max_size=2)
@@ -107,16 +106,9 @@ def test_means_of_words_become_subsets(target, mixture):
         assert {*hard.forest_.nodes.split_kind.tolist()} >= {SplitKind.SUBSET, SplitKind.ONE_VS_REST}
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2, 4, 6])
-@pytest.mark.parametrize("mixture", MIXTURES)
+@pytest.mark.parametrize(("mixture", "depth"), in_turn(MIXTURES, [0, 1, 2, 4, 6]))
 def test_trees_of_any_depth_are_hardened(depth, mixture):
     soft = random_forest("four", depth=depth, mixture=mixture, seed=depth)
-    assert_same(soft, soft.harden())
-
-
-@pytest.mark.parametrize("mixture", MIXTURES)
-def test_oblivious_trees_are_hardened(mixture):
-    soft = random_forest("four", mixture=mixture, oblivious=True)
     assert_same(soft, soft.harden())
 
 
@@ -129,15 +121,6 @@ def test_single_trees_are_hardened(oblivious):
     for number in range(12):
         alone.soft_model_ = soft.soft_model_.tree(number)
         assert_same(alone, alone.harden(refit=False, drop_unreached_by="rows"), TABLE)
-
-
-@pytest.mark.parametrize("mixture", MIXTURES)
-def test_files_keep_hardened_forests(tmp_path, mixture):
-    for target in ("two", "number"):
-        hard = random_forest(target, mixture=mixture).harden()
-        hard.save(tmp_path / "model.jaxtree")
-        loaded = jaxtree.load(tmp_path / "model.jaxtree")
-        np.testing.assert_array_equal(predictions(loaded), predictions(hard))
 
 
 @pytest.mark.parametrize("mixture", MIXTURES)

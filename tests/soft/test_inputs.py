@@ -10,6 +10,7 @@ from jaxtree.soft import fit_inputs
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.scales import MOST_KNOTS, fit_scale, scaled
 from jaxtree.table import Encoder
+from tests.marks import in_turn
 from tests.soft.tables import mixed_table
 
 
@@ -57,8 +58,7 @@ def test_a_weight_is_a_repeated_row(scaling):
     np.testing.assert_allclose(by_weight.transform(values), by_rows.transform(values), atol=1e-6)
 
 
-@pytest.mark.parametrize("unit", [2.0**-30, 1.0, 1e6])
-@pytest.mark.parametrize("scaling", ["standard", "quantile", "none"])
+@pytest.mark.parametrize(("scaling", "unit"), in_turn(["standard", "quantile", "none"], [2.0**-30, 1.0, 1e6]))
 def test_scales_increase_and_the_same_rows_are_above_a_limit_in_both_units(scaling, unit):
     value = unit * np.sort(np.random.default_rng(1).normal(size=5000))
     scale = fit_scale(value, np.ones(5000), scaling)

@@ -43,7 +43,3 @@ def test_distillation_is_least_at_the_teacher():
 def test_a_wrong_smoothing_is_named():
     with pytest.raises(InvalidInputError, match=r"got 1\.0"):
         losses.smoothed_cross_entropy(1.0)
-
-
-def test_a_loss_is_made_once_a_parameter_so_that_programs_are_shared():
-    assert losses.smoothed_cross_entropy(0.25) is losses.smoothed_cross_entropy(0.25)

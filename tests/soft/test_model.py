@@ -173,12 +173,6 @@ def test_a_form_that_is_not_allowed_is_refused(wrong):
         SoftForm(**{**dict(depth=2, num_features=4, num_outputs=1), **wrong})
 
 
-def test_a_tree_of_one_leaf_has_its_value():
-    form = SoftForm(depth=0, num_features=2, num_outputs=1)
-    tree, x = tree_of(form), some_rows(form)
-    np.testing.assert_allclose(told_by(tree, x), np.broadcast_to(tree.leaf.value, (len(x), 1)), atol=1e-6)
-
-
 def test_shares_sum_to_one_and_end_with_one_feature():
     selection = jnp.asarray(np.random.default_rng(2).normal(size=(9, 6)), jnp.float32)
     np.testing.assert_allclose(feature_shares(selection).sum(axis=1), 1, rtol=1e-6)

@@ -27,7 +27,7 @@ from jaxtree.soft.losses import cross_entropy, zero_one
 from jaxtree.soft.model import log_mixture
 from jaxtree.soft.rates import LearningRates, constant, rates_of_parts
 from jaxtree.soft.runs import Validation
-from jaxtree.soft.training import train, train_many
+from jaxtree.soft.training import train
 
 FORM = SoftForm(depth=2, num_features=3, num_outputs=2)
 mixture_of = jax.jit(log_mixture)
@@ -203,36 +203,6 @@ def test_patience_ends_training_early():
     assert trained.best_epoch <= 2 and len(trained.loss) < 200
 
 
-@pytest.mark.slow
-def test_many_models_are_what_each_is_alone():
-    x, y = made_up()
-    rows, validation = make_rows(x, y), Validation(make_rows(*made_up(50, seed=1)))
-    keys = jax.random.split(KEY, 3)
-    trees = jax.vmap(lambda key: init(FORM, key=key))(keys)
-    leaf_rate, last = np.array([0.05, 0.1, 0.2], np.float32), np.array([0.1, 0.3, 1.0], np.float32)
-
-    def numbers(at=slice(None)):
-        return Hyperparameters(LearningRates(leaf=leaf_rate[at]), noise=0.1, last_temperature=last[at])
-
-    many = train_many(
-        trees, rows, keys=keys, num_epochs=4, config=MIXTURE, hyperparameters=numbers(), validation=validation
-    )
-    for number in range(3):
-        tree = jax.tree.map(lambda part, number=number: part[number], trees)
-        alone = train(
-            tree,
-            rows,
-            key=keys[number],
-            num_epochs=4,
-            config=MIXTURE,
-            hyperparameters=numbers(number),
-            validation=validation,
-        )
-        same(jax.tree.map(lambda part, number=number: part[number], many.model), alone.model)
-        np.testing.assert_allclose(many.loss[number], alone.loss, rtol=1e-4)
-    assert not np.allclose(many.loss[0], many.loss[1])
-
-
 def test_averages_are_of_the_last_steps():
     x, y = made_up()
     rows = make_rows(x, y)
@@ -356,17 +326,6 @@ def test_an_interrupt_keeps_the_best_so_far():
         )
     assert len(trained.loss) == 3 and 1 <= trained.best_epoch <= 3
     assert np.isfinite(trained.model.leaf.value).all()
-
-
-def test_progress_tells_every_epoch_once():
-    x, y = made_up()
-    told, rows = [], make_rows(x, y)
-    trained = train(
-        a_tree(), rows, key=KEY, num_epochs=11, config=MIXTURE, validation=Validation(rows),
-        report=lambda *own: told.append(own),
-    )  # fmt: skip
-    assert [number for number, _ in told] == 11 * [1]
-    assert told[3][1] == f"loss {trained.loss[3]:.5g}, validation loss {trained.validation_loss[3]:.5g}"
 
 
 def test_tables_of_a_like_size_and_other_numbers_share_a_program():
