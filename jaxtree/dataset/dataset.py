@@ -1,35 +1,32 @@
 """`Dataset`: the rows of a fit in codes, all that lies between the arguments of `fit` and growth.
 
 It is read in two steps, so that a model may look at targets and fields before a large table is encoded: `read_sample`
-reads the arguments, `encode_sample` holds rows out and encodes the others. With `together` the rows of this process are
-a part of those of several, which learn the same classes and columns; an error of one is raised in all.
+reads the arguments, `encode_sample` holds rows out and encodes the others. Where the rows of this process are a part of
+those of several, an `Exchange` has all learn the same classes and columns, and raises an error of one in all.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Real, Shaped, UInt
 
-from jaxtree.dataset import collectives
-from jaxtree.dataset.arguments import FitArguments, read_arguments
-from jaxtree.dataset.fields import Fields, read_fields
+from jaxtree.dataset.arguments import Fields, FitArguments, read_arguments, read_fields
+from jaxtree.dataset.exchange import LONE, AllRows, Exchange, SharedExchange
 from jaxtree.dataset.magnitude import check_counts, check_sums
 from jaxtree.dataset.sample import Outputs, Sample, Weights, note_identifiers
-from jaxtree.errors import InvalidInputError
 from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
-from jaxtree.table.reading import check_same_length
+from jaxtree.table.reading import check_same_length, default_names, read_table
 from jaxtree.table.schema import Schema
-from jaxtree.table.sources import is_source
+from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.target import ClassTarget, NumberTarget, encode_classes, encode_numbers
 from jaxtree.table.weights import check_sample_weight, class_weights, rows_of_weight, weighted_shares
 
 Target = ClassTarget | NumberTarget | ShareTarget
-Done = TypeVar("Done")
 
 
 class TableOptions(NamedTuple):
@@ -55,18 +52,6 @@ class TableOptions(NamedTuple):
     group: Int[np.ndarray, " row"] | None = None
 
 
-class Across(NamedTuple):
-    """All rows of a fit of which several processes have a part each.
-
-    Attributes:
-        num_rows: Their number.
-        weight: Their weights.
-    """
-
-    num_rows: int
-    weight: Weights
-
-
 class Dataset(NamedTuple):
     """The rows of a fit, in codes.
 
@@ -78,7 +63,9 @@ class Dataset(NamedTuple):
         whole: The rows of positive weight, with those held out.
         held: The rows that the model is validated with, if there are any.
         has_weight: Which rows of the table have some weight; None if all have.
-        across: All rows, if several processes have a part each.
+        given_names: The names of the columns if they came with the table.
+        exchange: How the processes that have parts of the rows know of one another.
+        all_rows: The rows of all processes; None if these are those of the sample.
     """
 
     sample: Sample
@@ -88,7 +75,9 @@ class Dataset(NamedTuple):
     whole: Sample
     held: Sample | None = None
     has_weight: Bool[np.ndarray, " row"] | None = None
-    across: Across | None = None
+    given_names: tuple[str, ...] | None = None
+    exchange: Exchange = LONE
+    all_rows: AllRows | None = None
 
     @property
     def target(self) -> Real[np.ndarray, "output row"]:
@@ -123,12 +112,12 @@ class Dataset(NamedTuple):
     @property
     def num_rows(self) -> int:
         """The number of rows, of all processes."""
-        return self.sample.num_rows if self.across is None else self.across.num_rows
+        return self.sample.num_rows if self.all_rows is None else self.all_rows.num_rows
 
     @property
     def all_weights(self) -> Weights:
         """The weights of the rows, of all processes."""
-        return self.sample.weight if self.across is None else self.across.weight
+        return self.sample.weight if self.all_rows is None else self.all_rows.weight
 
     def with_weight(self, weight: Weights) -> "Dataset":
         """Returns the rows with other weights."""
@@ -144,9 +133,8 @@ class Dataset(NamedTuple):
         """
         found = hashlib.blake2b(digest_size=16)
         parts = [self.codes, self.target, *more]
-        for column in self.schema.columns:
-            if column.bins is not None:
-                parts += [column.bins.low, column.bins.high]
+        bins = self.schema.columns.bins
+        parts += [bins.num_bins, bins.low, bins.high]
         for part in parts:
             found.update(b"" if part is None else repr(part.shape).encode())
             found.update(b"" if part is None else np.ascontiguousarray(part).data)
@@ -154,11 +142,10 @@ class Dataset(NamedTuple):
 
 
 def read_dataset(
-    X: Any, y: Any, sample_weight: Any, options: TableOptions, *, same_as: Dataset | None = None, together: bool = False
+    X: Any, y: Any, sample_weight: Any, options: TableOptions, *, same_as: Dataset | None = None
 ) -> Dataset:
     """Reads the arguments of a fit; see `read_sample` and `encode_sample`."""
-    sample = read_sample(X, y, sample_weight, options, together=together)
-    return encode_sample(sample, options, same_as=same_as, together=together)
+    return encode_sample(read_sample(X, y, sample_weight, options), options, same_as=same_as)
 
 
 def read_sample(
@@ -168,7 +155,7 @@ def read_sample(
     options: TableOptions,
     *,
     fields: Mapping[str, Any] | None = None,
-    together: bool = False,
+    exchange: Exchange = LONE,
 ) -> Sample:
     """Reads target, weights and fields of a fit.
 
@@ -177,22 +164,21 @@ def read_sample(
         y: Its target.
         sample_weight: The weight of every row.
         options: How the estimator wants them read.
-        fields: What else rows have, by name; None where a model takes nothing else.
-        together: Whether this process has a part of the rows.
+        fields: The further data of rows, by name; None where a model takes nothing else.
+        exchange: How the processes that have parts of the rows know of one another.
 
     Raises:
         InvalidInputError: The target, the weights or a field is not allowed.
     """
-    given, target = in_all(together, lambda: _read_target(X, y, sample_weight, options, fields))
-    counts = None
-    if together:
-        in_all(together, lambda: _check_part(target))
-        target, counts = collectives.common_target(target)
-        if isinstance(options.class_weight, str):
-            weight = in_all(together, lambda: check_sample_weight(given.sample_weight, target.num_rows))
-            counts = _counts_by_weight(weight, target, counts)
-    sample = in_all(together, lambda: _sample_of(given, target, options, counts))
-    return _with_common_fields(sample, given) if together else sample
+    given, target = exchange.agree(_read_target, X, y, sample_weight, options, fields)
+    if not isinstance(exchange, SharedExchange):
+        return _sample_of(given, target, options)
+    target, counts = exchange.common_target(target)
+    if isinstance(options.class_weight, str):
+        weight = exchange.agree(check_sample_weight, given.sample_weight, target.num_rows)
+        counts = _counts_by_weight(weight, target, counts, exchange)
+    sample = exchange.agree(_sample_of, given, target, options, counts)
+    return _with_common_fields(sample, given, exchange)
 
 
 def encode_sample(
@@ -202,7 +188,7 @@ def encode_sample(
     held: Sample | None = None,
     same_as: Dataset | None = None,
     encoder: Encoder | None = None,
-    together: bool = False,
+    exchange: Exchange = LONE,
 ) -> Dataset:
     """Encodes what a model learns from: rows of some weight, without those held out.
 
@@ -212,36 +198,38 @@ def encode_sample(
         held: Rows to validate with; if not given, the share that the options name.
         same_as: A dataset of the same rows, read with an encoder of the same parameters, whose codes are taken.
         encoder: A fitted encoder, if the columns are known.
-        together: Whether this process has a part of the rows.
+        exchange: How the processes that have parts of the rows know of one another.
     """
     whole = grown_on = sample.without_weightless_rows()
     is_given = held is not None
     if held is None and options.held_out is not None:
         grown_on, held = whole.split(options.held_out, options.seed, options.group)
     if same_as is not None and grown_on is sample:
-        encoder, codes = same_as.encoder, same_as.codes
-    elif encoder is not None:
-        codes = encoder.transform(grown_on.X)
-    elif together:
-        encoder = options.encoder
-        codes = collectives.encode_together(encoder, grown_on.X, grown_on.num_rows)
+        encoder, codes, names = same_as.encoder, same_as.codes, same_as.given_names
     else:
-        encoder = options.encoder
-        codes = encoder.fit_transform(grown_on.X)
+        is_whole = not isinstance(exchange, SharedExchange) and not is_source(grown_on.X)
+        X: Any = read_table(grown_on.X) if is_whole else grown_on.X  # the parts of other processes are read together
+        if encoder is not None:
+            codes = encoder.transform(X)
+        else:
+            encoder = options.encoder
+            codes = exchange.encode(encoder, X, grown_on.num_rows)
+        names = encoder.schema_.column_names
+        if is_whole:
+            is_named = X.is_named
+        elif isinstance(exchange, SharedExchange):
+            is_named = names != default_names(len(names))
+        else:
+            is_named = bool(open_source(X).names)
+        names = names if is_named else None
     check_same_length(codes.shape[1], grown_on.target[0])
     if held is not None and is_given:
         check_same_length(len(encoder.values(held.X)), held.target[0])
     has_weight = None if whole is sample or sample.weight is None else sample.weight > 0
-    across = None
-    if together:
-        weights = collectives.weights_of_all(grown_on.weight)
-        across = Across(int(collectives.sum_of_all(np.int64(grown_on.num_rows))), weights)
-    return Dataset(grown_on, codes, encoder.schema_, encoder, whole, held, has_weight, across)
-
-
-def in_all(together: bool, work: Callable[[], Done]) -> Done:
-    """Returns what some work gives; of several processes all raise if it fails in one."""
-    return collectives.all_or_none(work) if together else work()
+    all_rows = None
+    if isinstance(exchange, SharedExchange):
+        all_rows = exchange.all_rows(grown_on.num_rows, grown_on.weight)
+    return Dataset(grown_on, codes, encoder.schema_, encoder, whole, held, has_weight, names, exchange, all_rows)
 
 
 def _read_target(
@@ -273,16 +261,8 @@ def _classes_of(given: FitArguments) -> ClassTarget:
     return dataclasses.replace(target, codes=codes)
 
 
-def _check_part(target: Target) -> None:
-    """Raises InvalidInputError if a process has no rows, or probabilities of classes."""
-    if isinstance(target, ShareTarget):
-        raise InvalidInputError("over several processes y must have a class for every row, got ClassProbabilities")
-    if not target.num_rows:
-        raise InvalidInputError("every process must have at least one row, got none")
-
-
 def _sample_of(
-    given: FitArguments, target: Target, options: TableOptions, counts: list[Int[np.ndarray, " class"]] | None
+    given: FitArguments, target: Target, options: TableOptions, counts: list[Int[np.ndarray, " class"]] | None = None
 ) -> Sample:
     """Returns the rows with their weights, which those of their classes multiply."""
     weight = check_sample_weight(given.sample_weight, target.num_rows)
@@ -299,26 +279,26 @@ def _sample_of(
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
 
 
-def _counts_by_weight(weight: Weights, target: ClassTarget, counts: list | None) -> list | None:
+def _counts_by_weight(weight: Weights, target: ClassTarget, counts: list | None, exchange: Exchange) -> list | None:
     """Returns the weight of every class in the rows of all processes, an array an output; else the counts."""
-    of_all = collectives.weights_of_all(weight)
+    of_all = exchange.join_weights(weight)
     if of_all is None:
         return counts
-    there, codes = np.flatnonzero(of_all), collectives.join_rows(target.codes)
+    there, codes = np.flatnonzero(of_all), exchange.join(target.codes)
     outputs = zip(codes, target.classes, strict=True)
     return [np.bincount(own[there], of_all[there], len(classes)) for own, classes in outputs]
 
 
-def _with_common_fields(sample: Sample, given: FitArguments) -> Sample:
-    """Returns rows whose groups have the numbers that they have in the rows of all processes.
+def _with_common_fields(sample: Sample, given: FitArguments, exchange: SharedExchange) -> Sample:
+    """Returns rows whose groups have the numbers that they have among the rows of all processes.
 
     Raises:
         InvalidInputError: Processes have other fields.
     """
-    collectives.check_same(" ".join(sorted(sample.fields)), "what the loss asks for must be given in all processes")
+    exchange.check_same(" ".join(sorted(sample.fields)), "what the loss asks for must be given in all processes")
     if "group" not in sample.fields:
         return sample
-    return sample._replace(fields={**sample.fields, "group": collectives.common_groups(given.fields["group"])})
+    return sample._replace(fields={**sample.fields, "group": exchange.common_groups(given.fields["group"])})
 
 
 def _product(weight: Weights, factor: Float64[np.ndarray, " row"] | None) -> Weights:

@@ -1,14 +1,19 @@
-"""Targets brought to a size whose squares are numbers, and trees brought back to the targets' own.
+"""The units of targets and of weights: sizes whose squares are numbers, and the weight that counts as one row.
 
 Growth squares targets. In float64 the square of 1e155 is infinite and that of 1e-163 is 0, and devices may take numbers
 below 2e-308 for 0. A power of two as factor changes no digit of a target, and no split.
+
+`min_child_weight`, `min_hessian`, `reg_lambda` and the like count in rows. Weights have no unit of their own: all of
+them times a constant are the same weights. A doubled row is one of twice the weight, though. So where all weights are
+whole multiples of the least one, they count rows, and the least weight is one row; else the mean weight is one row.
+CatBoost takes the mean in both cases, XGBoost and LightGBM take weights as they are.
 """
 
 import dataclasses
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Real
+from jaxtyping import Float, Float64, Real
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.bundles import Limits
@@ -26,6 +31,12 @@ def exponent_of(target: Float64[np.ndarray, "output row"]) -> int:
     exponent = int(np.frexp(largest)[1])
     return exponent if largest and abs(exponent) > MOST_EXPONENT else 0
 
+
+MOST_TARGET = 2.0**1004
+"""The largest target: the sum over a hundred thousand trees is a number, too."""
+
+MOST_SUM = 2.0**1021
+"""The largest sum of targets and of what trees predict: differences of two such are numbers still."""
 
 MOST_WEIGHT_EXPONENT = 30
 """Weights whose largest is between 2**-30 and 2**30 are left as they are: sums of their products are numbers."""
@@ -90,15 +101,16 @@ def restore_weights(tree: Tree, exponent: int) -> Tree:
 
 
 def check_sums(target: Float64[np.ndarray, "output row"], weight: Float64[np.ndarray, " row"] | None) -> None:
-    """Raises InvalidInputError if a node's sum of targets may be infinite."""
+    """Raises InvalidInputError if a sum of targets, over rows or over trees, may be no number, or too large."""
     total = target.shape[1] if weight is None else float(weight.sum())
     largest = float(np.max(np.abs(target), initial=0.0))
     with np.errstate(over="ignore"):
-        is_finite = np.isfinite(np.float64(largest) * total)
-    if not is_finite:
+        is_allowed = largest <= MOST_TARGET and np.float64(largest) * total <= MOST_SUM
+    if not is_allowed:
         raise InvalidInputError(
-            f"y is too large to be summed: its largest value {largest:g} times the weight of all rows, {total:g}, is "
-            "no finite number; divide y, or sample_weight, by a constant"
+            f"y is too large to be summed: its largest value must be at most {MOST_TARGET:.3g}, got {largest:g}, and "
+            f"that times the weight of all rows, {total:g}, at most {MOST_SUM:.3g}; divide y, or sample_weight, by a "
+            "constant"
         )
 
 
@@ -121,3 +133,40 @@ def check_gains(tree: Tree, needed_by: str) -> None:
         raise InvalidInputError(
             f"{needed_by} compares gains of splits, which are infinite for so large values of y: divide y by a constant"
         )
+
+
+MOST_ROWS = 32
+"""The most rows that a mean weight is: were it more, a row of next to no weight would leave nothing of penalties."""
+
+ROUNDING = 1e-9
+"""How far multiples may be from whole ones, as a part of them: products with a constant are rounded."""
+
+
+def unit_of(weight: Float[np.ndarray, " row"]) -> float:
+    """Returns the weight that counts as one row; 1 where no weight is above 0.
+
+    Args:
+        weight: The weight of every row, 0 or more.
+
+    Example:
+        >>> unit_of(np.array([2e-9, 0.0, 6e-9])), unit_of(np.array([1.0, 2.5])), unit_of(np.zeros(3))
+        (2e-09, 1.75, 1.0)
+    """
+    positive = weight[weight > 0].astype(np.float64)
+    if not positive.size:
+        return 1.0
+    least, largest = float(positive.min()), float(positive.max())
+    # Sums of the largest numbers would be infinite; shares of them have the same bits in any unit of a power of two.
+    mean = largest * float(np.mean(positive / largest)) * (positive.size / weight.size)
+    return least if mean <= MOST_ROWS * least and are_multiples(positive, least) else mean
+
+
+def are_multiples(values: Float64[np.ndarray, " row"], least: float) -> bool:
+    """Returns whether all values are whole multiples of the least, but for rounding.
+
+    >>> are_multiples(np.array([0.1, 0.3]), 0.1), are_multiples(np.array([0.1, 0.25]), 0.1)
+    (True, False)
+    """
+    with np.errstate(over="ignore"):
+        ratio = values / least
+    return bool(np.all(np.abs(ratio - np.rint(ratio)) <= ROUNDING * ratio)) if np.isfinite(ratio).all() else False

@@ -89,7 +89,7 @@ WITH_TEST_ROWS = tuple(name for name, data_set in _DATA_SETS.items() if data_set
 def load_uci(name: str, folder: str | Path, *, part: str = "all") -> tuple[Any, Any]:
     """Returns a data set as a pandas frame and the series of its target.
 
-    Every category of the whole data set is a level in both parts. Of "covtype-20k" the rows are the first 20,000 of
+    Every category of the whole data set is a level in both parts. The rows of "covtype-20k" are the first 20,000 of
     Covertype; the codes of the attributes of the "monks" are read as words; "winequality" has red and white wines, with
     the colour as a column.
 

@@ -18,13 +18,13 @@ search settle which it is.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Int64, Integer, Num, Real, UInt, UInt8, UInt16
+from jaxtyping import Bool, Float, Float64, Int, Int64, Integer, Num, Real, Shaped, UInt, UInt8, UInt16
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.table.columns import SparseVector, TableColumn
@@ -68,6 +68,12 @@ class Bins:
         for array in (self.low, self.high, self.edges):
             array.setflags(write=False)
 
+    @classmethod
+    def of_codes(cls, number: int) -> "Bins":
+        """Returns the bins of the codes 0, 1, ... themselves."""
+        codes = np.arange(number, dtype=np.float64)
+        return cls(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
+
     @property
     def num_bins(self) -> int:
         """The number of bins, which is also the code of a missing value."""
@@ -97,6 +103,113 @@ def midpoint(
     return np.where(middle < above, middle, below)
 
 
+@dataclass(frozen=True, eq=False)
+class BinTable(Sequence[Bins]):
+    """The bins of many columns, one column after the other in arrays: as a sequence, those of each.
+
+    Attributes:
+        num_bins: The number of bins of every column.
+        low: The smallest value of every bin.
+        high: The largest.
+        edge: The limit above every bin; infinite above the last of a column.
+        is_exact: Whether every bin of a column holds one distinct value.
+
+    >>> BinTable.of([Bins.of_codes(2), Bins.of_codes(0), Bins.of_codes(3)])[2].edges
+    array([0.5, 1.5])
+    """
+
+    num_bins: Int64[np.ndarray, " column"]
+    low: Float64[np.ndarray, " bin"]
+    high: Float64[np.ndarray, " bin"]
+    edge: Float64[np.ndarray, " bin"]
+    is_exact: Bool[np.ndarray, " column"]
+
+    def __post_init__(self):
+        """Makes the arrays read-only: a schema is shared."""
+        for array in self.arrays:
+            array.setflags(write=False)
+
+    @classmethod
+    def of(cls, columns: Iterable[Bins]) -> "BinTable":
+        """Returns the bins of some columns in arrays."""
+        bins = list(columns)
+        ends = [(own.low, own.high, np.append(own.edges, np.inf)[: own.num_bins]) for own in bins]
+        low, high, edge = map(np.concatenate, zip((np.zeros(0),) * 3, *ends, strict=True))
+        num_bins = np.array([own.num_bins for own in bins], np.int64)
+        return cls(num_bins, low, high, edge, np.array([own.exact for own in bins], bool))
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[Int[np.ndarray, " _column"], "BinTable"]]) -> "BinTable":
+        """Returns the bins of parts of the columns, each with the places of its columns, in the order of places."""
+        places, tables = zip(*((place, bins) for place, bins in parts if len(bins)), strict=True)
+        of_all, order = cls.chained(tables), np.argsort(np.concatenate(places), kind="stable")
+        return of_all if (np.diff(order) == 1).all() else of_all.take(order)
+
+    @classmethod
+    def chained(cls, tables: "Sequence[BinTable]") -> "BinTable":
+        """Returns the bins of the columns of several tables, one table after the other."""
+        if len(tables) == 1:
+            return tables[0]
+        return cls(*(np.concatenate(arrays) for arrays in zip(*(own.arrays for own in tables), strict=True)))
+
+    @property
+    def arrays(self) -> tuple[Shaped[np.ndarray, " _item"], ...]:
+        """All of its arrays."""
+        return self.num_bins, self.low, self.high, self.edge, self.is_exact
+
+    @cached_property
+    def start(self) -> Int64[np.ndarray, " column"]:
+        """The place of every column's first bin."""
+        return np.cumsum(self.num_bins) - self.num_bins
+
+    def __len__(self) -> int:
+        """The number of columns."""
+        return len(self.num_bins)
+
+    def __getitem__(self, column: Any) -> Any:
+        """Returns the bins of a column."""
+        start, number = int(self.start[column]), int(self.num_bins[column])
+        own = slice(start, start + number)
+        edges = self.edge[start : start + max(number - 1, 0)]
+        return Bins(self.low[own], self.high[own], edges, bool(self.is_exact[column]))
+
+    def take(self, columns: Int[np.ndarray, " _column"]) -> "BinTable":
+        """Returns the bins of some columns, in their order."""
+        if len(columns) == len(self) and (columns == np.arange(len(self))).all():
+            return self
+        num_bins = self.num_bins[columns]
+        stop = np.cumsum(num_bins)
+        bins = np.arange(num_bins.sum()) + np.repeat(self.start[columns] - (stop - num_bins), num_bins)
+        return BinTable(num_bins, self.low[bins], self.high[bins], self.edge[bins], self.is_exact[columns])
+
+    def with_ranges(self, low: Float64[np.ndarray, " bin"], high: Float64[np.ndarray, " bin"]) -> "BinTable":
+        """Returns the bins with other ends."""
+        column = np.repeat(np.arange(len(self)), self.num_bins)
+        is_exact = np.bincount(column[low != high], minlength=len(self)) == 0
+        return BinTable(self.num_bins, low, high, self.edge, is_exact)
+
+    def count_edges_below(self, values: Float[np.ndarray, "column row"]) -> Int64[np.ndarray, "column row"]:
+        """Returns the code of every number of all columns: how many edges lie below it; that of a missing one for NaN.
+
+        >>> bins = BinTable.of([Bins.of_codes(2), Bins.of_codes(3)])
+        >>> bins.count_edges_below(np.array([[0.2, 7.0, np.nan], [0.2, 1.5, np.nan]]))
+        array([[0, 1, 2],
+               [0, 1, 3]])
+        """
+        first, number = self.start[:, None], self.num_bins[:, None]
+        last = np.broadcast_to(first + number - 1, values.shape)
+        code = first_not_below(self.edge, values, np.broadcast_to(first, values.shape), last) - first
+        return np.where(np.isnan(values), number, code)
+
+    def __eq__(self, other: object) -> bool:
+        """Compares the numbers, not the arrays' identity."""
+        return isinstance(other, BinTable) and all(map(np.array_equal, self.arrays, other.arrays))
+
+    def __hash__(self) -> int:
+        """Hashes the numbers."""
+        return hash(tuple(array.tobytes() for array in self.arrays))
+
+
 def comparison_dtype(dtype: np.dtype) -> np.dtype:
     """Returns float32 for numbers that it holds exactly, and float64 for all others."""
     return np.result_type(dtype, np.float32) if dtype.kind in "iuf" else np.dtype(np.float64)
@@ -122,25 +235,32 @@ def fit_bins(values: Values, max_bins: int) -> Bins:
     return Bins(low, high, midpoint(high[:-1], low[1:]), exact)
 
 
-def fit_bins_of_small(values: Float[np.ndarray, "column row"]) -> list[Bins]:
-    """Fits the bins of columns that have no more rows than bins, each value its own; of many at a time.
+def rank_columns(
+    values: Float[np.ndarray, "column row"],
+) -> tuple[BinTable, UInt8[np.ndarray, "column row"] | UInt16[np.ndarray, "column row"]]:
+    """Fits the bins of columns that have no more rows than bins, each value its own, and returns the codes of the rows.
 
     Where there are few rows, most of the time of `fit_bins` is that of the calls of one column.
 
-    >>> [own.edges.tolist() for own in fit_bins_of_small(np.array([[3.0, 1.0, 2.0], [7.0, np.nan, 7.0]]))]
-    [[1.5, 2.5], []]
+    >>> bins, codes = rank_columns(np.array([[3.0, 1.0, 2.0], [7.0, np.nan, 7.0]]))
+    >>> [own.edges.tolist() for own in bins], codes.tolist()
+    ([[1.5, 2.5], []], [[2, 0, 1], [0, 1, 0]])
     """
-    ordered = np.sort(values, axis=1)
-    is_new = ~np.isnan(ordered)
+    num_columns, num_rows = values.shape
+    place = np.argsort(values, axis=1)  # NaN comes last
+    place += np.arange(0, values.size, num_rows)[:, None]
+    ordered = np.ascontiguousarray(values).reshape(-1)[place]
+    is_known = ~np.isnan(ordered)
+    is_new = is_known.copy()
     is_new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    rank = np.cumsum(is_new, axis=1, dtype=np.int32)
+    codes = np.empty(values.shape, np.uint8 if num_rows <= NUM_BINS_OF_LONG_TABLE else np.uint16)
+    codes.reshape(-1)[place] = rank - is_known  # NaN has the rank of the last value
     value = ordered[is_new].astype(np.float64) + 0.0  # turns -0.0 into 0.0
-    edges = midpoint(value[:-1], value[1:])
-    stops = np.cumsum(np.count_nonzero(is_new, axis=1)).tolist()
-    bins = []
-    for start, stop in zip([0, *stops[:-1]], stops, strict=True):
-        own = value[start:stop]
-        bins.append(Bins(own, own, edges[start : max(stop - 1, start)], exact=True))
-    return bins
+    num_bins = rank[:, -1].astype(np.int64)
+    edge = np.append(midpoint(value[:-1], value[1:]), np.inf)[: len(value)]
+    edge[np.cumsum(num_bins)[num_bins > 0] - 1] = np.inf
+    return BinTable(num_bins, value, value, edge, np.ones(num_columns, bool)), codes
 
 
 def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
@@ -256,12 +376,13 @@ def bin_columns(
     Widened bins reach to the lowest and highest of these numbers; edges stay. A bin in which a row has another value
     than those that edges were fitted on is no longer exact.
 
-    To widen, the bins whose highest value lies below a number are counted. That is its code, unless it lies between two
-    bins; and then it is below the lowest value of the bin that it is given, and its code is found again. So widening
-    takes one look-up more than to count edges, where comparing with both ends of every number's bin would take two.
+    To widen, the bins whose highest value lies below a number are counted. Their count is its code, unless it lies
+    between two bins; and then it is below the lowest value of the bin that it is given, and its code is found again. So
+    widening takes one look-up more than to count edges, where comparing with both ends of every number's bin would take
+    two.
 
     Args:
-        columns: The columns. Of a sparse one a zero and the entries alone are binned, so that zeros cost a fill.
+        columns: The columns. A sparse one has a zero and the entries binned alone, so that zeros cost a fill.
         bins: Their bins.
         codes: Where to write.
         matrix: The matrix whose columns they are, if they are one's.
@@ -389,10 +510,10 @@ def _look_up(table: Real[np.ndarray, " entry"], index: Integer[np.ndarray, " row
 
 def first_not_below(
     ascending: Float64[np.ndarray, " code"],
-    target: Float64[np.ndarray, " node"],
-    first: Int[np.ndarray, " node"],
-    last: Int[np.ndarray, " node"],
-) -> Int[np.ndarray, " node"]:
+    target: Float[np.ndarray, "*node"],
+    first: Int[np.ndarray, "*node"],
+    last: Int[np.ndarray, "*node"],
+) -> Int[np.ndarray, "*node"]:
     """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
     while (first < last).any():
         middle = (first + last) // 2

@@ -11,15 +11,15 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Num, Shaped
+from jaxtyping import Bool, Float, Int, Int64, Num, Shaped
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.cells import Cells, RareWords, categories_of
-from jaxtree.table.times import KINDS, as_times, in_ticks
+from jaxtree.table.rare_words import RareWords
+from jaxtree.table.times import KINDS, TimeScale, as_times, in_ticks, origin_of
 
 KINDS_IN_WORDS = {
     "numeric": "numbers",
@@ -124,9 +124,32 @@ def blocks_of_rows(X: Any) -> Iterator[Any]:
         yield X[block]
 
 
+class ColumnStatistics(NamedTuple):
+    """Facts about all rows of a column, where it holds the values of sampled rows.
+
+    Attributes:
+        is_known: Whether any value is known, or its dtype declares its kind; else it may turn out to be of any.
+        num_rows: The number of the rows of every category.
+        first_row: The number of the first row of the part that first has every category.
+        origin: The first date, see `TimeScale`; (0, 0) for all other columns.
+    """
+
+    is_known: bool = True
+    num_rows: tuple[int, ...] = ()
+    first_row: tuple[int, ...] = ()
+    origin: tuple[int, int] = (0, 0)
+
+
+NO_STATISTICS = ColumnStatistics()
+"""The statistics of numbers, of which some are known."""
+
+
 @dataclass(frozen=True, eq=False)
 class TableColumn:
-    """A column of a table.
+    """A column of a table, or of a part of it.
+
+    Bins and categories are learned from columns of *sampled* rows, see `jaxtree.table.summary`: such a column has the
+    numbers or times of these, no values of categories, and statistics of all rows. Such columns of parts are merged.
 
     Attributes:
         name: Its name.
@@ -136,6 +159,7 @@ class TableColumn:
         has_missing: Whether any value is missing.
         categories: The distinct categories; none of numbers and times.
         is_declared: Whether the categories are those that a dtype declares, in its order, with or without rows.
+        statistics: Facts about all rows, where the values are those of sampled ones.
     """
 
     name: str
@@ -144,6 +168,7 @@ class TableColumn:
     has_missing: bool
     categories: tuple = ()
     is_declared: bool = False
+    statistics: ColumnStatistics = NO_STATISTICS
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -157,7 +182,7 @@ class TableColumn:
     @property
     def has_categories(self) -> bool:
         """Whether it has categories, or truth values."""
-        return not self.is_time and self.kind != "numeric"
+        return self.kind in ("categorical", "ordered", "boolean")
 
     def items(self) -> Shaped[np.ndarray, " row"]:
         """Returns the number, time or category of every row, None for a missing category."""
@@ -172,6 +197,89 @@ class TableColumn:
     def numbers(self) -> Num[np.ndarray, " row"] | SparseVector:
         """Returns numbers; of truth values these are 0 and 1."""
         return np.array([0.0, 1.0, np.nan])[np.asarray(self.values)] if self.kind == "boolean" else self.values
+
+    @property
+    def time(self) -> TimeScale | None:
+        """How times become numbers, in a column of sampled rows; None if it has none."""
+        return TimeScale(self.kind, self.statistics.origin) if self.is_time else None
+
+    def sampled(self, values: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int = 0) -> "TableColumn":
+        """Returns the column of sampled rows.
+
+        Args:
+            values: Their values.
+            first_row: The number of the column's first row in the whole table.
+        """
+        if self.has_categories:
+            num_rows = np.bincount(np.asarray(self.values), minlength=len(self.categories) + 1)[:-1].tolist()
+            statistics = ColumnStatistics(True, tuple(num_rows), (first_row,) * len(num_rows))
+            return replace(self, values=np.zeros(0, np.int32), statistics=statistics)
+        if self.has_missing and self._lacks_all():  # other parts may have anything
+            missing = np.full(len(values), np.nan)
+            return TableColumn(self.name, "numeric", missing, True, statistics=ColumnStatistics(is_known=False))
+        if self.kind not in ("instant", "utc"):
+            return replace(self, values=values)
+        return replace(self, values=values, statistics=ColumnStatistics(origin=origin_of(np.asarray(self.values))))
+
+    def _lacks_all(self) -> bool:
+        """Whether every number or time is missing."""
+        values = self.values.distinct_parts() if isinstance(self.values, SparseVector) else self.values
+        return bool(np.isnan(values).all())
+
+    @staticmethod
+    def merged(parts: Sequence[tuple[str, "TableColumn"]], order: Int64[np.ndarray, " sampled"]) -> "TableColumn":
+        """Returns the column of the sampled rows of all parts.
+
+        Args:
+            parts: The column of sampled rows of every part, after the part's name in messages.
+            order: The places of sampled rows, of those of all parts one after the other, in the order of the rows.
+
+        Raises:
+            InvalidInputError: Parts differ in the kind of the column.
+        """
+        known = [part for part in parts if part[1].statistics.is_known] or [parts[0]]
+        first = known[0][1]
+        found: dict[Any, tuple[tuple[int, int], int]] = {}
+        for part in known:
+            _check_alike(known[0], part)
+            of_part = part[1].statistics
+            rows = zip(part[1].categories, of_part.first_row, of_part.num_rows, strict=True)
+            for place, (category, first_row, num_rows) in enumerate(rows):
+                earlier, before = found.get(category, ((first_row, place), 0))
+                found[category] = min((first_row, place), earlier), before + num_rows
+        values = first.values
+        if not first.has_categories:
+            of_parts = [np.asarray(column.values) for _, column in parts]
+            if first.is_time:
+                of_parts = [np.full(len(v), "NaT", first.values.dtype) if v.dtype.kind == "f" else v for v in of_parts]
+            values = np.concatenate(of_parts)[order]
+        categories = tuple(sorted(found, key=found.__getitem__ if first.is_declared else None))
+        statistics = ColumnStatistics(
+            is_known=first.statistics.is_known,
+            num_rows=tuple(found[own][1] for own in categories),
+            first_row=tuple(found[own][0][0] for own in categories),
+            origin=min(column.statistics.origin for _, column in known),
+        )
+        has_missing = any(column.has_missing for _, column in parts)
+        return TableColumn(first.name, first.kind, values, has_missing, categories, first.is_declared, statistics)
+
+
+def _check_alike(first: tuple[str, TableColumn], other: tuple[str, TableColumn]) -> None:
+    """Raises InvalidInputError if the columns of two parts differ in kind."""
+    (first_label, own), (label, column) = first, other
+    name = f"the parts of a table must have the same columns: column {column.name!r} "
+    if own.kind != column.kind:
+        raise InvalidInputError(
+            f"{name}has {KINDS_IN_WORDS[column.kind]} in {label}, and {KINDS_IN_WORDS[own.kind]} in {first_label}"
+        )
+    if own.is_declared != column.is_declared:
+        declaring, rest = (first_label, label) if own.is_declared else (label, first_label)
+        raise InvalidInputError(f"{name}declares its categories in {declaring}, and none in {rest}")
+    if own.kind == "ordered" and own.categories != column.categories:
+        raise InvalidInputError(
+            f"{name}has the ordered categories {list(column.categories)} in {label}, and {list(own.categories)} in "
+            f"{first_label}"
+        )
 
 
 def check_numbers(X: Shaped[np.ndarray, "row column"], names: Sequence[str]) -> Bool[np.ndarray, " column"]:
@@ -302,11 +410,8 @@ def column_of_categories(
     are_words = set(map(type, categories)) == {str}
     if is_declared and not are_words and column_of_values(name, list(categories)).is_time:
         raise InvalidTypeError(f"column {name!r} has dates or durations as categories: turn them into strings")
-    if values == [*categories, None]:  # the dictionary of the library that holds the rows
-        codes = np.arange(len(values), dtype=np.int32)
-    else:
-        position = {category: code for code, category in enumerate(categories)}
-        codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
+    position = dict(zip(categories, range(len(categories)), strict=True))
+    codes = np.fromiter(map(position.get, values, repeat(len(categories))), np.int32, len(values))
     return TableColumn(name, kind, codes, bool((codes == len(categories)).any()), categories, is_declared)
 
 
@@ -317,8 +422,9 @@ def spread(column: TableColumn, place: Int[np.ndarray, " row"]) -> TableColumn:
     >>> spread(words, np.array([1, 1, 0, -1])).items().tolist()
     ['sunny', 'sunny', 'rain', None]
     """
-    rows = replace(column, values=np.asarray(column.values)[place])
-    return replace(rows, has_missing=len(rows.known()) < len(rows))
+    values = np.asarray(column.values)[place]
+    lacks = values == len(column.categories) if column.has_categories else np.isnan(values)
+    return replace(column, values=values, has_missing=bool(lacks.any()))
 
 
 def as_categorical(column: TableColumn) -> TableColumn:
@@ -340,29 +446,23 @@ def as_categorical(column: TableColumn) -> TableColumn:
     )
 
 
-def recoded(column: TableColumn, categories: tuple, cells: Cells | None = None) -> TableColumn:
+def recoded(column: TableColumn, categories: tuple) -> TableColumn:
     """Returns a column of categories as one of other categories.
 
     A value that is none of them is one of their `RareWords`, and missing if they have none.
-
-    Args:
-        column: The column.
-        categories: The other categories.
-        cells: How their cells were read, if a value is the category that has its word (see `categories_of`).
     """
     missing = len(categories)
     rest = missing - 1 if categories and isinstance(categories[-1], RareWords) else missing
-    places = categories_of(column.categories, categories, by_words=cells is not None)
-    codes = [rest if place is None else place for place in places]
-    if cells is not None:
-        are_none = zip(column.categories, places, strict=True)
-        codes = [
-            missing if place is None and word in cells.missing else code
-            for code, (word, place) in zip(codes, are_none, strict=True)
-        ]
-    code_of = np.array([*codes, missing], np.int32)
+    place = {category: place for place, category in enumerate(categories)}
+    code_of = np.array([*(place.get(own, rest) for own in column.categories), missing], np.int32)
     codes = code_of[np.asarray(column.values)]
     return replace(column, values=codes, has_missing=bool((codes == missing).any()), categories=categories)
+
+
+def as_float(data: Shaped[np.ndarray, "..."]) -> Shaped[np.ndarray, "..."]:
+    """Returns numbers of a type that NumPy does not have itself, such as bfloat16, in 32 bits; others as they are."""
+    is_foreign = data.dtype.kind == "V" and data.dtype.names is None and np.can_cast(data.dtype, np.float32)
+    return data.astype(np.float32) if is_foreign else data
 
 
 def as_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
@@ -373,7 +473,7 @@ def as_array(name: str, values: Any) -> Shaped[np.ndarray, "..."]:
     if hasattr(values, "to_pylist"):  # NumPy misreads a dictionary array of pyarrow that has nulls
         values = values.to_pylist()
     try:
-        data = np.asarray(np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else values)
+        data = as_float(np.asarray(np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else values))
     except ValueError as error:
         raise InvalidInputError(f"{name} must be a vector, or rows of one length: {error}") from error
     is_masked = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.False_

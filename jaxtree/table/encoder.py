@@ -1,29 +1,47 @@
-"""Tables to codes, and back: learning a schema from one table, and applying it to others."""
+"""Tables to codes, and back: learning a schema from one table, and applying it to others.
 
-from collections.abc import Callable, Iterator
+The columns of another table are matched with those of the schema: names are compared where both tables have some, kinds
+of values always, and the values of a categorical column become the categories of the schema.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float64, Int32, Int64, Num, Shaped
+from jaxtyping import Bool, Float, Float64, Int64, Num, Shaped
 from scipy.sparse import issparse
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
 from jaxtree.buckets import Codes, empty_codes
-from jaxtree.errors import InvalidInputError
-from jaxtree.table.binning import MAX_EXACT_ROWS, NUM_BINS_OF_LONG_TABLE, Bins, bin_columns, midpoint
-from jaxtree.table.columns import MAX_CODES, TableColumn, check_numbers
-from jaxtree.table.identifiers import note_identifiers
-from jaxtree.table.matching import match_columns
-from jaxtree.table.reading import Table, read_table, with_categorical
-from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing
+from jaxtree.table.binning import (
+    MAX_EXACT_ROWS,
+    NUM_BINS_OF_LONG_TABLE,
+    BinTable,
+    bin_columns,
+    comparison_dtype,
+    midpoint,
+)
+from jaxtree.table.columns import KINDS_IN_WORDS, MAX_CODES, TableColumn, as_categorical, check_numbers, recoded
+from jaxtree.table.names import are_shuffled_places
+from jaxtree.table.rare_words import RareWords
+from jaxtree.table.reading import NumberBlock, Table, default_names, read_table, with_categorical
+from jaxtree.table.schema import Column, Schema, value_in_words
 from jaxtree.table.sources import Source, is_source, naming, open_source
-from jaxtree.table.summary import Summary, fit_numbers, fit_schema, summarise, summarise_tables
+from jaxtree.table.summary import (
+    NO_ROWS,
+    CodesOfBlocks,
+    Summary,
+    learn_schema,
+    lowest_hashes,
+    sample_table,
+    summarise,
+    summarise_tables,
+)
 
-MOST_ONEHOT = 1024
-"""Features that a column of words becomes, where no other number is given."""
-
-_ALLOWED = {"encoding": ("categorical", "onehot"), "unseen": ("missing", "error")}
+_FEW_ROWS = 128  # up to here the numbers of all columns are coded together, and above it column by column
+_UNSEEN = ("missing", "error")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,7 +54,7 @@ class Encoder:
     False, 1 True. The code after a feature's last means missing.
 
     Dates (datetime64 of NumPy, and those of pandas, polars, pyarrow and Python) are numbers, too: days since the first
-    one of the fitted column, which `schema_` keeps as the column's `time`. Those with a time zone are read as UTC, and
+    one of the fitted column, which `schema_` keeps as the column's `time`. Dates with a time zone are read as UTC, and
     those without one are another kind of column. Durations are days.
 
     Where a column has more values than bins, these are about equally full, but for finer ones towards both ends of a
@@ -45,18 +63,16 @@ class Encoder:
     cannot separate values that differ only past float32, and this can.
 
     Args:
-        encoding: "categorical", a feature a column; or "onehot", a feature for each category of a categorical column.
         max_bins: The most bins of a numeric column, from 2 to 65,535; None is 65,535, exact for as many distinct
             values. "auto" is None for tables of up to 100,000 rows, and 255 for longer ones.
-        max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535, and one-hot
-            1,024. Of a column of more words the rarest share the last one, as words of fewer than 3 rows do in a
-            column of more than 255 (see `jaxtree.table.cells.RareWords`).
+        max_categories: The most categories of a categorical column, from 1 to 65,535; None is 65,535. In a column of
+            more words the rarest share the last one, as words of fewer than 3 rows do in a column of more than 255
+            (see `jaxtree.table.rare_words.RareWords`).
         categorical_features: "from_dtype": columns of strings and of categorical dtypes are categorical. A list of
             names, of positions, or of a truth value a column makes others so as well. None: no column is, and strings
             are refused.
         unseen: The fate of a category that was not seen in fit, where the rarest do not share one: "missing", or an
-            "error". One-hot, a missing value is
-            0 in all features of its column if fit saw none missing, and the code 2 if it did.
+            "error".
 
     Attributes:
         schema_: The meaning of the codes; set by fitting.
@@ -70,11 +86,8 @@ class Encoder:
     'x0 = sunny'
     >>> encoder.schema_.branch_in_words(1, encoder.schema_.threshold(1, 0, 1), branch=0)
     'x1 <= 16'
-    >>> Encoder(encoding="onehot").fit(weather).schema_.feature_names
-    ('x0=rain', 'x0=sunny', 'x1')
     """
 
-    encoding: str = "categorical"
     max_bins: int | str | None = "auto"
     max_categories: int | None = None
     categorical_features: Any = "from_dtype"
@@ -82,6 +95,7 @@ class Encoder:
     schema_: Schema = field(init=False, repr=False)
     _is_sampled: bool = field(default=False, init=False, repr=False)
 
+    @all_or_nothing
     def fit(self, X: Any) -> "Encoder":
         """Learns the schema of a table, or of a source such as a Parquet file (see `open_source`).
 
@@ -91,7 +105,7 @@ class Encoder:
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
         if not is_source(X):
-            table = self._fit_table(X)
+            table, _ = self._fit_table(X)
             if self._is_sampled:
                 self._encode(table, widen=True)
             return self
@@ -104,12 +118,19 @@ class Encoder:
 
     def transform(self, X: Any) -> Codes:
         """Returns the codes of a table, or of a source, with the columns of the fitted one."""
-        return self._encode_parts(open_source(X)) if is_source(X) else self._encode(self._as_fitted(read_table(X)))
+        if isinstance(X, Table) or not is_source(X):
+            return self._encode(self._as_fitted(read_table(X)))
+        return self._encode_parts(open_source(X))
 
+    @all_or_nothing
     def fit_transform(self, X: Any) -> Codes:
         """Returns the codes of `fit(X).transform(X)`, but reads a table once, and a source twice."""
-        if not is_source(X):
-            return self._encode(self._fit_table(X), widen=True)
+        if isinstance(X, Table) or not is_source(X):
+            table, of_blocks = self._fit_table(X)
+            codes = self._empty_codes(len(table))
+            for place, own in of_blocks:
+                codes[_all_or(place, codes)] = own
+            return self._encode(replace(table, blocks=()) if of_blocks else table, codes, widen=True)
         source = open_source(X, to_fit=True)
         summary = self.summarise(source)
         self.fit_summary(summary)
@@ -145,6 +166,7 @@ class Encoder:
         tables = _read(open_source(X), lambda table: with_categorical(table, self.categorical_features))
         return summarise_tables(tables, first_row)
 
+    @all_or_nothing
     def fit_summary(self, summary: Summary) -> "Encoder":
         """Learns the schema of the table that was summarised.
 
@@ -155,17 +177,12 @@ class Encoder:
             InvalidInputError: If an option is not allowed, or the table has no rows.
         """
         self.check_options()
-        self._is_sampled = summary.is_sampled
-        self.schema_ = fit_schema(
-            summary,
-            onehot=self.encoding == "onehot",
-            max_bins=_num_bins(self.max_bins, summary.num_rows),
-            max_categories=self._most_categories,
-        )
-        for column in summary.columns:
-            note_identifiers(column.name, [num_rows for *_, num_rows in column.categories.values()])
+        if not summary.num_rows:
+            raise InvalidInputError(NO_ROWS)
+        self._learn(Table.of(summary.columns, is_named=True), summary.num_rows, is_sampled=summary.is_sampled)
         return self
 
+    @all_or_nothing
     def encode_part(self, X: Any) -> Codes:
         """Returns the codes of a part of the table that was summarised, and widens the bins to its rows.
 
@@ -179,9 +196,10 @@ class Encoder:
     def bin_ranges(self) -> Float64[np.ndarray, "end bin"]:
         """Returns the lowest value (end 0) and the highest (end 1) of the bins of all numeric columns, side by side."""
         self._check_fitted()
-        present = self._bins().values()
-        return np.concatenate([np.zeros((2, 0)), *(np.stack([bins.low, bins.high]) for bins in present)], axis=1)
+        bins, is_own = self.schema_.columns.bins, self._has_bins
+        return np.stack([bins.low[is_own], bins.high[is_own]])
 
+    @all_or_nothing
     def widen(self, *ranges: Float64[np.ndarray, "end _bin"]) -> "Encoder":
         """Widens the bins to the ranges of encoders that have learned from the same summary; see `bin_ranges`.
 
@@ -191,27 +209,25 @@ class Encoder:
         if any(other.shape != own.shape for other in ranges):
             shapes = [other.shape for other in ranges]
             raise InvalidInputError(f"ranges must be of the schema's {own.shape[1]} bins, got shapes {shapes}")
-        low = np.min([own[0], *(other[0] for other in ranges)], axis=0)
-        high = np.max([own[1], *(other[1] for other in ranges)], axis=0)
-        bins = self._bins()
-        ends = np.cumsum([own.num_bins for own in bins.values()])[:-1]
-        widened = zip(bins.items(), np.split(low, ends), np.split(high, ends), strict=True)
-        self._set_bins({at: Bins(low, high, own.edges, np.array_equal(low, high)) for (at, own), low, high in widened})
+        bins, is_own = self.schema_.columns.bins, self._has_bins
+        low, high = bins.low.copy(), bins.high.copy()
+        low[is_own] = np.min([own[0], *(other[0] for other in ranges)], axis=0)
+        high[is_own] = np.max([own[1], *(other[1] for other in ranges)], axis=0)
+        self._set_bins(bins.with_ranges(low, high))
         return self
 
     def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
         """Returns the values that thresholds split: the numbers of numeric columns, the codes of all other features.
 
-        A missing value, and an unseen category, is NaN, which like the missing code is above every threshold; one-hot
-        it is 0 unless fit saw a missing value. A table of float32 stays so, any other becomes float64. An array of
-        float32 or float64 is not copied where the fitted columns are numbers, nor elsewhere if its rows are contiguous;
-        a sparse matrix is given its zeros.
+        A missing value, and an unseen category, is NaN, which like the missing code is above every threshold. A table
+        of float32 stays so, any other becomes float64. An array of float32 or float64 is not copied where the fitted
+        columns are numbers, nor elsewhere if its rows are contiguous; a sparse matrix is given its zeros.
         """
         self._check_fitted()
         if self._is_plain(X):
             check_numbers(X, self.schema_.column_names)
             return X
-        if not is_source(X):
+        if isinstance(X, Table) or not is_source(X):
             return self._values(self._as_fitted(read_table(X)), X)
         parts = [self._values(table, X) for table in self._matched(open_source(X))]
         return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
@@ -228,11 +244,8 @@ class Encoder:
         self._check_fitted()
         self.schema_.check_codes(codes)
         columns = {}
-        for position, column in enumerate(self.schema_.columns):
-            rows = [row for row, feature in enumerate(self.schema_.features) if feature.column == position]
-            is_onehot = self.schema_.features[rows[0]].kind == "onehot"
-            column_codes = _codes_of_onehot(codes[rows]) if is_onehot else codes[rows[0]]
-            columns[column.name] = _values_of_codes(column)[column_codes].tolist()
+        for column, own in zip(self.schema_.columns, codes, strict=True):
+            columns[column.name] = _values_of_codes(column)[own].tolist()
         return columns
 
     def _check_fitted(self) -> None:
@@ -241,22 +254,31 @@ class Encoder:
 
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
-    def _fit_table(self, X: Any) -> Table:
-        """Learns the schema of a table that is held whole, and returns it as the schema has it."""
-        read = read_table(X)
-        table = with_categorical(read, self.categorical_features)
-        if table is read and table.matrix is not None:
-            self.check_options()
-            schema = fit_numbers(table, _num_bins(self.max_bins, len(table)))
-            if schema is not None:
-                self.schema_, self._is_sampled = schema, False
-                return table
-        self.fit_summary(summarise(table))
-        return self._as_fitted(read)
+    def _fit_table(self, X: Any) -> tuple[Table, CodesOfBlocks]:
+        """Learns the schema of a table that is held whole; returns the table as the schema has it.
+
+        With it come the codes of its blocks, if they were found on the way.
+        """
+        self.check_options()
+        table = with_categorical(read_table(X), self.categorical_features)
+        taken = lowest_hashes(np.arange(len(table)))
+        codes = self._learn(sample_table(table, taken), len(table), is_sampled=not isinstance(taken, slice))
+        return match_columns(table, self.schema_, unseen="missing"), [] if self._is_sampled else codes
+
+    def _learn(self, sampled: Table, num_rows: int, *, is_sampled: bool) -> CodesOfBlocks:
+        """Learns the schema of a table of `num_rows` rows from its sampled rows; see `learn_schema`."""
+        most_bins = self.max_bins
+        if most_bins == "auto":
+            most_bins = MAX_CODES if num_rows <= MAX_EXACT_ROWS else NUM_BINS_OF_LONG_TABLE
+        max_bins, max_categories = int(most_bins or MAX_CODES), int(self.max_categories or MAX_CODES)
+        self._is_sampled = is_sampled
+        self.schema_, codes = learn_schema(sampled, max_bins=max_bins, max_categories=max_categories)
+        return codes
 
     def _as_fitted(self, table: Table) -> Table:
         """Returns a table as the schema has it."""
         self._check_fitted()
+        check_names(table, self.schema_.column_names)
         return match_columns(table, self.schema_, unseen=self.unseen)
 
     def _matched(self, source: Source) -> Iterator[Table]:
@@ -266,27 +288,20 @@ class Encoder:
 
     def check_options(self) -> None:
         """Raises InvalidInputError if an option is not allowed."""
-        for name, allowed in _ALLOWED.items():
-            if getattr(self, name) not in allowed:
-                allowed = ", ".join(map(repr, allowed))
-                raise InvalidInputError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+        if self.unseen not in _UNSEEN:
+            raise InvalidInputError(f"unseen must be one of {', '.join(map(repr, _UNSEEN))}, got {self.unseen!r}")
         _check_limit("max_bins", self.max_bins, 2, words=("auto",))
         _check_limit("max_categories", self.max_categories, 1)
 
-    def _bins(self) -> dict[int, Bins]:
-        """The bins of the numeric columns, by the positions of these."""
-        return {at: column.bins for at, column in enumerate(self.schema_.columns) if column.bins is not None}
-
-    def _set_bins(self, bins: dict[int, Bins]) -> None:
-        """Gives columns of the schema other bins."""
-        columns = list(self.schema_.columns)
-        for at, own in bins.items():
-            columns[at] = replace(columns[at], bins=own)
-        self.schema_ = replace(self.schema_, columns=tuple(columns))
-
     @property
-    def _most_categories(self) -> int:
-        return int(self.max_categories or (MOST_ONEHOT if self.encoding == "onehot" else MAX_CODES))
+    def _has_bins(self) -> Bool[np.ndarray, " bin"]:
+        """Which bins are those of numeric columns, and no codes of categories."""
+        columns = self.schema_.columns
+        return np.repeat(columns.is_numeric, columns.bins.num_bins)
+
+    def _set_bins(self, bins: BinTable) -> None:
+        """Gives the columns of the schema other bins."""
+        self.schema_ = replace(self.schema_, columns=replace(self.schema_.columns, bins=bins))
 
     def _encode_parts(self, source: Source, *, widen: bool = False) -> Codes:
         """Returns the codes of a source; if its number of rows is known, they are written straight into place."""
@@ -313,50 +328,78 @@ class Encoder:
 
     def _encode(self, table: Table, codes: Codes | None = None, *, widen: bool = False) -> Codes:
         """Returns the codes of a table as the schema has it, written into an array if given one; may widen the bins."""
-        codes, numbers = self._empty_codes(len(table)) if codes is None else codes, {}
-        for feature, feature_codes in zip(self.schema_.features, codes, strict=True):
-            column = table.columns[feature.column]
+        codes = self._empty_codes(len(table)) if codes is None else codes
+        numbers, widen = {}, widen and self._is_sampled
+        for place, column in table.alone.items():
             if column.has_categories:
-                feature_codes[:] = _codes_of_categories(feature, column.categories)[np.asarray(column.values)]
+                codes[place] = np.asarray(column.values)
             else:
-                numbers[feature.column] = feature_codes
-        columns, fitted = [table.columns[at] for at in numbers], self._bins()
-        matrix, widen = table.matrix if len(numbers) == len(table.columns) else None, widen and self._is_sampled
-        bins = bin_columns(columns, [fitted[at] for at in numbers], [*numbers.values()], matrix, widen=widen)
-        if widen:
-            self._set_bins(dict(zip(numbers, bins, strict=True)))
+                numbers[place] = column
+        for block in table.blocks:
+            if len(table) <= _FEW_ROWS and not widen:
+                bins, values = self.schema_.columns.bins.take(block.place), block.values()
+                values = values.astype(comparison_dtype(values.dtype), copy=False)
+                codes[_all_or(block.place, codes)] = bins.count_edges_below(values.T)
+            else:
+                numbers |= {place: table.column(place) for place in block.place.tolist()}
+        if numbers:
+            self._encode_numbers(numbers, codes, table.matrix, widen=widen)
         return codes
+
+    def _encode_numbers(
+        self,
+        columns: dict[int, TableColumn],
+        codes: Codes,
+        matrix: Num[np.ndarray, "row column"] | None,
+        *,
+        widen: bool,
+    ) -> None:
+        """Writes the codes of columns of numbers, column by column; may widen the bins."""
+        places = np.fromiter(columns, np.int64, len(columns))
+        bins = self.schema_.columns.bins
+        own = bin_columns(
+            [*columns.values()],
+            list(map(bins.__getitem__, columns)),
+            [codes[row] for row in places.tolist()],
+            matrix,
+            widen=widen,
+        )
+        if widen:
+            is_other = np.ones(len(bins), bool)
+            is_other[places] = False
+            others = np.flatnonzero(is_other)
+            self._set_bins(BinTable.joined([(places, BinTable.of(own)), (others, bins.take(others))]))
 
     def _values(self, table: Table, X: Any) -> Float[np.ndarray, "row feature"]:
         """The values of a table as the schema has it, which was read from X or a part of it."""
-        are_numbers = not any(column.has_categories for column in table.columns)
-        if issparse(X) and are_numbers:  # in one step: columns would be written one by one between one another
+        if issparse(X) and not table.blocks and not any(column.has_categories for column in table.alone.values()):
+            # In one step: columns would be written one by one between one another.
             return X.astype(np.float32 if X.dtype == np.float32 else np.float64, copy=False).toarray(order="C")
-        matrix = table.matrix if are_numbers else None
+        matrix = table.matrix
         if matrix is not None and matrix.dtype in (np.float32, np.float64) and matrix.flags.c_contiguous:
             return matrix
-        return self._fill_values(table, matrix)
+        return self._fill_values(table)
 
     def _is_plain(self, X: Any) -> bool:
         """Whether X is an array whose values are those that thresholds split, once they are checked."""
         if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in (np.float32, np.float64) or not len(X):
             return False
-        return self.schema_.are_plain_numbers and X.shape[1] == len(self.schema_.columns)
+        return bool(self.schema_.columns.is_plain.all()) and X.shape[1] == len(self.schema_.columns)
 
-    def _fill_values(
-        self, table: Table, matrix: Num[np.ndarray, "row column"] | None
-    ) -> Float[np.ndarray, "row feature"]:
-        """The values row by row, from those of an array if these are all."""
-        features, columns = self.schema_.features, table.columns
-        is_single = all(column.values.dtype == np.float32 for column in columns)  # no codes are
-        values = np.empty((len(table), len(features)), np.float32 if is_single else np.float64)
+    def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
+        """The values row by row."""
+        held = [*(block.matrix for block in table.blocks), *(column.values for column in table.alone.values())]
+        is_single = all(own.dtype == np.float32 for own in held)  # no codes are
+        values = np.empty((len(table), self.schema_.num_features), np.float32 if is_single else np.float64)
 
-        def fill_block(block: slice) -> None:
-            if matrix is not None:
-                values[block] = matrix[block]
-                return
-            for feature, out in zip(features, values[block].T, strict=True):
-                out[:] = _values_of(feature, columns[feature.column], block)
+        def fill_block(rows: slice) -> None:
+            for block in table.blocks:
+                values[rows, _all_or(block.place, values.T)] = block.values(rows)
+            for place, column in table.alone.items():
+                own = column.values[rows]
+                values[rows, place] = own
+                if column.has_categories and column.has_missing:
+                    values[rows, place][own == len(column.categories)] = np.nan
 
         in_threads(fill_block, blocks_of(len(table)), num_threads=threads_for(len(table)))
         return values
@@ -377,42 +420,9 @@ def _check_limit(name: str, limit: Any, lowest: int, words: tuple[str, ...] = ()
         raise InvalidInputError(f"{name} must be {also}None or an integer from {lowest} to {MAX_CODES}, got {limit!r}")
 
 
-def _num_bins(max_bins: int | str | None, num_rows: int) -> int:
-    """Returns the most bins of a column of `num_rows` rows.
-
-    >>> _num_bins("auto", 100_000), _num_bins("auto", 100_001), _num_bins(7, 100_001)
-    (65535, 255, 7)
-    """
-    if max_bins == "auto":
-        return MAX_CODES if num_rows <= MAX_EXACT_ROWS else NUM_BINS_OF_LONG_TABLE
-    return int(max_bins or MAX_CODES)
-
-
-def _codes_of_categories(feature: Feature, categories: tuple) -> Int32[np.ndarray, " category"]:
-    """Returns the feature's code of every category, and of a missing one.
-
-    One-hot, a missing value is none of the categories unless fit has seen missing values and learned from them.
-    """
-    if feature.kind == "onehot":
-        is_category = (category == feature.category for category in categories)
-        return np.array([*is_category, 2 * feature.has_missing], np.int32)
-    return np.arange(len(categories) + 1, dtype=np.int32)
-
-
-def _values_of(feature: Feature, column: TableColumn, block: slice) -> Num[np.ndarray, " row"]:
-    """Returns the values that thresholds split, for a block of rows."""
-    if not column.has_categories:
-        return column.values[block]
-    values = _codes_of_categories(feature, column.categories).astype(np.float64)
-    if values[-1] == feature.num_values:  # one-hot, it may be 0 instead
-        values[-1] = np.nan
-    return values[column.values[block]]
-
-
-def _codes_of_onehot(codes: Codes) -> Int64[np.ndarray, " row"]:
-    """Returns the codes of a column, given those of its one-hot features; missing where it is none of them."""
-    is_category = codes == 1
-    return np.where(is_category.any(axis=0), is_category.argmax(axis=0), len(codes))
+def _all_or(place: Int64[np.ndarray, " column"], columns: Shaped[np.ndarray, "all_columns row"]) -> Any:
+    """Returns the places of some columns, or a slice if these are all."""
+    return slice(None) if len(place) == len(columns) else place
 
 
 def _values_of_codes(column: Column) -> Shaped[np.ndarray, " code"]:
@@ -425,3 +435,135 @@ def _values_of_codes(column: Column) -> Shaped[np.ndarray, " code"]:
         if column.time is not None:
             values = list(map(column.time.value, values))
     return np.array([*values, None], dtype=object)
+
+
+_NAMES_SHOWN = 5
+
+
+def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
+    """Returns a table with its columns as the schema has them: numbers, or the schema's categories.
+
+    Args:
+        table: A table with the names of the fitted one, see `check_names`.
+        schema: The schema of the fitted table.
+        unseen: The fate of a category that is not in the schema: "missing", or an "error".
+
+    Raises:
+        InvalidInputError: An unseen category is an error.
+        InvalidTypeError: A column has values of another kind than in fit.
+    """
+    columns, blocks, alone = schema.columns, [], dict(table.alone)
+    for block in table.blocks:
+        is_plain = columns.is_plain[block.place]
+        if is_plain.all():
+            blocks.append(block)
+            continue
+        has_none = (columns.is_numeric & (columns.bins.num_bins == 0))[block.place] & (unseen != "error")
+        blocks += [*block.where(is_plain), *map(_without_numbers, block.where(has_none))]
+        alone |= {place: table.column(place) for place in block.place[~(is_plain | has_none)].tolist()}
+    for place, column in alone.items():
+        categories = columns.described[place].categories if place in columns.described else ()
+        is_alike = column.kind == "numeric" if columns.is_plain[place] else column.categories == categories != ()
+        if not is_alike:
+            alone[place] = _match(column, columns[place], unseen)
+    return replace(table, alone=alone, blocks=tuple(blocks))
+
+
+def _without_numbers(block: NumberBlock) -> NumberBlock:
+    """Numbers that are all missing, as all were in fit."""
+    missing = np.full((len(block.matrix), len(block.place)), np.nan)
+    return NumberBlock(block.place, missing, np.arange(len(block.place)), np.ones(len(block.place), bool))
+
+
+def check_names(table: Table, fitted: tuple[str, ...]) -> None:
+    """Compares the names where both tables have some, else the number of columns; scikit-learn's words for both.
+
+    The numbers that pandas gives to the columns of a bare array are names where the other table has them in disorder.
+
+    Raises:
+        InvalidInputError: The table has other columns than the fitted one.
+    """
+    names, have_names = table.names, table.is_named and fitted != default_names(len(fitted))
+    if table.is_numbered and are_shuffled_places(fitted):
+        names, have_names = tuple(map(str, range(len(fitted)))), True
+    elif table.is_named and not have_names and are_shuffled_places(names):
+        fitted, have_names = tuple(map(str, range(len(fitted)))), True
+    if have_names and names != fitted:
+        unseen, lost = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+        raise InvalidInputError(
+            "The feature names should match those that were passed during fit.\n"
+            + (f"Feature names unseen at fit time:\n{_list_names(unseen)}" if unseen else "")
+            + (f"Feature names seen at fit time, yet now missing:\n{_list_names(lost)}" if lost else "")
+            + ("" if unseen or lost else "Feature names must be in the same order as they were in fit.\n")
+        )
+    if len(table.names) != len(fitted):
+        raise InvalidInputError(
+            f"X has {len(table.names)} features, but Encoder is expecting {len(fitted)} features as input."
+        )
+
+
+def _list_names(names: Sequence[str]) -> str:
+    return "".join(f"- {name}\n" for name in _first_few(names))
+
+
+def _first_few(names: Sequence[str]) -> list[str]:
+    return [*names[:_NAMES_SHOWN], *(["..."] if len(names) > _NAMES_SHOWN else [])]
+
+
+def _match(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    kind = fitted.kind if fitted.time is None else fitted.time.kind
+    if fitted.bins is None or not fitted.num_values:
+        if column.is_time:
+            _refuse_values(column, fitted, kind)
+            column = _all_missing(column)
+        return _match_categories(column, fitted, unseen)
+    if fitted.time is not None and column.kind == kind:
+        return TableColumn(column.name, "numeric", fitted.time.numbers(np.asarray(column.values)), column.has_missing)
+    if fitted.time is None and column.kind in ("numeric", "boolean"):
+        is_number = column.kind == "numeric"
+        return column if is_number else TableColumn(column.name, "numeric", column.numbers(), column.has_missing)
+    _refuse_values(column, fitted, kind)
+    return _all_missing(column)
+
+
+def _all_missing(column: TableColumn) -> TableColumn:
+    return TableColumn(column.name, "numeric", np.full(len(column), np.nan), True)
+
+
+def _refuse_values(column: TableColumn, fitted: Column, kind: str) -> None:
+    """Raises InvalidTypeError if the fitted column has values, and this one has some, which are of another kind."""
+    known = column.known()
+    if not len(known) or not fitted.num_values:
+        return
+    had = KINDS_IN_WORDS[kind] + (f" such as {_word(fitted.categories[0])!r}" if fitted.categories else "")
+    has = KINDS_IN_WORDS[column.kind]
+    if not column.is_time:
+        has += f" such as {column.categories[known[0]] if column.categories else float(known[0])!r}"
+    raise InvalidTypeError(f"column {fitted.name!r} had {had} in fit, and now has {has}: turn them into what they were")
+
+
+def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> TableColumn:
+    found, wanted = as_categorical(column), fitted.categories
+    own = found.categories
+    if own == wanted:
+        return found
+    if own and wanted and _has_strings(own) != _has_strings(wanted):
+        _refuse_values(column, fitted, fitted.kind)
+    matched = recoded(found, wanted)
+    if unseen == "error":
+        is_refused = (np.asarray(matched.values) == len(wanted)) & (np.asarray(found.values) < len(own))
+        refused = [value_in_words(own[code]) for code in np.unique(np.asarray(found.values)[is_refused])]
+        if refused:
+            raise InvalidInputError(
+                f"column {fitted.name!r} has values never seen in fit: {', '.join(_first_few(refused))}; "
+                "unseen='missing' reads them as missing"
+            )
+    return matched
+
+
+def _has_strings(categories: tuple) -> bool:
+    return any(isinstance(_word(category), str) for category in categories)
+
+
+def _word(category: Any) -> Any:
+    return category.example if isinstance(category, RareWords) else category

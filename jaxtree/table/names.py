@@ -40,10 +40,10 @@ def column_place(given: Any, names: Sequence[str], parameter: str, noun: str = "
     A number is the name of a column where some are named by numbers, and else a place, from 0.
 
     Args:
-        given: What the user has given.
+        given: The name or the place.
         names: The names of the columns, as strings.
         parameter: The name of the parameter, for messages.
-        noun: What has the names.
+        noun: The word for one of those that have the names.
 
     Raises:
         InvalidInputError: There is no such column.
@@ -75,7 +75,8 @@ def are_places(names: Sequence) -> bool:
     >>> are_places([0, 1]), are_places([1, 0]), are_places(["0", "1"]), are_places([False, True])
     (True, False, False, False)
     """
-    return all(not isinstance(name, str | bool) and name == place for place, name in enumerate(names))
+    have_words = any(issubclass(own, str | bool) for own in set(map(type, names)))
+    return not have_words and list(names) == list(range(len(names)))
 
 
 def are_shuffled_places(names: Sequence[str]) -> bool:
@@ -84,8 +85,14 @@ def are_shuffled_places(names: Sequence[str]) -> bool:
     >>> are_shuffled_places(["1", "0"]), are_shuffled_places(["0", "1"]), are_shuffled_places(["1", "2"])
     (True, False, False)
     """
-    places = [str(place) for place in range(len(names))]
+    if not len(names) or not names[0].isdecimal():
+        return False
+    places = list(map(str, range(len(names))))
     return list(names) != places and sorted(names) == sorted(places)
+
+
+def _are_strings(names: Iterable) -> bool:
+    return all(issubclass(own, str) for own in set(map(type, names)))
 
 
 def kept_names(names: Iterable, metadata: Mapping[str, Any] | None = None) -> dict:
@@ -93,7 +100,7 @@ def kept_names(names: Iterable, metadata: Mapping[str, Any] | None = None) -> di
 
     Args:
         names: The names in the store, or in a data frame.
-        metadata: What pandas says of the table, if it wrote it.
+        metadata: The metadata of pandas, if it wrote the table.
 
     >>> kept_names(["a", "id"], {"index_columns": ["id"]}), kept_names(["a", "__index_level_0__"])
     ({'a': 'a'}, {'a': 'a'})
@@ -104,8 +111,10 @@ def kept_names(names: Iterable, metadata: Mapping[str, Any] | None = None) -> di
     index, num_levels = described.get("index_columns") or (), len(described.get("column_indexes") or ())
     # An index that is a range is described, and no column.
     index = {name for name in index if isinstance(name, str)}
-    kept = [name for name in names if name not in index and not (isinstance(name, str) and _INDEX.fullmatch(name))]
-    return {name: _name_of_levels(name) if num_levels > 1 else name for name in kept}
+    kept = list(names)
+    if index or _INDEX.search("\n".join(map(str, kept))):
+        kept = [name for name in kept if name not in index and not (isinstance(name, str) and _INDEX.fullmatch(name))]
+    return {name: _name_of_levels(name) for name in kept} if num_levels > 1 else dict(zip(kept, kept, strict=True))
 
 
 def _name_of_levels(name: str) -> str:
@@ -123,11 +132,14 @@ def with_names_of_strings(frame: nw.DataFrame) -> nw.DataFrame:
     """
     native: Any = frame.to_native()
     metadata = getattr(getattr(native, "schema", None), "pandas_metadata", None)
-    kept = kept_names(frame.columns, metadata)
+    given = frame.columns
+    if not metadata and set(map(type, given)) == {str} and not _INDEX.search("\n".join(given)):
+        return frame
+    kept = kept_names(given, metadata)
     names = list(kept.values())
-    if not (are_places(names) or all(isinstance(name, str) for name in names)):
+    if not (_are_strings(names) or are_places(names)):
         names = [name_in_words(name) for name in names]
-    if names == frame.columns:
+    if names == given:
         return frame
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -136,7 +148,7 @@ def with_names_of_strings(frame: nw.DataFrame) -> nw.DataFrame:
         frame = frame.drop([name for name in frame.columns if name not in kept])
     if names == frame.columns:
         return frame
-    if all(isinstance(name, str) for name in frame.columns):
+    if _are_strings(frame.columns):
         return frame.rename(dict(zip(frame.columns, names, strict=True)))
     renamed: Any = frame.to_native()
     return nw.from_native(renamed.set_axis(names, axis=1), eager_only=True)

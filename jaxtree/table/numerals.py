@@ -42,7 +42,7 @@ def exact_decimal(value: int | float) -> str:
 def decimal_between(value: float, low: float, high: float) -> str:
     """Writes a limit so that what is at most `low` lies at or below it, and what is at least `high` above it.
 
-    Of two decimals equally near it is the lower one: among whole numbers it is a limit as the middle of two is.
+    If two decimals are equally near, it is the lower one: among whole numbers it is a limit as the middle of two is.
 
     Args:
         value: The limit; `low <= value < high`, or the decimal is exact.

@@ -4,13 +4,14 @@ Mistakes in a table itself are found here, before any work is done. Kinds of col
 Python objects from the values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from jaxtyping import Int, Num, Shaped
+from jaxtyping import Bool, Int, Num, Shaped
 from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -26,31 +27,103 @@ from jaxtree.table.columns import (
     sparse_vectors,
     spread,
 )
-from jaxtree.table.names import are_places, column_place, kept_names, name_in_words
+from jaxtree.table.names import are_places, column_place, name_in_words
 from jaxtree.table.sources import as_frame, is_source
 
+_MOST_ROWS_OF_BLOCK = 1024  # of a frame of any size: a column is copied in less time than it takes to be read alone
 _ROW_TYPES = (list, tuple, np.ndarray)
 _UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
 _KIND_OF_PANDAS = {np.dtype(own): own[0] for own in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")}
 
 
-@dataclass(frozen=True)
-class Table:
-    """The columns of a table, all of the same length."""
+@dataclass(frozen=True, eq=False)
+class NumberBlock:
+    """Columns of numbers that lie in one array.
 
-    columns: tuple[TableColumn, ...]
-    is_named: bool  # the names came with the table
-    matrix: Num[np.ndarray, "row column"] | None = None  # the array that was read, if it was one of numbers
-    is_numbered: bool = False  # the names were 0, 1, ..., which pandas gives to the columns of a bare array
+    Attributes:
+        place: Their places in the table, in ascending order.
+        matrix: The array.
+        at: Their places in the array.
+        has_missing: Whether any value of a column is missing.
+    """
+
+    place: Int[np.ndarray, " column"]
+    matrix: Num[np.ndarray, "row _column"]
+    at: Int[np.ndarray, " column"]
+    has_missing: Bool[np.ndarray, " column"]
+
+    def values(self, rows: slice = slice(None)) -> Num[np.ndarray, "row column"]:
+        """Returns the numbers of some rows."""
+        own = self.matrix[rows]
+        return own if len(self.at) == own.shape[1] else own[:, self.at]
+
+    def where(self, is_kept: Bool[np.ndarray, " column"]) -> "tuple[NumberBlock, ...]":
+        """Returns some of the columns as a block; none if there are none."""
+        if is_kept.all():
+            return (self,)
+        kept = np.flatnonzero(is_kept)
+        if not len(kept):
+            return ()
+        return (NumberBlock(self.place[kept], self.matrix, self.at[kept], self.has_missing[kept]),)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """The columns of a table, all of the same length: those of numbers in blocks where they can be, each other alone.
+
+    Attributes:
+        names: Their names.
+        is_named: Whether these came with the table.
+        alone: The columns that are in no block, by their places.
+        blocks: The columns that lie in arrays.
+        is_numbered: Whether the names were 0, 1, ..., which pandas gives to the columns of a bare array.
+    """
+
+    names: tuple[str, ...]
+    is_named: bool
+    alone: Mapping[int, TableColumn]
+    blocks: tuple[NumberBlock, ...] = ()
+    is_numbered: bool = False
+
+    @classmethod
+    def of(cls, columns: Iterable[TableColumn], is_named: bool) -> "Table":
+        """Returns a table of columns that do not lie in one array."""
+        alone = dict(enumerate(columns))
+        return cls(tuple(column.name for column in alone.values()), is_named, alone)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(column.name for column in self.columns)
+    def matrix(self) -> Num[np.ndarray, "row column"] | None:
+        """The array whose columns are those of the table, if it is one of numbers."""
+        if self.alone or len(self.blocks) != 1:
+            return None
+        (block,) = self.blocks
+        return block.matrix if block.matrix.shape[1] == len(self.names) else None
+
+    @cached_property
+    def block_of(self) -> Int[np.ndarray, "column field"]:
+        """The block of every column, -1 if it is in none, and its place in that one's array."""
+        found = np.full((len(self.names), 2), -1)
+        for number, block in enumerate(self.blocks):
+            found[block.place, 0] = number
+            found[block.place, 1] = np.arange(len(block.place))
+        return found
+
+    @property
+    def columns(self) -> list[TableColumn]:
+        """All columns."""
+        return [self.column(place) for place in range(len(self.names))]
+
+    def column(self, place: int) -> TableColumn:
+        """Returns the column at a place; one that lies in a block is made where it is asked for."""
+        if place in self.alone:
+            return self.alone[place]
+        number, own = self.block_of[place].tolist()
+        block = self.blocks[number]
+        return TableColumn(self.names[place], "numeric", block.matrix[:, block.at[own]], bool(block.has_missing[own]))
 
     def __len__(self) -> int:
         """The number of rows, at least one."""
-        return len(self.columns[0])
+        return len(self.blocks[0].matrix if self.blocks else self.alone[0])
 
 
 def read_table(X: Any) -> Table:
@@ -73,18 +146,18 @@ def read_table(X: Any) -> Table:
         return _read_array(X)
     if issparse(X):
         check_shape(X.shape)
+        if X.shape[0] * X.shape[1] <= CELLS_AT_A_TIME:
+            return _read_array(X.toarray(order="C"))
         names = default_names(X.shape[1])
-        return Table(tuple(map(column_of_array, names, sparse_vectors(X))), False)
+        return Table.of(map(column_of_array, names, sparse_vectors(X)), False)
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         return _read_frame(frame)
     if isinstance(frame, nw.Series):
         check_shape(frame.shape)
-    if _are_records(X):
-        return _read_records(X)
     if isinstance(X, list | tuple):
-        return _read_rows(X)
-    if _is_structured(X):
+        return _read_records(X) if X and all(isinstance(row, Mapping) for row in X) else _read_rows(X)
+    if isinstance(X, np.ndarray) and X.dtype.names is not None:
         return _read_structured(X)
     if hasattr(X, "__array__"):
         return _read_array(X)
@@ -103,7 +176,7 @@ def with_categorical(table: Table, categorical_features: Any) -> Table:
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         return table
     if categorical_features is None:
-        for column in table.columns:
+        for column in table.alone.values():
             if column.kind == "categorical":
                 raise InvalidTypeError(
                     f"column {column.name!r} is categorical, and categorical_features=None allows no such column: "
@@ -111,8 +184,18 @@ def with_categorical(table: Table, categorical_features: Any) -> Table:
                 )
         return table
     is_listed = _is_listed(table.names, categorical_features)
-    columns = (as_categorical(c) if listed else c for c, listed in zip(table.columns, is_listed, strict=True))
-    return replace(table, columns=tuple(columns))
+    listed = {place: as_categorical(table.column(place)) for place in np.flatnonzero(is_listed).tolist()}
+    return with_alone(table, listed)
+
+
+def with_alone(table: Table, columns: Mapping[int, TableColumn]) -> Table:
+    """Returns the table with other columns at some places, which lie in no array."""
+    if not columns:
+        return table
+    is_replaced = np.zeros(len(table.names), bool)
+    is_replaced[list(columns)] = True
+    blocks = [own for block in table.blocks for own in block.where(~is_replaced[block.place])]
+    return replace(table, alone={**table.alone, **columns}, blocks=tuple(blocks))
 
 
 def take_rows(X: Any, rows: Int[np.ndarray, " taken"], num_rows: int) -> Any:
@@ -151,27 +234,6 @@ def check_same_length(num_rows: int, y: Any) -> None:
         )
 
 
-def names_apart(X: Any) -> tuple[str, ...] | None:
-    """Returns the names of the columns of a table if scikit-learn sees others, or none; None for any other table.
-
-    >>> names_apart(np.zeros(2, [("age", float), ("size", float)])), names_apart(np.zeros((2, 2)))
-    (('age', 'size'), None)
-    """
-    if _is_structured(X):
-        return X.dtype.names
-    if isinstance(X, np.ndarray):
-        return None
-    if _are_records(X):
-        return tuple(map(name_in_words, X[0]))
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        return tuple(kept_names(frame.collect_schema().names()))
-    if not isinstance(frame, nw.DataFrame) or are_places(frame.columns):
-        return None
-    names = tuple(as_frame(X).columns)
-    return None if names == tuple(frame.columns) else names
-
-
 def check_shape(shape: tuple[int, ...]) -> None:
     """Raises InvalidInputError unless the shape is that of a table with at least one row and one column."""
     if len(shape) < 2:
@@ -186,9 +248,10 @@ def check_shape(shape: tuple[int, ...]) -> None:
             raise InvalidInputError(f"Found array with 0 {name}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
+@lru_cache(maxsize=4)
 def default_names(num_columns: int) -> tuple[str, ...]:
     """Returns the names of columns that came without: x0, x1, ..."""
-    return tuple(f"x{column}" for column in range(num_columns))
+    return tuple([f"x{column}" for column in range(num_columns)])
 
 
 def _read_array(X: Any, names: tuple[str, ...] | None = None) -> Table:
@@ -196,24 +259,28 @@ def _read_array(X: Any, names: tuple[str, ...] | None = None) -> Table:
     check_shape(values.shape)
     names = names or default_names(values.shape[1])
     if values.dtype.kind in "OUTbmM":
-        return Table(tuple(map(column_of_array, names, values.T)), False)
+        return Table.of(map(column_of_array, names, values.T), False)
     if isinstance(X, np.ma.MaskedArray):  # whose integers have become floats
         check_numbers(X.filled(0), names)
-    return Table(_columns_of_matrix(values, names), False, matrix=values)
+    return Table(names, False, {}, (_block_of(values, names, np.arange(len(names))),))
 
 
-def _columns_of_matrix(values: Shaped[np.ndarray, "row column"], names: Sequence[str]) -> tuple[TableColumn, ...]:
-    has_missing = check_numbers(values, names).tolist()
-    return tuple(TableColumn(name, "numeric", x, m) for name, x, m in zip(names, values.T, has_missing, strict=True))
+def _block_of(
+    matrix: Shaped[np.ndarray, "row column"], names: Sequence[str], place: Int[np.ndarray, " column"]
+) -> NumberBlock:
+    """Returns the columns of an array, after checking its values.
+
+    Args:
+        matrix: The array.
+        names: The names of its columns.
+        place: Their places in the table.
+    """
+    return NumberBlock(place, matrix, np.arange(matrix.shape[1]), check_numbers(matrix, names))
 
 
 def is_plain_array(X: Any) -> bool:
     """Returns whether something is an array of NumPy's own class, without fields."""
     return type(X) is np.ndarray and X.dtype.names is None
-
-
-def _is_structured(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.names is not None
 
 
 def _read_structured(X: np.ndarray) -> Table:
@@ -226,11 +293,7 @@ def _read_structured(X: np.ndarray) -> Table:
                 f"field {name!r} of the structured array has axes of its own, of shape {X.dtype[name].shape}: make "
                 "every number a field"
             )
-    return Table(tuple(_read_array(X[name][:, None], (name,)).columns[0] for name in names), True)
-
-
-def _are_records(X: Any) -> bool:
-    return isinstance(X, list | tuple) and len(X) > 0 and all(isinstance(row, Mapping) for row in X)
+    return Table.of((_read_array(X[name][:, None], (name,)).column(0) for name in names), True)
 
 
 def _read_records(X: Sequence[Mapping]) -> Table:
@@ -241,7 +304,7 @@ def _read_records(X: Sequence[Mapping]) -> Table:
             name = next(name for name in row if name not in X[0])
             raise InvalidInputError(f"row {place} of X has a value {name!r}, which the first row does not have")
     columns = {name_in_words(name): [row.get(name) for row in X] for name in X[0]}
-    return Table(tuple(map(column_of_values, columns, columns.values())), True)
+    return Table.of(map(column_of_values, columns, columns.values()), True)
 
 
 def _read_rows(X: Sequence) -> Table:
@@ -254,65 +317,66 @@ def _read_rows(X: Sequence) -> Table:
     if isinstance(X[0][0], _ROW_TYPES):
         check_shape((len(X), len(X[0]), len(X[0][0])))
     columns = list(map(list, zip(*X, strict=True)))
-    return Table(tuple(map(column_of_values, default_names(len(columns)), columns)), False)
+    return Table.of(map(column_of_values, default_names(len(columns)), columns), False)
 
 
 def _read_frame(frame: nw.DataFrame) -> Table:
     check_shape(frame.shape)
-    names, is_numbered = tuple(frame.columns), are_places(frame.columns)
+    names = tuple(frame.columns)
+    is_numbered = names[0] == 0 and are_places(names)
     names = default_names(len(names)) if is_numbered else names
-    columns, matrix = _read_numbers_at_once(frame, names)
-    for place, name in enumerate(names):
-        if place not in columns:
-            columns[place] = _read_series(name, frame[:, place])
-    in_order = tuple(map(columns.__getitem__, range(len(names))))
-    return Table(in_order, not is_numbered, matrix, is_numbered)
+    blocks, is_alone, alone = tuple(_read_blocks(frame, names)), np.ones(len(names), bool), {}
+    for block in blocks:
+        is_alone[block.place] = False
+    for place in np.flatnonzero(is_alone).tolist():
+        alone[place] = _read_series(names[place], frame[:, place])
+    return Table(names, not is_numbered, alone, blocks, is_numbered)
 
 
-def _read_numbers_at_once(
-    frame: nw.DataFrame, names: tuple[str, ...]
-) -> tuple[dict[int, TableColumn], Num[np.ndarray, "row column"] | None]:
+def _read_blocks(frame: nw.DataFrame, names: tuple[str, ...]) -> Iterator[NumberBlock]:
     """Reads the columns of numbers of one type together: one by one each takes a library tens of microseconds.
 
-    Not of a large table, of which the library may make a copy.
-
-    Returns:
-        The columns by their places, and the array of them if all columns are of one type.
+    Not of a large table, of which the library may make a copy, unless its columns are short.
     """
-    columns: dict[int, TableColumn] = {}
-    if len(names) * len(frame) > CELLS_AT_A_TIME:
-        return columns, None
-    types, kind_of = _types_of_columns(frame)
-    places: dict[Any, list[int]] = {}
-    for place, own in enumerate(types):
-        if kind_of[own]:
-            places.setdefault(own, []).append(place)
-    for dtype, alike in places.items():
-        if len(alike) == 1:
-            continue
-        matrix = (frame if len(alike) == len(names) else frame[:, alike]).to_numpy()
-        if matrix.dtype.kind != kind_of[dtype]:  # integers of which some are missing
-            continue
-        of_matrix = _columns_of_matrix(matrix, tuple(map(names.__getitem__, alike)))
-        if len(alike) == len(names):
-            return dict(enumerate(of_matrix)), matrix
-        columns.update(zip(alike, of_matrix, strict=True))
-    return columns, None
+    if len(frame) > _MOST_ROWS_OF_BLOCK and len(names) * len(frame) > CELLS_AT_A_TIME:
+        return
+    for kind, groups in _places_by_type(frame).items():
+        for place in groups:
+            is_whole = len(place) == len(names)
+            matrix = (frame if is_whole else frame[:, place.tolist()]).to_numpy()
+            if matrix.dtype.kind == kind:  # unless it has integers of which some are missing
+                yield _block_of(matrix, names if is_whole else [names[at] for at in place.tolist()], place)
 
 
-def _types_of_columns(frame: nw.DataFrame) -> tuple[list[Any], dict[Any, str]]:
-    """Returns the type of every column, and NumPy's kind of those that are of numbers, "" for others."""
-    if frame.implementation.is_pandas():  # narwhals would look every type up by the column's name
-        native: Any = frame.to_native()
+def _places_by_type(frame: nw.DataFrame) -> dict[str, list[Int[np.ndarray, " column"]]]:
+    """Returns the places of columns of one type, several at least, by NumPy's kind of these; of types of numbers only.
+
+    Types are told apart as the library has them: narwhals would look every one up by the column's name.
+    """
+    native: Any = frame.to_native()
+    if frame.implementation.is_pandas():
         types = native.dtypes.tolist()
-        return types, {**dict.fromkeys(types, ""), **_KIND_OF_PANDAS}
-    types, kind_of = list(frame.schema.values()), {}
-    for own in set(types):
-        kind_of[own] = "f" if own.is_float() else _kind_of_integer(own)
-    return types, kind_of
+    elif frame.implementation.is_polars():
+        types = list(map(type, native.dtypes))
+    else:
+        types = list(map(str, frame.schema.values()))
+    number = {own: at for at, own in enumerate(dict.fromkeys(types))}
+    of_column = np.array(list(map(number.__getitem__, types)))
+    found: dict[str, list[Int[np.ndarray, " column"]]] = {}
+    for own, at in number.items():
+        place = np.flatnonzero(of_column == at)
+        if len(place) > 1 and (kind := _kind_of_numbers(own, frame, int(place[0]))):
+            found.setdefault(kind, []).append(place)
+    return found
 
 
-def _kind_of_integer(dtype: Any) -> str:
+def _kind_of_numbers(own: Any, frame: nw.DataFrame, place: int) -> str:
+    """Returns NumPy's kind of the numbers of a column, given its type and its place; "" if it may have others."""
+    if frame.implementation.is_pandas():
+        return _KIND_OF_PANDAS.get(own, "")
+    dtype = frame[:, place].dtype
+    if dtype.is_float():
+        return "f"
     if not dtype.is_integer() or dtype in _UNREADABLE:
         return ""
     return "u" if dtype.is_unsigned_integer() else "i"
@@ -334,12 +398,21 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
         return TableColumn(name, "numeric", np.where(series.is_null().to_numpy(), np.nan, known), True)
     if not isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
         return column_of_values(name, series.to_list())
+    return read_words(name, series)
+
+
+def read_words(name: str, series: nw.Series) -> TableColumn:
+    """Reads a series of strings, or of the categories of its dtype."""
     words, place = _factorized(series)
     declared = declared_categories(series)
     if declared is not None:
-        return spread(column_of_categories(name, *declared, [*words, None], is_declared=True), place)
-    column = spread(column_of_values(name, [*words, None]), place)
-    return as_categorical(column) if isinstance(dtype, nw.Categorical) else column
+        column = column_of_categories(name, *declared, [*words, None], is_declared=True)
+    elif set(map(type, words)) == {str}:
+        column = column_of_categories(name, "categorical", tuple(sorted(words)), [*words, None])
+    else:
+        column = column_of_values(name, [*words, None])
+        column = as_categorical(column) if isinstance(series.dtype, nw.Categorical) else column
+    return spread(column, place)
 
 
 def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:

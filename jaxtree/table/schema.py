@@ -1,25 +1,22 @@
 """The meaning of a table's codes: the way back from codes and splits to words and units.
 
-A *column* is a column of the user's table. A *feature* is a row of the codes: one a column or, one-hot, one a category.
-The codes 0, 1, ... of a feature are its bins or categories; the code after the last means missing, and never passes as
-a value.
+A *feature* is a row of the codes: that of a column of the user's table. The codes 0, 1, ... are its bins or categories;
+the code after the last means missing, and never passes as a value.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int32, Shaped, UInt
+from jaxtyping import Bool, Float64, Int, Int32, Int64, UInt
 
 from jaxtree import notebook
 from jaxtree.errors import InvalidInputError, present
-from jaxtree.table.binning import Bins, first_not_below, midpoint, nearest
-from jaxtree.table.cells import Cells, RareWords
+from jaxtree.table.binning import Bins, BinTable, first_not_below, midpoint, nearest
 from jaxtree.table.names import name_in_words
+from jaxtree.table.rare_words import RareWords
 from jaxtree.table.times import Days, TimeScale
 from jaxtree.table.words import Limit, cell_in_words, range_in_words, value_in_words
 
@@ -39,8 +36,6 @@ class Column:
         bins: The bins of a numeric column.
         has_missing: Whether a value was missing in fit.
         time: How dates or durations become the numbers of a numeric column; None if it had numbers in fit.
-        cells: How its cells were read in fit if they were text, or were made words; else None. Later tables are read
-            alike: their values are categories by their words.
     """
 
     name: str
@@ -49,7 +44,6 @@ class Column:
     bins: Bins | None
     has_missing: bool
     time: TimeScale | None = None
-    cells: Cells | None = None
 
     @property
     def num_values(self) -> int:
@@ -89,77 +83,159 @@ class Column:
         return cell_in_words(self.bins, value) if self.time is None else self.time.in_words(value)
 
 
-@dataclass(frozen=True)
-class Feature:
-    """A row of the codes.
+class Description(NamedTuple):
+    """The parts of a column that plain numbers do not have; see `Column`."""
+
+    kind: str = "numeric"
+    categories: tuple[str | int | float | bool | RareWords, ...] = ()
+    time: TimeScale | None = None
+
+
+_PLAIN = Description()
+
+
+@dataclass(frozen=True, eq=False)
+class Columns(Sequence[Column]):
+    """The columns of a table, as a sequence: in arrays, from which a `Column` is made where one is asked for.
+
+    So a table of 100,000 columns of numbers is learned and applied without an object for each.
 
     Attributes:
-        name: The column's name, or one-hot `column=category`.
-        column: The position of its column in the table.
-        kind: The column's kind, or "onehot".
-        category: The category of a one-hot feature.
-        num_values: The number of bins or categories; 2 for a one-hot feature, whose codes are 0 "is not" and 1 "is".
+        names: Their names.
+        bins: Their bins; of a column of categories, its codes.
         has_missing: Whether a value was missing in fit.
+        described: All further of the columns that are no plain numbers, by their places.
+
+    >>> from jaxtree.table import Encoder
+    >>> columns = Encoder().fit([["a", 1.5], ["b", 2.5]]).schema_.columns
+    >>> columns.names, [column.kind for column in columns], columns.is_numeric.tolist()
+    (('x0', 'x1'), ['categorical', 'numeric'], [False, True])
     """
 
-    name: str
-    column: int
-    kind: str
-    category: str | int | float | bool | RareWords | None
-    num_values: int
-    has_missing: bool
+    names: tuple[str, ...]
+    bins: BinTable
+    has_missing: Bool[np.ndarray, " column"]
+    described: Mapping[int, Description]
 
-    @property
-    def num_codes(self) -> int:
-        """The number of codes seen in fit, that of a missing value included."""
-        return self.num_values + self.has_missing
+    @classmethod
+    def of(cls, columns: Iterable[Column]) -> "Columns":
+        """Returns columns in arrays."""
+        if isinstance(columns, Columns):
+            return columns
+        given, described, bins = list(columns), {}, []
+        for at, column in enumerate(given):
+            own = Description(column.kind, column.categories, column.time)
+            if own != _PLAIN:
+                described[at] = own
+            bins.append(column.bins or Bins.of_codes(len(column.categories)))
+        has_missing = np.array([column.has_missing for column in given], bool)
+        return cls(tuple([column.name for column in given]), BinTable.of(bins), has_missing, described)
+
+    @classmethod
+    def joined(
+        cls,
+        names: tuple[str, ...],
+        parts: Sequence[tuple[Int[np.ndarray, " _column"], BinTable, Bool[np.ndarray, " _column"]]],
+        described: Mapping[int, Description],
+    ) -> "Columns":
+        """Returns columns of which parts were learned apart.
+
+        Args:
+            names: The names of all.
+            parts: The places of some, with their bins, and which of them had missing values.
+            described: See `Columns`.
+        """
+        if len(parts) == 1:
+            return cls(names, parts[0][1], parts[0][2], described)
+        has_missing = np.zeros(len(names), bool)
+        for place, _, own in parts:
+            has_missing[place] = own
+        return cls(names, BinTable.joined([(place, bins) for place, bins, _ in parts]), has_missing, described)
+
+    def __len__(self) -> int:
+        """The number of columns."""
+        return len(self.names)
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Column: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Column, ...]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice) -> Column | tuple[Column, ...]:
+        """Returns the column at a place, or those of a slice."""
+        if isinstance(place, slice):
+            return tuple(self[at] for at in range(len(self))[place])
+        at = range(len(self))[place]
+        own = self.described.get(at, _PLAIN)
+        bins = self.bins[at] if own.kind == "numeric" else None
+        return Column(self.names[at], own.kind, own.categories, bins, bool(self.has_missing[at]), own.time)
+
+    @cached_property
+    def is_numeric(self) -> Bool[np.ndarray, " column"]:
+        """Which columns have bins: all of numbers and times."""
+        found = np.ones(len(self), bool)
+        found[[at for at, own in self.described.items() if own.kind != "numeric"]] = False
+        return found
+
+    @cached_property
+    def is_plain(self) -> Bool[np.ndarray, " column"]:
+        """Which columns are numbers, of which fit has seen some, and no times."""
+        found = self.bins.num_bins > 0
+        found[list(self.described)] = False
+        return found
+
+    def with_columns(self, columns: Mapping[int, Column]) -> "Columns":
+        """Returns the columns with others at some places, or behind all."""
+        place, given = np.array([*columns], np.int64), Columns.of(columns.values())
+        names = dict(enumerate(self.names)) | dict(zip(columns, given.names, strict=True))
+        is_own = np.ones(len(names), bool)
+        is_own[place] = False
+        own = np.flatnonzero(is_own)
+        parts = [(own, self.bins.take(own), self.has_missing[own]), (place, given.bins, given.has_missing)]
+        described = {at: one for at, one in self.described.items() if is_own[at]}
+        described |= {int(place[at]): one for at, one in given.described.items()}
+        return Columns.joined(tuple(names.values()), parts, described)
+
+    def __eq__(self, other: object) -> bool:
+        """Compares the contents, not the arrays' identity."""
+        if not isinstance(other, Columns):
+            return NotImplemented
+        own = self.names == other.names and self.described == other.described
+        return own and np.array_equal(self.has_missing, other.has_missing) and self.bins == other.bins
+
+    def __hash__(self) -> int:
+        """Hashes the contents."""
+        return hash((self.names, frozenset(self.described.items()), self.has_missing.tobytes(), self.bins))
 
 
 _Indices = Int[np.ndarray, " node"]
 _OfNodes = Float64[np.ndarray, " node"]
-_OfCodes = Float64[np.ndarray, " code"]
-
-
-class _Positions(NamedTuple):
-    """The positions of the codes of all features: on the number line for numeric features, else at 0, 1, 2, ...
-
-    The entries of feature `f` begin at `start[f]` and follow the order of its codes.
-    """
-
-    start: Int[np.ndarray, " feature"]
-    low: _OfCodes
-    high: _OfCodes
-    edge: _OfCodes  # above the code; infinite above the last
-    is_exact: Bool[np.ndarray, " feature"]
-    num_values: Int[np.ndarray, " feature"]
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table and the features made of them.
+    """The columns of a table, and the meaning of their codes.
 
-    A threshold split of a feature sends the codes up to some code to branch 0, all others to branch 1. Its threshold is
-    in original units for numeric features, and in codes for all others. Missing values are above every threshold, also
+    A threshold split of a column sends the codes up to some code to branch 0, all others to branch 1. Its threshold is
+    in original units for numeric columns, and in codes for all others. Missing values are above every threshold, also
     above the infinite one that separates known values from missing ones.
+
+    Attributes:
+        columns: The columns.
     """
 
-    columns: tuple[Column, ...]
-    features: tuple[Feature, ...]
+    columns: Columns
 
     @property
     def num_features(self) -> int:
-        """The number of features."""
-        return len(self.features)
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of the features."""
-        return tuple(feature.name for feature in self.features)
+        """The number of columns."""
+        return len(self.columns.names)
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(column.name for column in self.columns)
+        return self.columns.names
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the names and the kinds of the columns."""
@@ -170,24 +246,40 @@ class Schema:
         return notebook.table(["column", "kind", "values", "missing"], rows[:MOST_SHOWN], len(rows) - MOST_SHOWN)
 
     @cached_property
-    def are_plain_numbers(self) -> bool:
-        """Whether all columns are numbers, of which fit has seen some, and none are times."""
-        return all(own.bins is not None and own.num_values and own.time is None for own in self.columns)
-
-    @cached_property
     def num_codes(self) -> Int32[np.ndarray, " feature"]:
-        """The number of codes of every feature seen in fit, that of a missing value included."""
-        return self._of_features("num_values", np.int32) + self._of_features("has_missing", np.int32)
+        """The number of codes of every column seen in fit, that of a missing value included."""
+        return self.num_values + self.columns.has_missing.astype(np.int32)
 
     @cached_property
     def num_values(self) -> Int32[np.ndarray, " feature"]:
-        """The number of bins or categories of every feature, which is also its code for a missing value."""
-        return self._of_features("num_values", np.int32)
+        """The number of bins or categories of every column, which is also its code for a missing value."""
+        return self.columns.bins.num_bins.astype(np.int32)
 
     @cached_property
     def is_categorical(self) -> Bool[np.ndarray, " feature"]:
-        """Which features are split by category; all others, one-hot included, are split by thresholds."""
-        return self._of_features("kind", object) == "categorical"
+        """Which columns are split by category; all others are split by thresholds."""
+        found = np.zeros(self.num_features, bool)
+        for at, own in self.columns.described.items():
+            found[at] = own.kind == "categorical"
+        return found
+
+    @cached_property
+    def indicators(self) -> tuple[Int64[np.ndarray, " indicator"], Int64[np.ndarray, " indicator"]]:
+        """The places of the columns that `one_hot` makes its columns of, and their categories; -1 where it is whole."""
+        number = np.where(self.is_categorical, self.num_values, 1)
+        place = np.repeat(np.arange(self.num_features), np.maximum(number, 1))
+        category = np.arange(len(place)) - np.searchsorted(place, place)
+        return place, np.where(self.is_categorical & (self.num_values > 0), 0, -1)[place] + category
+
+    @property
+    def indicator_names(self) -> tuple[str, ...]:
+        """The names of the columns of `one_hot`: "outlook=sunny" for a category, else the column's name."""
+        pairs = zip(*(own.tolist() for own in self.indicators), strict=True)
+        names, described = self.column_names, self.columns.described
+        return tuple(
+            names[at] if code < 0 else f"{names[at]}={value_in_words(described[at].categories[code])}"
+            for at, code in pairs
+        )
 
     @property
     def code_dtype(self) -> np.dtype:
@@ -215,9 +307,9 @@ class Schema:
         >>> schema.value_thresholds(np.array([0, 0]), np.array([0, 1]), np.array([3, 2]))
         array([4., 2.])
         """
-        at = self._positions
+        at = self.columns.bins
         highest = at.high[at.start[feature] + self.split_codes(feature, code, next_code)]
-        return np.where(next_code < at.num_values[feature], highest, np.inf)
+        return np.where(next_code < at.num_bins[feature], highest, np.inf)
 
     def first_apart(self, distance: float) -> Int32[np.ndarray, "feature code"] | None:
         r"""Returns, for every feature and code, the first code that is further than a distance above it.
@@ -240,10 +332,14 @@ class Schema:
             raise InvalidInputError(f"distance must be at least 0, got {distance}")
         following = np.arange(1, self.num_values.max() + 1, dtype=np.int32)
         first = np.tile(following, (self.num_features, 1))
-        for row, feature in zip(first, self.features, strict=True):
-            bins = self.columns[feature.column].bins
-            if bins is not None:
-                row[: bins.num_bins] = np.searchsorted(bins.low, bins.high + distance, side="right")
+        at = self.columns.bins
+        feature = np.repeat(np.arange(self.num_features), at.num_bins)
+        own = np.flatnonzero(self.columns.is_numeric[feature])
+        feature = feature[own]
+        start = at.start[feature]
+        above = np.nextafter(at.high[own] + distance, np.inf)
+        apart = first_not_below(np.append(at.low, np.inf), above, own, start + at.num_bins[feature])
+        first[feature, own - start] = apart - start
         return None if (first == following).all() else first
 
     def split_codes(self, feature: _Indices, code: _Indices, next_code: _Indices) -> Int32[np.ndarray, " node"]:
@@ -261,8 +357,8 @@ class Schema:
         self, feature: _Indices, code: _Indices, next_code: _Indices
     ) -> tuple[_OfNodes, Int32[np.ndarray, " node"]]:
         """Returns both `thresholds` and `split_codes`."""
-        at = self._positions
-        is_known = next_code < at.num_values[feature]
+        at = self.columns.bins
+        is_known = next_code < at.num_bins[feature]
         start = at.start[feature]
         lower = start + code
         upper = np.where(is_known, start + next_code, lower)
@@ -277,64 +373,34 @@ class Schema:
             split[own] = nearest(at.edge, middle[own], lower[own], upper[own] - 1)
             threshold[own] = at.edge[split[own]]
         split -= start
-        last = at.num_values[feature] - 1
+        last = at.num_bins[feature] - 1
         return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
-
-    def _of_features(self, field: str, dtype: Any) -> Shaped[np.ndarray, " feature"]:
-        return np.array(list(map(attrgetter(field), self.features)), dtype)
-
-    @cached_property
-    def _positions(self) -> _Positions:
-        bins = [self._bins_of(feature) for feature in self.features]
-        num_values = np.array([len(b.low) for b in bins])
-        stop = np.cumsum(num_values)
-        is_inner = np.ones(num_values.sum(), bool)
-        is_inner[stop[num_values > 0] - 1] = False
-        edge = np.full(len(is_inner), np.inf)
-        edge[is_inner] = np.concatenate([b.edges for b in bins])
-        return _Positions(
-            start=stop - num_values,
-            low=np.concatenate([b.low for b in bins]),
-            high=np.concatenate([b.high for b in bins]),
-            edge=edge,
-            is_exact=np.array([b.exact for b in bins], bool),
-            num_values=num_values,
-        )
-
-    def _bins_of(self, feature: Feature) -> Bins:
-        bins = self.columns[feature.column].bins
-        if bins is not None:
-            return bins
-        codes = np.arange(feature.num_values, dtype=np.float64)
-        return Bins(codes, codes, midpoint(codes[:-1], codes[1:]), exact=True)
 
     def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
         """Returns a condition that holds for the rows of a branch: 0 at or below the threshold, 1 above it.
 
         A missing value goes to branch 1.
         """
-        described = self.features[feature]
-        column = self.columns[described.column]
+        column = self.columns[feature]
         if threshold == np.inf:
             return f"{column.name} is {'missing' if branch else 'known'}"
-        if described.kind == "onehot":
-            return f"{column.name} {'=' if branch else '!='} {value_in_words(described.category)}"
-        if described.kind == "boolean":
+        if column.kind == "boolean":
             return f"{column.name} = {bool(branch)}"
         limit = column.limit(threshold) if column.bins is not None else column.categories[int(threshold)]
         return f"{column.name} {'>' if branch else '<='} {value_in_words(limit)}"
 
     def category_in_words(self, feature: int, code: int) -> str:
         """Returns a condition of the rows with a code: "outlook = sunny", or "outlook is missing"."""
-        described = self.features[feature]
-        column = self.columns[described.column]
-        if code == described.num_values:
+        column = self.columns[feature]
+        if code == column.num_values:
             return f"{column.name} is missing"
-        if described.kind == "onehot":
-            return self.branch_in_words(feature, 0.5, code)
         if column.bins is not None and not column.bins.exact:
             return _range_in_words(column, column.bins, code, column.name)
         return f"{column.name} = {self.code_in_words(feature, code)}"
+
+    def with_columns(self, columns: Mapping[int, Column]) -> "Schema":
+        """Returns the schema with other columns at some places, or behind all."""
+        return replace(self, columns=self.columns.with_columns(columns)) if columns else self
 
     def renamed(self, column_names: Iterable[Any]) -> "Schema":
         """Returns the same schema with other names of the columns, one each.
@@ -344,17 +410,13 @@ class Schema:
         names = [name_in_words(name) for name in column_names]
         if len(names) != len(self.columns):
             raise InvalidInputError(f"the table has {len(self.columns)} columns, got {len(names)} names")
-        columns = tuple(replace(column, name=name) for column, name in zip(self.columns, names, strict=True))
-        return make_schema(columns, onehot=any(feature.kind == "onehot" for feature in self.features))
+        return replace(self, columns=replace(self.columns, names=tuple(names)))
 
     def code_in_words(self, feature: int, code: int) -> str:
         """Returns a category, a number, the range of a bin as "0.35 < x <= 0.41", or "missing"."""
-        described = self.features[feature]
-        if code == described.num_values:
+        column = self.columns[feature]
+        if code == column.num_values:
             return "missing"
-        if described.kind == "onehot":
-            return value_in_words(bool(code))
-        column = self.columns[described.column]
         if column.bins is None:
             return value_in_words(column.categories[code])
         if column.bins.exact:
@@ -371,24 +433,9 @@ class Schema:
         if (highest > allowed).any():
             feature = int((highest > allowed).argmax())
             raise InvalidInputError(
-                f"the codes of feature {self.features[feature].name!r} must be at most {allowed[feature]} "
+                f"the codes of feature {self.column_names[feature]!r} must be at most {allowed[feature]} "
                 f"(missing), got {highest[feature]}"
             )
-
-
-def make_schema(columns: tuple[Column, ...], *, onehot: bool) -> Schema:
-    """Returns the schema of some columns; one-hot, a categorical column becomes a feature for each category."""
-    features = (_features(position, column, onehot=onehot) for position, column in enumerate(columns))
-    return Schema(columns, tuple(chain.from_iterable(features)))
-
-
-def _features(position: int, column: Column, *, onehot: bool) -> list[Feature]:
-    if onehot and column.kind == "categorical" and column.categories:
-        return [
-            Feature(f"{column.name}={value_in_words(category)}", position, "onehot", category, 2, column.has_missing)
-            for category in column.categories
-        ]
-    return [Feature(column.name, position, column.kind, None, column.num_values, column.has_missing)]
 
 
 def _range_in_words(column: Column, bins: Bins, code: int, symbol: str) -> str:

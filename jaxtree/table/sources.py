@@ -3,7 +3,7 @@
 A *source* gives its rows part by part, each part a table that `read_table` reads, and gives them again on every
 iteration. It is for tables that are larger than memory: codes, target and one part are all that is held. It is read
 from *pieces*: row groups of Parquet files, data sets, batches. Files and data sets are read with pyarrow, which is
-imported where they are used and nowhere else.
+imported where they are used and nowhere else. Some rows of a source are a source, too.
 """
 
 import os
@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from jaxtyping import Int
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
@@ -385,3 +386,49 @@ def _refuse_other_columns(label: str, own: set[str], wanted: set[str]) -> None:
 
 def _import(module: str) -> Any:
     return import_extra(module, "Parquet", "frames")
+
+
+Rows = Int[np.ndarray, " taken"]
+
+
+def rows_of_source(source: Source, rows: Rows) -> Source:
+    """Returns a source with some rows of another; it reads all parts, and hands on their rows among these.
+
+    Args:
+        source: A source.
+        rows: The numbers of its rows, in ascending order.
+
+    Example:
+        >>> import pandas as pd
+        >>> from jaxtree.table import open_source
+        >>> source = open_source([pd.DataFrame({"size": [1.5, 2.0]}), pd.DataFrame({"size": [3.0]})])
+        >>> [part.table["size"].tolist() for part in rows_of_source(source, np.array([1, 2]))]
+        [[2.0], [3.0]]
+    """
+    pieces = partial(_pieces_with, source.pieces, rows + source.start)
+    return replace(source, pieces=pieces, num_rows=len(rows), start=0, stop=None)
+
+
+def _pieces_with(pieces: Callable[[], Iterable[Piece]], wanted: Rows) -> Iterator[Piece]:
+    """Yields pieces with some of their rows, which are numbered through all of them."""
+    row = 0
+    for piece in pieces():
+        own = _between(wanted, row, row + piece.num_rows)
+        yield piece._replace(num_rows=len(own), load=partial(_load_rows, piece.load, own))
+        row += piece.num_rows
+
+
+def _load_rows(load: Callable[[Names | None], Iterable[Any]], wanted: Rows, names: Names | None) -> Iterator[Any]:
+    """Yields the rows that are wanted of tables that follow one another."""
+    row = 0
+    for table in load(names):
+        own = _between(wanted, row, row + number_of_rows(table))
+        row += number_of_rows(table)
+        if len(own):
+            taken = (table.tocsr() if issparse(table) else as_frame(table))[own]
+            yield taken.to_native() if isinstance(taken, nw.DataFrame) else taken
+
+
+def _between(wanted: Rows, first: int, end: int) -> Int[np.ndarray, " own"]:
+    """The rows of a part, counted from its first."""
+    return wanted[(wanted >= first) & (wanted < end)] - first

@@ -8,43 +8,36 @@ whole is one part.
 
 import io
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64, Shaped, UInt64
+from jaxtyping import Int64, Num, UInt, UInt64
 
 from jaxtree.blocks import blocks_of, in_threads, threads_for
-from jaxtree.errors import InternalError, InvalidInputError, InvalidTypeError
-from jaxtree.table.binning import SMALL_COLUMN, Bins, comparison_dtype, fit_bins, fit_bins_of_small
-from jaxtree.table.cells import RareWords, with_rare_words
-from jaxtree.table.columns import (
-    CELLS_AT_A_TIME,
-    KINDS_IN_WORDS,
-    MAX_CODES,
-    SparseVector,
-    TableColumn,
-    as_categorical,
-    recoded,
-)
-from jaxtree.table.reading import Table, read_table
-from jaxtree.table.schema import Column, Schema, make_schema
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.table.binning import SMALL_COLUMN, Bins, BinTable, comparison_dtype, fit_bins, rank_columns
+from jaxtree.table.columns import MAX_CODES, ColumnStatistics, TableColumn, as_categorical, recoded
+from jaxtree.table.rare_words import note_identifiers, with_rare_words
+from jaxtree.table.reading import NumberBlock, Table, read_table
+from jaxtree.table.schema import Columns, Description, Schema
 from jaxtree.table.sources import Source, naming
-from jaxtree.table.times import KINDS, TimeScale, origin_of
+from jaxtree.table.times import KINDS
 
 MAX_FITTED_ROWS = 200_000
 NO_ROWS = "X has no rows in any of its parts, while a minimum of 1 is required"
 
+_WITHOUT_VALUES = ("name", "kind", "has_missing", "categories", "is_declared", "statistics")
 _MOST_PENDING = 64
+_CELLS_RANKED = 2**17  # of short columns at a time: their orders and ranks stay in cache
 _ROWS_GATHERED = 4096  # of a matrix: few enough to be in cache when they become columns
 
 
 def sample_rows(num_rows: int) -> Int64[np.ndarray, " row"]:
     """Returns, in ascending order, the rows that edges are fitted on: at most 200,000.
 
-    Of a larger table these are the rows whose number has the lowest hash; see `row_hash`. They depend on the number of
+    In a larger table these are the rows whose number has the lowest hash; see `row_hash`. They depend on the number of
     rows alone.
 
     >>> sample_rows(4)
@@ -75,46 +68,6 @@ def lowest_hashes(rows: Int64[np.ndarray, " row"]) -> Int64[np.ndarray, " lowest
     return np.flatnonzero(hashes <= limit)
 
 
-class ColumnSummary(NamedTuple):
-    """The values and categories of a column, or of a part of it.
-
-    Attributes:
-        name: Its name.
-        kind: The kind of `TableColumn`.
-        has_missing: Whether a value is missing.
-        is_known: Whether any value is known, or its dtype declares its kind; else it may turn out to be any.
-        values: The numbers or times of the sampled rows; none of categories.
-        categories: Each with the first row of the part that first has it, its position there, and the number of its
-            rows.
-        is_declared: Whether the categories are those that a dtype declares, in its order.
-        origin: The first date of all rows, see `TimeScale`; (0, 0) for all other columns.
-    """
-
-    name: str
-    kind: str
-    has_missing: bool
-    is_known: bool
-    values: Shaped[np.ndarray, " sampled"] | SparseVector
-    categories: Any = {}  # noqa: RUF012, never changed
-    is_declared: bool = False
-    origin: tuple[int, int] = (0, 0)
-
-    @property
-    def time(self) -> TimeScale | None:
-        """How its times become numbers; None if it has none."""
-        return TimeScale(self.kind, self.origin) if self.kind in KINDS else None
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it has numbers, or times."""
-        return self.kind == "numeric" or self.kind in KINDS
-
-    @property
-    def ordered_categories(self) -> tuple:
-        """The categories in the order of their codes: as declared, or ascending."""
-        return tuple(sorted(self.categories, key=self.categories.__getitem__ if self.is_declared else None))
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
     """The summary of a table or of a part of it.
@@ -123,13 +76,13 @@ class Summary:
         label: The part's name in messages.
         num_rows: The number of its rows.
         rows: The sampled rows, by their number in the whole table, in ascending order.
-        columns: The summary of every column; none if there are no rows.
+        columns: Every column of the sampled rows; none if there are no rows.
     """
 
     label: str
     num_rows: int
     rows: Int64[np.ndarray, " sampled"]
-    columns: tuple[ColumnSummary, ...]
+    columns: tuple[TableColumn, ...]
 
     @property
     def is_sampled(self) -> bool:
@@ -138,7 +91,7 @@ class Summary:
 
     def to_bytes(self) -> bytes:
         """Returns the summary as an archive of NumPy arrays, without pickles, for another process."""
-        columns = [column._replace(values=None, categories=[*column.categories.items()]) for column in self.columns]
+        columns = [[getattr(column, name) for name in _WITHOUT_VALUES] for column in self.columns]
         text = json.dumps([self.label, self.num_rows, columns]).encode()
         buffer = io.BytesIO()
         values = (np.asarray(column.values) for column in self.columns)
@@ -155,9 +108,10 @@ class Summary:
             raise InvalidInputError(f"the bytes are not those of a summary: {error}") from error
         label, num_rows, described = json.loads(text.tobytes())
         columns = []
-        for column, sampled in zip((ColumnSummary(*fields) for fields in described), values, strict=True):
-            categories = {category: tuple(place) for category, place in column.categories}
-            columns.append(column._replace(values=sampled, categories=categories, origin=tuple(column.origin)))
+        for own, (name, kind, has_missing, categories, is_declared, statistics) in zip(values, described, strict=True):
+            is_known, *of_all = statistics
+            of_all = ColumnStatistics(is_known, *map(tuple, of_all))
+            columns.append(TableColumn(name, kind, own, has_missing, tuple(categories), is_declared, of_all))
         return Summary(label, num_rows, rows, tuple(columns))
 
 
@@ -194,42 +148,23 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
     """
     rows = np.arange(first_row, first_row + len(table))
     taken = lowest_hashes(rows) if limit is None else np.flatnonzero(row_hash(rows) <= limit)
-    numbers = _sampled_numbers(table, taken)
-    columns = tuple(_summarise_column(*pair, first_row) for pair in zip(table.columns, numbers, strict=True))
-    return Summary(label, len(table), rows[taken], columns)
+    sampled = sample_table(table, taken, first_row)
+    columns = [
+        sampled.alone.get(place) or table.column(place).sampled(sampled.column(place).values, first_row)
+        for place in range(len(table.names))
+    ]
+    return Summary(label, len(table), rows[taken], tuple(columns))
 
 
-def _sampled_numbers(
-    table: Table, taken: Int64[np.ndarray, " taken"] | slice
-) -> Iterable[Shaped[np.ndarray, " _sampled"] | SparseVector]:
-    """The sampled numbers of every column; a matrix is read row by row, as it lies in memory."""
-    matrix = table.matrix
-    if isinstance(taken, slice):
-        return [column.values for column in table.columns]
-    if matrix is None:
-        return [column.values.take(taken) for column in table.columns]
-    sampled = np.empty((matrix.shape[1], len(taken)), matrix.dtype)
-
-    def gather(block: slice) -> None:
-        sampled[:, block] = matrix[taken[block]].T
-
-    in_threads(gather, blocks_of(len(taken), _ROWS_GATHERED), num_threads=threads_for(len(taken)))
-    return sampled
-
-
-def _summarise_column(
-    column: TableColumn, sampled: Shaped[np.ndarray, " sampled"] | SparseVector, first_row: int
-) -> ColumnSummary:
-    name, kind, has_missing = column.name, column.kind, column.has_missing
-    if column.has_categories:
-        counts = np.bincount(np.asarray(column.values), minlength=len(column.categories) + 1).tolist()
-        pairs = zip(column.categories, counts, strict=False)
-        places = {category: (first_row, position, count) for position, (category, count) in enumerate(pairs)}
-        return ColumnSummary(name, kind, has_missing, True, np.zeros(0), places, column.is_declared)
-    if has_missing and not len(column.known()):  # other parts may have anything
-        return ColumnSummary(name, "numeric", True, False, np.full(len(sampled), np.nan))
-    origin = origin_of(np.asarray(column.values)) if kind in ("instant", "utc") else (0, 0)
-    return ColumnSummary(name, kind, has_missing, True, sampled, origin=origin)
+def sample_table(table: Table, taken: Int64[np.ndarray, " taken"] | slice, first_row: int = 0) -> Table:
+    """Returns the sampled rows of a table: `Table.alone` has their columns with statistics, see `TableColumn`."""
+    blocks, alone = table.blocks, {}
+    if not isinstance(taken, slice):
+        blocks = tuple(_rows_of_block(block, taken) for block in blocks)
+    for place, column in table.alone.items():
+        values = column.values if isinstance(taken, slice) else column.values.take(taken)
+        alone[place] = column.sampled(values, first_row)
+    return replace(table, blocks=blocks, alone=alone)
 
 
 def merge_summaries(summaries: Sequence[Summary]) -> Summary:
@@ -257,124 +192,101 @@ def merge_summaries(summaries: Sequence[Summary]) -> Summary:
         )
     order = order[lowest_hashes(rows[order])]
     columns = zip(*(summary.columns for summary in summaries), strict=True)
-    merged = tuple(_merge_columns(labels, column, order) for column in columns)
+    merged = tuple(TableColumn.merged(list(zip(labels, own, strict=True)), order) for own in columns)
     num_rows = sum(summary.num_rows for summary in summaries)
     return Summary(first.label, num_rows, rows[order], merged)
 
 
-def _merge_columns(
-    labels: Sequence[str], columns: Sequence[ColumnSummary], order: Int64[np.ndarray, " sampled"]
-) -> ColumnSummary:
-    known = [pair for pair in zip(labels, columns, strict=True) if pair[1].is_known] or [(labels[0], columns[0])]
-    first_label, first = known[0]
-    values, categories = first.values, {}
-    for label, column in known:
-        _check_kind(first_label, first, label, column)
-        for category, (*place, count) in column.categories.items():
-            *earlier, before = categories.get(category, (*place, 0))
-            categories[category] = (*min(place, earlier), before + count)
-    if first.is_numeric:
-        parts = [np.asarray(column.values) for column in columns]
-        if first.time is not None:
-            parts = [np.full(len(p), "NaT", first.values.dtype) if p.dtype.kind == "f" else p for p in parts]
-        values = np.concatenate(parts)[order]
-    return first._replace(
-        has_missing=any(column.has_missing for column in columns),
-        values=values,
-        categories=categories,
-        origin=min(column.origin for _, column in known),
-    )
+CodesOfBlocks = list[tuple[Int64[np.ndarray, " _column"], UInt[np.ndarray, "_column row"]]]
+"""The codes of the columns of blocks, by the places of these."""
 
 
-def _check_kind(first_label: str, first: ColumnSummary, label: str, column: ColumnSummary) -> None:
-    name = f"the parts of a table must have the same columns: column {column.name!r} "
-    if first.kind != column.kind:
-        raise InvalidInputError(
-            f"{name}has {KINDS_IN_WORDS[column.kind]} in {label}, and {KINDS_IN_WORDS[first.kind]} in {first_label}"
-        )
-    if first.is_declared != column.is_declared:
-        declaring, other = (first_label, label) if first.is_declared else (label, first_label)
-        raise InvalidInputError(f"{name}declares its categories in {declaring}, and none in {other}")
-    if first.kind == "ordered" and first.ordered_categories != column.ordered_categories:
-        raise InvalidInputError(
-            f"{name}has the ordered categories {list(column.ordered_categories)} in {label}, and "
-            f"{list(first.ordered_categories)} in {first_label}"
-        )
-
-
-def _codes_of(column: ColumnSummary, most: int) -> tuple[str | int | float | bool | RareWords, ...]:
-    """The categories of a column in the order of their codes."""
-    categories = column.ordered_categories
-    if column.kind == "categorical":
-        return with_rare_words(column.name, categories, [column.categories[own][-1] for own in categories], most)
-    if len(categories) > MAX_CODES:
-        raise InvalidInputError(
-            f"column {column.name!r} has {len(categories)} ordered categories, more than the {MAX_CODES} allowed: drop "
-            "the order, or pass their places as numbers"
-        )
-    return categories
-
-
-def fit_schema(summary: Summary, *, onehot: bool, max_bins: int, max_categories: int = MAX_CODES) -> Schema:
-    """Learns bins and categories.
+def learn_schema(sampled: Table, *, max_bins: int, max_categories: int = MAX_CODES) -> tuple[Schema, CodesOfBlocks]:
+    """Learns bins and categories; also returns the codes of sampled rows of blocks, where they were found on the way.
 
     Args:
-        summary: The summary of the table to fit.
-        onehot: Whether a categorical column becomes a feature for each category.
+        sampled: The sampled rows of a table, see `sample_table`.
         max_bins: The most bins of a numeric column.
         max_categories: The most categories of a categorical column, beyond which the rarest share one; an ordered
             column may have 65,535.
 
     Raises:
-        InvalidInputError: If an ordered column has more categories than that, or there are no rows.
+        InvalidInputError: If an ordered column has more categories than that.
     """
-    if not summary.num_rows:
-        raise InvalidInputError(NO_ROWS)
-    numeric = [column for column in summary.columns if column.is_numeric]
-    fit = partial(_fit_column, max_bins=max_bins)
-    bins = iter(in_threads(fit, numeric, num_threads=threads_for(len(summary.rows))))
-    columns = []
-    for column in summary.columns:
-        if column.is_numeric:
-            columns.append(Column(column.name, "numeric", (), next(bins), column.has_missing, column.time))
+    codes, parts, described = [], [], {}
+    for block in sampled.blocks:
+        of_columns, of_rows = _fit_block(block.values(), max_bins)
+        parts.append((block.place, of_columns, block.has_missing))
+        if of_rows is not None:
+            codes.append((block.place, of_rows))
+    bins: dict[int, Bins] = {}
+    numbers, has_missing = {}, []
+    for place, column in sampled.alone.items():
+        has_missing.append(column.has_missing)
+        if column.has_categories:
+            categories = _learned_categories(column, max_categories)
+            bins[place], described[place] = Bins.of_codes(len(categories)), Description(column.kind, categories)
             continue
-        categories = _codes_of(column, max_categories)
-        columns.append(Column(column.name, column.kind, categories, None, column.has_missing))
-    return make_schema(tuple(columns), onehot=onehot)
+        numbers[place] = column
+        if column.is_time:
+            described[place] = Description(time=column.time)
+    if numbers:
+        bins |= _fit_numbers(numbers, max_bins)
+    if bins:
+        of_alone = BinTable.of(map(bins.__getitem__, sampled.alone))
+        parts.append((np.array([*sampled.alone]), of_alone, np.array(has_missing, bool)))
+    return Schema(Columns.joined(sampled.names, parts, described)), codes
 
 
-def fit_numbers(table: Table, max_bins: int) -> Schema | None:
-    """Learns the bins of a table that is one array of numbers and held whole, for which nothing need be summarised.
+def _fit_numbers(columns: Mapping[int, TableColumn], max_bins: int) -> dict[int, Bins]:
+    """Returns the bins of columns of numbers and times by their places."""
 
-    Args:
-        table: The table.
-        max_bins: The most bins of a column.
+    def fit(column: TableColumn) -> Bins:
+        values = np.asarray(column.values)
+        values = values if column.time is None else column.time.numbers(values)
+        return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
 
-    Returns:
-        The schema; None where a column has no number, or there are more rows than edges are fitted on.
-    """
-    if len(table) > MAX_FITTED_ROWS:
-        return None
-    if table.matrix is None:
-        raise InternalError("bins of columns at once are fitted to a matrix")
-    values = table.matrix.astype(comparison_dtype(table.matrix.dtype), copy=False).T
-    if len(table) <= min(max_bins, SMALL_COLUMN):
-        blocks = blocks_of(len(values), max(CELLS_AT_A_TIME // len(table), 1))
-        fitted = [bins for block in blocks for bins in fit_bins_of_small(values[block])]
-    else:
-        fitted = in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(table)))
-    if not all(bins.num_bins for bins in fitted):
-        return None
-    pairs = zip(table.columns, fitted, strict=True)
-    columns = tuple(Column(column.name, "numeric", (), bins, column.has_missing) for column, bins in pairs)
-    return make_schema(columns, onehot=False)
+    num_threads = threads_for(max(map(len, columns.values())))
+    return dict(zip(columns, in_threads(fit, columns.values(), num_threads=num_threads), strict=True))
 
 
-def _fit_column(column: ColumnSummary, max_bins: int) -> Bins:
-    values = np.asarray(column.values)
-    if column.time is not None:
-        values = column.time.numbers(values)
-    return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
+def _learned_categories(column: TableColumn, max_categories: int) -> tuple:
+    """Returns the categories of a column of sampled rows, of which the rarest may share one."""
+    name, categories, num_rows = column.name, column.categories, column.statistics.num_rows
+    note_identifiers(name, np.array(num_rows, np.int64))
+    if column.kind == "categorical":
+        return with_rare_words(name, categories, num_rows, max_categories)
+    if len(categories) > MAX_CODES:
+        raise InvalidInputError(
+            f"column {name!r} has {len(categories)} ordered categories, more than the {MAX_CODES} allowed: drop the "
+            "order, or pass their places as numbers"
+        )
+    return categories
+
+
+def _rows_of_block(block: NumberBlock, taken: Int64[np.ndarray, " taken"]) -> NumberBlock:
+    """Returns sampled rows, column by column; the array is read row by row, as it lies in memory."""
+    sampled = np.empty((len(block.at), len(taken)), block.matrix.dtype)
+
+    def gather(rows: slice) -> None:
+        sampled[:, rows] = block.matrix[taken[rows]][:, block.at].T
+
+    in_threads(gather, blocks_of(len(taken), _ROWS_GATHERED), num_threads=threads_for(len(taken)))
+    return replace(block, matrix=sampled.T, at=np.arange(len(block.at)))
+
+
+def _fit_block(
+    matrix: Num[np.ndarray, "row column"], max_bins: int
+) -> tuple[BinTable, UInt[np.ndarray, "column row"] | None]:
+    """Fits the bins of numbers; of short columns the codes of the rows come with them."""
+    values = matrix.astype(comparison_dtype(matrix.dtype), copy=False).T
+    if len(matrix) > min(max_bins, SMALL_COLUMN):
+        return BinTable.of(
+            in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(matrix)))
+        ), None
+    ranked = [rank_columns(values[block]) for block in blocks_of(len(values), max(_CELLS_RANKED // len(matrix), 1))]
+    codes = ranked[0][1] if len(ranked) == 1 else np.concatenate([own for _, own in ranked])
+    return BinTable.chained([bins for bins, _ in ranked]), codes
 
 
 def read_column(source: Source, name: str) -> TableColumn:
@@ -399,10 +311,10 @@ def read_column(source: Source, name: str) -> TableColumn:
     # Only its categories and kind are needed: no row is sampled.
     summaries = [summarise(part, label, number, limit=np.uint64(0)) for number, (label, part) in enumerate(parts)]
     (merged,) = merge_summaries(summaries).columns
-    if merged.time is not None:
+    if merged.is_time:
         raise InvalidTypeError(f"column {name!r} has {KINDS[merged.kind]}: targets and weights cannot")
-    columns, categories = [part.columns[0] for _, part in parts], merged.ordered_categories
-    if not merged.is_numeric:
+    columns, categories = [part.column(0) for _, part in parts], merged.categories
+    if merged.has_categories:
         columns = [recoded(as_categorical(column), categories) for column in columns]
     values = np.concatenate([column.values for column in columns])
     return TableColumn(name, merged.kind, values, merged.has_missing, categories, merged.is_declared)

@@ -6,6 +6,7 @@ A target has one *output*, or several side by side in the columns of a matrix or
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,7 +18,7 @@ from scipy.sparse import issparse
 from jaxtree.blocks import blocks_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, warn_user
 from jaxtree.table.columns import TableColumn, as_array, is_missing
-from jaxtree.table.reading import declared_categories
+from jaxtree.table.reading import declared_categories, read_words
 from jaxtree.table.sources import as_frame
 
 _COLUMN_WARNING = (  # scikit-learn's words
@@ -166,8 +167,7 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
     frame = y if type(y) is np.ndarray else _frame_of(y)
     if isinstance(frame, nw.Series | nw.DataFrame) and frame.shape[-1]:
         series = [frame] if isinstance(frame, nw.Series) else list(frame.iter_columns())
-        outputs = [(as_array("y", one.to_native()), (declared_categories(one) or (None, None))[1]) for one in series]
-        return outputs, len(frame.shape)
+        return [_read_series(one) for one in series], len(frame.shape)
     values = as_array("y", y)
     if values.dtype.names is not None:
         raise InvalidTypeError(
@@ -184,7 +184,20 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
     )
 
 
+def _read_series(series: nw.Series) -> Output:
+    """Returns an output; words of polars and Arrow are not made Python's one by one."""
+    (_, categories) = declared_categories(series) or (None, None)
+    is_of_arrow = series.implementation.is_pyarrow() and series.dtype == nw.Categorical
+    if is_of_arrow or (series.dtype == nw.String and not series.implementation.is_pandas()):
+        column = read_words("y", series)
+        if column.has_categories:
+            return column, categories
+    return as_array("y", series.to_native()), categories
+
+
 def _frame_of(y: Any) -> Any:
+    if type(y).__module__.startswith("pyarrow") and hasattr(y, "dictionary_encode") and not hasattr(y, "chunks"):
+        y = import_module("pyarrow").chunked_array([y])  # an array alone is no series to narwhals
     try:
         return as_frame(y)
     except InvalidInputError:  # of outputs with one name, which do not matter
@@ -224,11 +237,13 @@ def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray
         if y.has_categories:
             return _classes_of_categories(y)
         y = y.items()
-    of_words = _classes_of_words(y)
-    if of_words is not None:
-        return of_words
-    _refuse_missing(y)
-    values: Any = typed(y)
+    values: Any = y
+    if y.dtype.kind not in "iu":
+        of_words = _classes_of_words(y) if y.dtype.kind in "OU" else None
+        if of_words is not None:
+            return of_words
+        _refuse_missing(y)
+        values = typed(y)
     if values.size and values.dtype.kind in "iu" and values.dtype != np.uint64:
         low, high = int(values.min()), int(values.max())
         if high - low < _MOST_COUNTED:
@@ -246,11 +261,11 @@ def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray
 def _classes_of_words(
     y: Shaped[np.ndarray, " row"],
 ) -> tuple[Shaped[np.ndarray, " class"], Int32[np.ndarray, " row"]] | None:
-    """The classes of a target of strings, which are looked up row by row and sorted once; None of another target.
+    """The classes of strings, which are looked up row by row and sorted once; None of objects that are no strings.
 
     To sort a million strings takes seconds, to look them up tenths.
     """
-    if y.dtype.kind not in "OU" or y.ndim != 1 or not len(y):
+    if y.ndim != 1 or not len(y):
         return None
     number: dict[str, int] = {}
     try:
@@ -270,7 +285,8 @@ def _classes_of_categories(y: TableColumn) -> tuple[Shaped[np.ndarray, " class"]
     missing = np.flatnonzero(codes == len(y.categories))
     if len(missing):
         raise InvalidInputError(
-            f"Input y contains NaN or another missing value in row {missing[0]}: every row needs a class"
+            f"Input y contains NaN or another missing value (None): every row needs a class, and row {missing[0]} "
+            "has none"
         )
     present = np.flatnonzero(np.bincount(codes, minlength=len(y.categories)))
     classes, position = np.unique([y.categories[category] for category in present], return_inverse=True)

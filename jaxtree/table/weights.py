@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.columns import as_array
 from jaxtree.table.probabilities import ShareTarget
 from jaxtree.table.target import ClassTarget, finite_numbers
@@ -67,6 +68,36 @@ def rows_of_weight(sample_weight: Any, y: Any) -> Bool[np.ndarray, " row"] | Non
     num_rows = y.shape[0] if getattr(y, "shape", ()) else len(y if hasattr(y, "__len__") else np.asarray(y))
     weight = check_sample_weight(sample_weight, num_rows)
     return None if weight is None or weight.all() else weight > 0
+
+
+def read_weights(function: str, X: Any, given: Mapping[str, Any], *others: str) -> Float64[np.ndarray, " row"] | None:
+    """Returns the weight of every row of a table, given to a function as `sample_weight`; None without any.
+
+    Args:
+        function: The name of the function.
+        X: The table.
+        given: The further arguments of the function about rows, by name.
+        others: The arguments about rows that it takes beside weights.
+
+    Raises:
+        InvalidTypeError: Something else is given.
+        InvalidInputError: The weights are not allowed.
+    """
+    for name in given:
+        if name not in ("sample_weight", *others):
+            known = " and ".join(("sample_weight", *others))
+            raise InvalidTypeError(f"{function} got an unexpected keyword argument {name!r}; of rows it takes {known}")
+    if given.get("sample_weight") is None:
+        return None
+    return check_sample_weight(given["sample_weight"], X.shape[0] if hasattr(X, "shape") else len(X))
+
+
+def rows_there(X: Any, y: Any, weight: Float64[np.ndarray, " row"] | None) -> tuple[Any, Any, Any]:
+    """Returns table, target and weights of the rows of some weight."""
+    if weight is None or weight.all():
+        return X, y, weight
+    rows = np.flatnonzero(weight)
+    return safe_indexing(X, rows), None if y is None else safe_indexing(y, rows), weight[rows]
 
 
 def class_weights(

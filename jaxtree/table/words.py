@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from jaxtree.table.binning import Bins
-from jaxtree.table.cells import RareWords
 from jaxtree.table.numerals import decimal_at_most, decimal_between, exact_decimal
+from jaxtree.table.rare_words import RareWords
 from jaxtree.table.times import Days, TimeScale
 
 

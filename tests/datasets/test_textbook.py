@@ -118,8 +118,3 @@ def test_frame_without_pandas_says_what_to_install(monkeypatch):
     with pytest.raises(MissingExtraError, match=r'pip install "jaxtree\[frames\]"'):
         load_play_tennis(as_frame=True)
     assert load_play_tennis().frame is None
-
-
-def test_loads_are_independent():
-    load_play_tennis().data[:] = None
-    assert load_play_tennis().data[0, 0] == "sunny"

@@ -10,7 +10,8 @@ from jaxtree.table import binning
 from jaxtree.table.binning import Bins, bin_columns, fit_bins, midpoint, round_down_to_float32
 from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import Table
-from jaxtree.table.summary import fit_schema, sample_rows, summarise
+from jaxtree.table.summary import learn_schema, sample_rows, summarise
+from tests.marks import in_turn
 
 FIRST_SAMPLED_ROWS = [2, 4, 6, 32, 33]  # of a million
 
@@ -27,10 +28,11 @@ def numbers(dtype, size=SIZES, allow_nan=True):
 
 def fitted(columns, max_bins):
     """The bins of numeric columns, as a schema has them."""
-    table = Table(
-        tuple(TableColumn("x", "numeric", values, bool(np.isnan(values).any())) for values in columns), is_named=True
+    table = Table.of(
+        (TableColumn("x", "numeric", values, bool(np.isnan(values).any())) for values in columns), is_named=True
     )
-    return [c.bins for c in fit_schema(summarise(table), onehot=False, max_bins=max_bins).columns]
+    sampled = Table.of(summarise(table).columns, is_named=True)
+    return [c.bins for c in learn_schema(sampled, max_bins=max_bins)[0].columns]
 
 
 def codes_of(values, bins, code_dtype=np.uint8):
@@ -222,9 +224,9 @@ def test_every_way_of_binning_counts_the_edges_below(data, dtype, repeats):
     np.testing.assert_array_equal(codes_of(values, bins), codes_by_definition(values, bins))
 
 
-@pytest.mark.parametrize("offset", [0.0, 1e6, -1e6])
 @pytest.mark.parametrize(
-    "dtype", [np.float32, np.float64, np.float16, np.int8, np.int16, np.int32, np.int64, np.uint32]
+    ("dtype", "offset"),
+    in_turn([np.float32, np.float64, np.float16, np.int8, np.int16, np.int32, np.int64, np.uint32], [0.0, 1e6, -1e6]),
 )
 def test_many_rows_of_every_dtype(dtype, offset):
     rng = np.random.default_rng(0)
@@ -248,13 +250,6 @@ def test_missing_numbers_have_the_code_after_the_last_bin():
         np.testing.assert_array_equal(codes_of(values, fit_bins(values, 255)), np.resize([0, 2, 2, 1], rows))
 
 
-def test_a_column_all_missing_has_no_bins():
-    values = np.full(3, np.nan)
-    bins = fit_bins(values, 255)
-    assert bins.num_bins == 0 and bins.exact
-    np.testing.assert_array_equal(codes_of(values, bins), [0, 0, 0])
-
-
 def test_threads_bin_as_one_thread_does(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250_000, 5)).astype(np.float32)
@@ -271,10 +266,6 @@ def test_threads_bin_as_one_thread_does(monkeypatch):
     bins_of_one_thread, codes_of_one_thread = fit_and_bin()
     assert bins == bins_of_one_thread
     np.testing.assert_array_equal(codes, codes_of_one_thread)
-
-
-def test_all_rows_of_a_small_table_are_fitted():
-    np.testing.assert_array_equal(sample_rows(200_000), np.arange(200_000))
 
 
 @pytest.mark.parametrize("num_rows", [200_001, 1_000_000])

@@ -7,7 +7,6 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table import Encoder
 
 WRONG_OPTIONS = [
-    ({"encoding": "ordinal"}, "encoding must be one of 'categorical', 'onehot', got 'ordinal'"),
     ({"unseen": "ignore"}, "unseen must be one of 'missing', 'error', got 'ignore'"),
     ({"max_bins": 1}, "max_bins must be 'auto', None or an integer from 2 to 65535, got 1"),
     ({"max_bins": "all"}, "got 'all'"),

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from jaxtree import DecisionTreeClassifier, load
+from jaxtree import DecisionTreeClassifier
 from jaxtree.errors import InvalidInputError, RareWordsWarning
 from jaxtree.table import Encoder
-from jaxtree.table.cells import FEW_ROWS, FEW_WORDS, RareWords
 from jaxtree.table.columns import MAX_CODES
+from jaxtree.table.rare_words import FEW_ROWS, FEW_WORDS, RareWords
 from jaxtree.table.summary import merge_summaries
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxtree.errors.RareWordsWarning")
@@ -105,15 +105,6 @@ def test_a_smaller_number_may_be_wanted(most):
     assert column.named_categories == tuple(f"w{number:06d}" for number in range(most - 1))
 
 
-def test_one_hot_a_column_has_no_more_features_than_it_had():
-    words = words_of([4] * 30 + [3] * 2000)
-    encoder = Encoder(encoding="onehot")
-    codes = encoder.fit_transform(pd.DataFrame({"word": words}))
-    assert len(codes) == 1024 and encoder.schema_.feature_names[-1] == "word=any other"
-    np.testing.assert_array_equal(codes.sum(axis=0), 1)
-    assert encoder.transform(pd.DataFrame({"word": ["never"]}))[-1].tolist() == [1]
-
-
 def test_parts_and_processes_learn_the_same():
     words = words_of(COUNTS)
     whole = Encoder().fit(pd.DataFrame({"word": words})).schema_
@@ -134,12 +125,3 @@ def test_a_warning_names_the_column():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Encoder().fit(X[["x"]])
-
-
-def test_a_file_keeps_rare_words(tmp_path):
-    X = pd.DataFrame({"zip": words_of(COUNTS), "x": np.arange(float(sum(COUNTS)))})
-    tree = DecisionTreeClassifier(max_depth=4, categorical_splits="subset").fit(X, np.arange(len(X)) // 7 % 2)
-    tree.save(tmp_path / "tree.jaxtree")
-    loaded = load(tmp_path / "tree.jaxtree")
-    assert loaded.schema_ == tree.schema_
-    np.testing.assert_array_equal(loaded.predict(X), tree.predict(X))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from jaxtree.errors import InvalidInputError
 from jaxtree.table import Encoder, summary
 from jaxtree.table.binning import Bins
-from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.table.schema import Column, Columns, Schema
 
 INF = np.inf
 
@@ -22,7 +22,7 @@ def numeric_schema(values, max_bins=255):
 
 @pytest.fixture
 def schema():
-    """One column of each kind, and of one-hot features."""
+    """One column of each kind."""
     bins = Bins(np.array([1.0, 4.0, 7.0]), np.array([3.0, 6.0, 9.0]), np.array([3.5, 6.5]), exact=False)
     exact = Bins(np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 4.0]), np.array([1.5, 3.0]), exact=True)
     columns = (
@@ -33,26 +33,25 @@ def schema():
         Column("safety", "categorical", ("high", "low"), None, False),
         Column("wet", "boolean", (False, True), None, False),
     )
-    features = (
-        Feature("density", 0, "numeric", None, 3, False),
-        Feature("count", 1, "numeric", None, 3, True),
-        Feature("size", 2, "ordered", None, 3, False),
-        Feature("outlook", 3, "categorical", None, 2, True),
-        Feature("safety=high", 4, "onehot", "high", 2, False),
-        Feature("wet", 5, "boolean", None, 2, False),
-    )
-    return Schema(columns, features)
+    return Schema(Columns.of(columns))
 
 
 def test_what_a_schema_says_of_its_features(schema):
     assert schema.num_features == 6
-    assert schema.feature_names == ("density", "count", "size", "outlook", "safety=high", "wet")
     assert schema.column_names == ("density", "count", "size", "outlook", "safety", "wet")
     np.testing.assert_array_equal(schema.num_codes, [3, 4, 3, 3, 2, 2])
     np.testing.assert_array_equal(schema.num_values, [3, 3, 3, 2, 2, 2])
-    np.testing.assert_array_equal(schema.is_categorical, [False, False, False, True, False, False])
+    np.testing.assert_array_equal(schema.is_categorical, [False, False, False, True, True, False])
     assert schema.num_codes.dtype == np.int32 and schema.is_categorical.dtype == bool
-    assert hash(schema) == hash(Schema(schema.columns, schema.features))
+    same = Schema(Columns.of(tuple(schema.columns)))
+    assert schema == same and hash(schema) == hash(same)
+
+
+def test_indicators_of_categories(schema):
+    names = "density", "count", "size", "outlook=rain", "outlook=sunny", "safety=high", "safety=low", "wet"
+    assert schema.indicator_names == names
+    np.testing.assert_array_equal(schema.indicators[0], [0, 1, 2, 3, 3, 4, 4, 5])
+    np.testing.assert_array_equal(schema.indicators[1], [-1, -1, -1, 0, 1, 0, 1, -1])
 
 
 @pytest.mark.parametrize(
@@ -138,7 +137,7 @@ def test_values_at_most_a_hundred_thousandth_apart():
 def test_the_nearest_edge_is_taken():
     low, high = np.array([0.0, 10.0, 11.0, 20.0]), np.array([1.0, 10.5, 12.0, 30.0])
     bins = Bins(low, high, (low[1:] + high[:-1]) / 2, exact=False)
-    schema = Schema((Column("x", "numeric", (), bins, False),), (Feature("x", 0, "numeric", None, 4, False),))
+    schema = Schema(Columns.of([Column("x", "numeric", (), bins, False)]))
     assert schema.threshold(0, 0, 3) == 10.75  # of 5.5, 10.75 and 16; the middle is 10.5
     assert schema.threshold(0, 0, 2) == 5.5  # of 5.5 and 10.75; the middle is 6
     assert schema.threshold(0, 1, 3) == 16.0  # of 10.75 and 16; the middle is 15.25
@@ -209,7 +208,6 @@ def test_codes_and_values_fall_on_the_same_side_of_a_value(values, max_bins, fit
         (2, 0.5, ("size <= small", "size > small")),
         (2, 1.0, ("size <= medium", "size > medium")),
         (2, INF, ("size is known", "size is missing")),
-        (4, 0.5, ("safety != high", "safety = high")),
         (4, INF, ("safety is known", "safety is missing")),
         (5, 0.5, ("wet = False", "wet = True")),
         (5, INF, ("wet is known", "wet is missing")),
@@ -230,7 +228,7 @@ def test_branches_in_words(schema, feature, threshold, branches):
         (1, ["1", "2", "4", "missing"], ["count = 1", "count = 2", "count = 4", "count is missing"]),
         (2, ["small", "medium", "big", "missing"], ["size = small", "size = medium", "size = big", "size is missing"]),
         (3, ["rain", "sunny", "missing"], ["outlook = rain", "outlook = sunny", "outlook is missing"]),
-        (4, ["False", "True", "missing"], ["safety != high", "safety = high", "safety is missing"]),
+        (4, ["high", "low", "missing"], ["safety = high", "safety = low", "safety is missing"]),
         (5, ["False", "True", "missing"], ["wet = False", "wet = True", "wet is missing"]),
     ],
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from jaxtree.table import Encoder, summary
+from jaxtree.table import Encoder, reading, summary
 from jaxtree.table.columns import SparseVector, blocks_of_rows
 from jaxtree.table.reading import read_table, take_rows
 from jaxtree.table.summary import merge_summaries
@@ -143,7 +143,7 @@ def test_a_vector_gives_any_block_and_any_places():
 
 
 def test_no_more_than_a_column_is_held_with_its_zeros(monkeypatch):
-    """Else a table that fits in memory as entries would not be fitted."""
+    """Else a table that fits in memory as entries would not be fitted; one that is small with zeros is given them."""
     held = []
     original = SparseVector.__array__
 
@@ -153,5 +153,6 @@ def test_no_more_than_a_column_is_held_with_its_zeros(monkeypatch):
         return array
 
     monkeypatch.setattr(SparseVector, "__array__", counted)
+    monkeypatch.setattr(reading, "CELLS_AT_A_TIME", SPARSE["csr array"].shape[0])
     Encoder().fit_transform(SPARSE["csr array"])
     assert set(held) == {40}  # to fit edges; codes are made from the entries alone

@@ -18,6 +18,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.target import encode_classes, encode_numbers
+from tests.marks import in_turn
 
 NAN = np.nan
 LEVELS = ["b", "c", "a"]
@@ -180,8 +181,7 @@ WRONG_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("encode", [encode_classes, encode_numbers])
-@pytest.mark.parametrize(("message", "y"), WRONG_SHAPES.items())
+@pytest.mark.parametrize(("message", "y", "encode"), in_turn(WRONG_SHAPES.items(), [encode_classes, encode_numbers]))
 def test_wrong_shapes(encode, message, y):
     with pytest.raises(InvalidInputError, match=message):
         encode(y)
@@ -344,7 +344,39 @@ def test_columns_of_a_source_are_targets():
 
 
 def test_columns_of_a_source_that_are_no_targets():
-    with pytest.raises(InvalidInputError, match="missing value in row 1: every row needs a class"):
+    with pytest.raises(InvalidInputError, match="every row needs a class, and row 1 has none"):
         encode_classes(word_column(("a",), [0, 1]))
     with pytest.raises(InvalidTypeError, match="y must be numbers: row 0 has 'a'"):
         encode_numbers(word_column(("a",), [0]))
+
+
+def _words_by_library():
+    words = ["b", "a", "c", "a"]
+    arrow = pa.array(words)
+    dictionary = pa.DictionaryArray.from_arrays([1, 0, 2, 0], ["a", "b", "c"])
+    return {
+        "polars": (pl.Series(words), ()),
+        "Arrow": (arrow, ()),
+        "Arrow in chunks": (pa.chunked_array([arrow[:1], arrow[1:]]), ()),
+        "Arrow's dictionary": (dictionary, ()),
+        "a dictionary in chunks": (pa.chunked_array([dictionary[:1], dictionary[1:]]), ()),
+        "a dictionary with more words": (pa.DictionaryArray.from_arrays([1, 0, 2, 0], ["a", "b", "c", "d"]), ("d",)),
+    }
+
+
+@pytest.mark.parametrize("library", _words_by_library())
+def test_words_are_read_as_their_library_holds_them(library):
+    given, absent = _words_by_library()[library]
+    target = encode_classes(given)
+    assert target.classes[0].tolist() == ["a", "b", "c"] and target.codes.tolist() == [[1, 0, 2, 0]]
+    assert target.absent == (absent,)
+    with pytest.raises(InvalidTypeError, match="y must be numbers: row 0 has 'b'"):
+        encode_numbers(given)
+
+
+@pytest.mark.parametrize(
+    "given", [pl.Series(["a", None]), pa.array(["a", None]), pa.array(["a", None]).dictionary_encode()]
+)
+def test_a_missing_word_of_any_library_is_refused(given):
+    with pytest.raises(InvalidInputError, match="missing value"):
+        encode_classes(given)

@@ -8,12 +8,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidTypeError
 from jaxtree.files.records import read_record, write_record
 from jaxtree.table import Encoder, summary
 from jaxtree.table.schema import Column
 from jaxtree.table.summary import merge_summaries
 from jaxtree.table.times import TimeScale
+from tests.marks import in_turn
 
 DAYS = np.array(["2020-03-01", "2020-01-15", "NaT", "2021-06-30", "2020-01-16"], "datetime64[D]")
 NUMBERS = [46.0, 0.0, np.nan, 532.0, 1.0]  # of days since 2020-01-15
@@ -215,9 +216,12 @@ def test_columns_of_another_kind_are_refused(message, tables):
         Encoder().fit(fitted).transform(other)
 
 
-@pytest.mark.parametrize("fitted", [NAIVE["pandas"], pd.DataFrame({"x": NUMBERS}), pd.DataFrame({"x": ["a", None]})])
 @pytest.mark.parametrize(
-    "nothing", [[[None]], [[np.nan]], [[np.datetime64("NaT", "s")]], [[np.timedelta64("NaT", "s")]]]
+    ("nothing", "fitted"),
+    in_turn(
+        [[[None]], [[np.nan]], [[np.datetime64("NaT", "s")]], [[np.timedelta64("NaT", "s")]]],
+        [NAIVE["pandas"], pd.DataFrame({"x": NUMBERS}), pd.DataFrame({"x": ["a", None]})],
+    ),
 )
 def test_a_column_of_missing_values_fits_every_kind(fitted, nothing):
     encoder = Encoder().fit(fitted)
@@ -246,11 +250,6 @@ def test_parts_have_one_origin(monkeypatch):
         sent = [type(summary).from_bytes(summary.to_bytes()) for summary in summaries]
         merged = Encoder(max_bins=3).fit_summary(merge_summaries(sent[::-1]))
         assert [column.time for column in merged.schema_.columns] == [column.time for column in whole.schema_.columns]
-
-
-def test_parts_of_other_kinds_are_refused():
-    with pytest.raises(InvalidInputError, match="has dates with a time zone in part 1, and dates in part 0"):
-        Encoder().fit([NAIVE["pandas"], ZONED["pandas"]])
 
 
 def test_parquet_files_with_dates(tmp_path):

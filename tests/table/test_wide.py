@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from jaxtree.table import Encoder
-from jaxtree.table.binning import fit_bins, fit_bins_of_small
+from jaxtree.table.binning import fit_bins, rank_columns
 from jaxtree.table.columns import CELLS_AT_A_TIME
 from jaxtree.table.reading import read_table
 
@@ -85,7 +85,10 @@ def test_bins_of_many_columns_are_those_of_each(dtype):
     values[rng.random(values.shape) < 0.2] = np.nan
     values[3] = np.nan
     values[4, :2] = -0.0, 0.0
-    assert fit_bins_of_small(values) == [fit_bins(own, max_bins=9) for own in values]
+    bins, codes = rank_columns(values)
+    assert list(bins) == [fit_bins(own, max_bins=9) for own in values]
+    np.testing.assert_array_equal(codes, bins.count_edges_below(values))
+    np.testing.assert_array_equal(codes[3], 0)
 
 
 def calls_of(function):
