@@ -1,7 +1,7 @@
 """Shapley values of any prediction by their definition: over all coalitions of few columns, over random orders of many.
 
-A *coalition* is a set of columns that are known. What is predicted where the others are not is the mean over the rows
-of a background, which have these columns' values in their place.
+A *coalition* is a set of columns that are known. Its prediction is the mean over the rows of a background, in which
+the values of these columns are put.
 """
 
 import math
@@ -102,7 +102,7 @@ def weights_of_pairs(num_columns: int) -> Float64[np.ndarray, "column column coa
 
 
 def predictions_of_coalitions(
-    predict: Predict, values: Values, others: Others, column_of_feature: Int[np.ndarray, " feature"]
+    predict: Predict, values: Values, others: Others
 ) -> Float64[np.ndarray, "coalition row output"]:
     """Returns what is predicted of rows of which the columns of every coalition of `weights_of` are known.
 
@@ -110,16 +110,15 @@ def predictions_of_coalitions(
         predict: Predicts encoded rows.
         values: The rows.
         others: The background.
-        column_of_feature: The column of every feature.
 
     Example: of a product, both columns have half of what it has more than the mean over the background.
         >>> rows, others = np.array([[2.0, 3.0]]), np.array([[0.0, 0.0], [0.0, 2.0]])
         >>> product = lambda rows: rows[:, :1] * rows[:, 1:]
-        >>> found = predictions_of_coalitions(product, rows, others, np.arange(2))
+        >>> found = predictions_of_coalitions(product, rows, others)
         >>> found[:, 0, 0].tolist(), (weights_of(2).weight @ found[:, 0]).tolist()
         ([0.0, 2.0, 0.0, 6.0], [[4.0], [2.0]])
     """
-    known = weights_of(int(column_of_feature.max()) + 1).known[:, column_of_feature]
+    known = weights_of(values.shape[1]).known
     number, size = len(known) * len(values), max(1, _ROWS_AT_A_TIME // len(others))
     found = []
     for first in range(0, number, size):

@@ -11,13 +11,44 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int, Int32, UInt32
+from jaxtyping import Bool, Float, Float64, Int, Int32, UInt32
 
+from jaxtree.arrays import AnyArray
 from jaxtree.table.schema import Schema
 from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.subsets import SharedSubsets
+
+TINY = 1e-30
+"""The number that stands for a factor of 0, so that it can be divided out again."""
+
+
+class Rule(NamedTuple):
+    """Points of Gauss-Legendre's rule between 0 and 1, and their weights."""
+
+    point: Float64[AnyArray, " point"]
+    weight: Float64[AnyArray, " point"]
+
+
+class Taken(NamedTuple):
+    """The branch that every row takes at every split, and whether it is shared out among all; None if none is."""
+
+    branch: Int[AnyArray, "split row"]
+    is_shared: Bool[AnyArray, "split row"] | None
+
+
+class EdgeWeights(NamedTuple):
+    """The factors by which the edges of a level change products and sums, at every point and for every row.
+
+    Attributes:
+        down: The factor by which the product over all columns on the path changes at the edge.
+        up: The part of a sum that comes up the edge which a column gets.
+    """
+
+    down: Float[AnyArray, "edge _ _"]
+    up: Float[AnyArray, "edge _ _"]
+
 
 _WIDTH = 8
 """Levels are as wide as a multiple of this many edges."""
@@ -164,7 +195,7 @@ def _edges_of_tree(
     while waiting:
         edges, following = [], []
         for node, branches, parent, previous, reach in waiting:
-            column = schema.features[int(tree.feature[node])].column
+            column = int(tree.feature[node])
             for target, share in _halves(tree, node, branches):
                 stays = target[0] == tree.num_children[node]
                 child = node if stays else int(first_child[node]) + target[0]

@@ -17,6 +17,7 @@ from jaxtree.explain.coalitions import (
     weights_of,
     weights_of_pairs,
 )
+from jaxtree.tree.kinds import ModelKind, kind_of
 
 
 class HardForm(NamedTuple):
@@ -37,7 +38,7 @@ def hard_form(estimator: Any) -> HardForm:
     Raises:
         InvalidInputError: A soft model has no hard form, or does not have the rows of its fit, as one from a file.
     """
-    if not hasattr(type(estimator), "harden"):
+    if kind_of(estimator) != ModelKind.SOFT:
         return HardForm(estimator, "")
     hard = estimator.harden()
     name = type(estimator).__name__
@@ -57,7 +58,7 @@ class BackgroundContributions(NamedTuple):
     """Contributions of columns, or of pairs of columns, in comparison with a background.
 
     Attributes:
-        values: Of every row, column and output.
+        values: A contribution for every row, column and output.
         base: The mean prediction of the background.
         how: How they were found, in words.
     """
@@ -69,10 +70,7 @@ class BackgroundContributions(NamedTuple):
 
 def has_no_sum(estimator: Any) -> bool:
     """Returns whether an estimator splits by planes, or divides what its trees add up to by weights of leaves."""
-    if hasattr(type(estimator), "model_of_planes"):
-        return True
-    link = getattr(getattr(estimator, "model_", None), "link", None)
-    return link is not None and link.is_ratio
+    return kind_of(estimator) in (ModelKind.PLANES, ModelKind.WEIGHTED)
 
 
 def compare(
@@ -89,17 +87,16 @@ def compare(
     Raises:
         InvalidInputError: There is no background, and one row; or there are too many columns for pairs.
     """
-    others = getattr(estimator, "background_", None) if others is None else others
+    others = estimator.background_ if others is None else others
     if others is None and len(values) < 2:
         raise InvalidInputError(
             f"this {type(estimator).__name__} is from a file, which has no rows to compare one with: call shap_values "
             "with background, a table of rows"
         )
     background = drawn_background(values if others is None else others)
-    column_of_feature = np.array([feature.column for feature in estimator.encoder_.schema_.features])
-    number = int(column_of_feature.max()) + 1
+    number = values.shape[1]
     pairs = weights_of_pairs(number) if of_pairs else None
-    predicted = predictions_of_coalitions(_explained(estimator), values, background, column_of_feature)
+    predicted = predictions_of_coalitions(_explained(estimator), values, background)
     found = np.einsum("ck,kro->rco", weights_of(number).weight, predicted)
     if pairs is not None:
         together, own = np.einsum("cdk,kro->rcdo", pairs, predicted), np.arange(number)
@@ -113,4 +110,4 @@ def compare(
 
 def _explained(estimator: Any) -> Callable[[Values], Float64[np.ndarray, "row output"]]:
     """The values that are explained: scores where there are some, and else predictions."""
-    return estimator.scores_of if hasattr(type(estimator), "raw_scores") else estimator.predict_values
+    return estimator.scores_of if estimator.model_kind.adds_up else estimator.predict_values

@@ -20,41 +20,17 @@ half. Two edges on the path to a leaf stand one above the other, so that every e
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Float64, Int
+from jaxtyping import Array, Bool, Float, Float64
 
 from jaxtree.compilation import compiled
-from jaxtree.explain.edges import Edges, Level, Splits
+from jaxtree.explain.edges import TINY, Edges, EdgeWeights, Level, Rule, Splits, Taken
+from jaxtree.kernels.walk import branch_of
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.nodes import branch_of
-
-_TINY = 1e-30
-"""The number that stands for a factor of 0, so that it can be divided out again."""
-
 
 _Presence = Float[Array, "edge row"] | float
-
-
-class Rule(NamedTuple):
-    """Points of Gauss-Legendre's rule between 0 and 1, and their weights."""
-
-    point: Float64[Array, " point"]
-    weight: Float64[Array, " point"]
-
-
-class EdgeWeights(NamedTuple):
-    """The factors by which the edges of a level change products and sums, at every point and for every row.
-
-    Attributes:
-        down: The factor by which the product over all columns on the path changes at the edge.
-        up: The part of a sum that comes up the edge which a column gets.
-    """
-
-    down: Float[Array, "edge point row"]
-    up: Float[Array, "edge point row"]
 
 
 @compiled("num_columns", "is_plain")
@@ -112,13 +88,6 @@ def sum_shap_interactions(
 def _over_trees(add: Callable[..., Array], edges: Edges, shape: tuple[int, ...]) -> Array:
     """The sum that a function adds up, tree after tree."""
     return lax.scan(lambda phi, tree: (add(phi, *tree), None), jnp.zeros(shape), (edges.splits, edges.levels))[0]
-
-
-class Taken(NamedTuple):
-    """The branch that every row takes at every split, or that it is shared out among all."""
-
-    branch: Int[Array, "split row"]
-    is_shared: Bool[Array, "split row"] | None
 
 
 def _branches_of(splits: Splits, values: Float64[Array, "feature row"], *, is_plain: bool) -> Taken:
@@ -212,7 +181,7 @@ def _weights(
     """The weights of edges at which a column has these presences, and had those at the nearest edge above."""
     point, weight = rule.point[:, None], rule.weight[:, None]
     own, other, before, other_before = (_with_points(x) for x in (own, other, before, other_before))
-    factor, factor_before = (point * x + (1 - point) * y + _TINY for x, y in ((own, other), (before, other_before)))
+    factor, factor_before = (point * x + (1 - point) * y + TINY for x, y in ((own, other), (before, other_before)))
     return EdgeWeights(
         factor / factor_before, weight * ((own - other) / factor - (before - other_before) / factor_before)
     )

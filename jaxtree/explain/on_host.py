@@ -3,39 +3,13 @@
 The sums are those of `jaxtree.explain.kernel`, which explains them. Arrays have edges first, then rows, then points.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import scipy.sparse
 from jaxtyping import Bool, Float64, Int
 
-from jaxtree.explain.edges import Edges, Level, Splits
+from jaxtree.explain.edges import TINY, Edges, EdgeWeights, Level, Rule, Splits, Taken
+from jaxtree.kernels.walk import branch_of
 from jaxtree.tree import ALL_BRANCHES
-from jaxtree.tree.nodes import branch_of
-
-_TINY = 1e-30
-"""The number that stands for a factor of 0, so that it can be divided out again."""
-
-
-class HostRule(NamedTuple):
-    """Points of Gauss-Legendre's rule between 0 and 1, and their weights."""
-
-    point: Float64[np.ndarray, " point"]
-    weight: Float64[np.ndarray, " point"]
-
-
-class _Weights(NamedTuple):
-    """The factors by which edges change products and sums; see `jaxtree.explain.kernel.EdgeWeights`."""
-
-    down: Float64[np.ndarray, "edge row point"]
-    up: Float64[np.ndarray, "edge row point"]
-
-
-class _Taken(NamedTuple):
-    """The branch that every row takes at every split, and whether it is shared out among all; None if none is."""
-
-    branch: Int[np.ndarray, "split row"]
-    is_shared: Bool[np.ndarray, "split row"] | None
 
 
 class HostTree:
@@ -50,7 +24,7 @@ class HostTree:
         num_edges: The number of edges.
     """
 
-    def __init__(self, edges: Edges, rule: HostRule, num_columns: int):
+    def __init__(self, edges: Edges, rule: Rule, num_columns: int):
         self._splits = Splits(*(field[0] for field in edges.splits))
         self._levels = tuple(Level(*(field[0] for field in level)) for level in edges.levels)
         self._rule, self._num_outputs, self._num_columns = rule, edges.base.size, num_columns
@@ -93,7 +67,7 @@ class HostTree:
                 above = upper.parent[above]
         return total.reshape(self._num_columns, self._num_columns, *shape[1:])
 
-    def _branches(self, values: Float64[np.ndarray, "feature row"]) -> _Taken:
+    def _branches(self, values: Float64[np.ndarray, "feature row"]) -> Taken:
         """The branches of rows at all splits."""
         splits = self._splits
         value = values[splits.feature]
@@ -106,9 +80,9 @@ class HostTree:
         branch = branch_of(splits.kind[:, None], splits.limit[:, None], value, read_word if num_words else None)
         branch, num_children = np.where(is_missing, missing_branch, branch), splits.num_children[:, None]
         is_shared = (branch >= num_children) & (missing_branch == ALL_BRANCHES)
-        return _Taken(np.minimum(branch, num_children), is_shared if is_shared.any() else None)
+        return Taken(np.minimum(branch, num_children), is_shared if is_shared.any() else None)
 
-    def _weights(self, taken: _Taken, other: _Taken | None) -> list[_Weights]:
+    def _weights(self, taken: Taken, other: Taken | None) -> list[EdgeWeights]:
         """The weights of all levels, of rows compared with another one, or with the training rows."""
         if other is None and taken.is_shared is None:
             return self._whole_weights(taken)
@@ -122,7 +96,7 @@ class HostTree:
             weights.append(self._weights_of(own, their_own, before, their_before))
         return weights
 
-    def _whole_weights(self, taken: _Taken) -> list[_Weights]:
+    def _whole_weights(self, taken: Taken) -> list[EdgeWeights]:
         """Returns the weights of rows that take one branch at every split: one of three numbers an edge.
 
         They are compared with the training rows. The presence of a column is 0 at the edge and before, or 1 before, or
@@ -138,7 +112,7 @@ class HostTree:
             of_kinds = self._weights_of(next(kinds), their_own, next(kinds), their_before)
             place = 3 * np.arange(len(own))[:, None] + own + before
             weights.append(
-                _Weights(*(of_kind.reshape(-1, len(self._rule.point)).take(place, axis=0) for of_kind in of_kinds))
+                EdgeWeights(*(of_kind.reshape(-1, len(self._rule.point)).take(place, axis=0) for of_kind in of_kinds))
             )
         return weights
 
@@ -154,16 +128,16 @@ class HostTree:
         other: Float64[np.ndarray, "edge _row"],
         before: Float64[np.ndarray, "_edge row"],
         other_before: Float64[np.ndarray, "edge _row"],
-    ) -> _Weights:
+    ) -> EdgeWeights:
         """The weights of edges at which a column has these presences, and had those at the nearest edge above."""
         point, weight = self._rule
         own, other, before, other_before = (part[..., None] for part in (own, other, before, other_before))
-        factor = point * own + (1 - point) * other + _TINY
-        factor_before = point * before + (1 - point) * other_before + _TINY
+        factor = point * own + (1 - point) * other + TINY
+        factor_before = point * before + (1 - point) * other_before + TINY
         up = weight * ((own - other) / factor - (before - other_before) / factor_before)
-        return _Weights(factor / factor_before, up)
+        return EdgeWeights(factor / factor_before, up)
 
-    def _values_below(self, weights: list[_Weights]) -> list[Float64[np.ndarray, "edge output row point"]]:
+    def _values_below(self, weights: list[EdgeWeights]) -> list[Float64[np.ndarray, "edge output row point"]]:
         """The sums, over the leaves below every edge, of their values times the product over all columns."""
         product, products = np.ones((1, 1, 1)), []
         for level, weight in zip(self._levels, weights, strict=True):
@@ -188,13 +162,13 @@ def _sums_by(group: Int[np.ndarray, " edge"], num_groups: int) -> scipy.sparse.c
     return scipy.sparse.csr_matrix(ones, (num_groups, len(group)))
 
 
-def _takes(level: Level, taken: _Taken) -> Bool[np.ndarray, "edge row"]:
+def _takes(level: Level, taken: Taken) -> Bool[np.ndarray, "edge row"]:
     """Whether every row takes every edge, at its split."""
     branch = taken.branch[level.split]
     return (branch >= level.first_branch[:, None]) & (branch < level.end_branch[:, None])
 
 
-def _share(level: Level, taken: _Taken) -> Float64[np.ndarray, "edge row"]:
+def _share(level: Level, taken: Taken) -> Float64[np.ndarray, "edge row"]:
     """The part of every row that takes every edge, at its split."""
     share = _takes(level, taken).astype(np.float64)
     return share if taken.is_shared is None else np.where(taken.is_shared[level.split], level.share[:, None], share)

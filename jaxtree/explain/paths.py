@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from jaxtree.arrays import AnyArray
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.conditions import Condition, column_of, condition
+from jaxtree.export.conditions import Condition, condition
 from jaxtree.table.names import are_places, name_in_words
 from jaxtree.table.schema import Schema
 from jaxtree.table.words import value_in_words
@@ -56,7 +56,8 @@ def conditions_on(
     asked: dict[int, list[Condition]] = {}
     for node in path:
         parent = int(tree.parent[node])
-        column, is_missing = column_of(tree, schema, parent), np.isnan(values[int(tree.feature[parent])])
+        column = int(tree.feature[parent])
+        is_missing = np.isnan(values[column])
         missing = Condition(schema.columns[column].name, "is missing", ())
         asked.setdefault(column, []).append(missing if is_missing else condition(tree, schema, node))
     return tuple(_together(conditions) for conditions in asked.values())

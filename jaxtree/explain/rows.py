@@ -12,12 +12,12 @@ from jaxtree.explain.hard_forms import hard_form, has_no_sum, together
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores
 from jaxtree.explain.shap import shap_in_comparison, shap_values_of
-from jaxtree.export.conditions import column_of, features_of
 from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
 from jaxtree.tree import Tree
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 
 
@@ -81,10 +81,10 @@ class Explanation:
 def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     """Explains what a fitted tree predicts of one row, or many trees.
 
-    Of a tree it tells the conditions on the row's path, which of an oblique tree are sums of columns. Of boosted trees
-    and forests it tells what every column contributes to the score, the share of the class or the mean, and what the
-    strongest trees ask; of additive models what every term does. Soft trees and forests are explained by their hardened
-    form, with the agreement of both in `note`.
+    A tree is explained by the conditions on the row's path, which are sums of columns in an oblique tree; boosted trees
+    and forests by the contribution of every column to the score, the share of the class or the mean, and by the
+    conditions of the strongest trees; additive models by the contribution of every term. Soft trees and forests are
+    explained by their hardened form, with the agreement of both in `note`.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has a hard form.
@@ -106,13 +106,14 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
         would be yes if humidity were normal
     """
     estimator = best_of_search(estimator)
-    if hasattr(type(estimator), "eval_terms"):
+    kind = kind_of(estimator)
+    if kind == ModelKind.TERMS:
         return estimator.explain_row(row)
-    if hasattr(type(estimator), "harden"):
+    if kind == ModelKind.SOFT:
         hard, note = hard_form(estimator)
         explained = explain_row(hard, row)
         return replace(explained, note=together(note, explained.note))
-    if hasattr(type(estimator), "model_of_planes"):
+    if kind == ModelKind.PLANES:
         return _explain_planes(estimator, row)
     model = exported_model(estimator)
     tree, schema = model.tree, model.schema
@@ -124,7 +125,7 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
         return explain_scores(model, values, shap_values_of(model, values))
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = path_to(tree.parent, end)
-    held_up = None if tree.is_leaf[end] else schema.columns[column_of(tree, schema, end)].name
+    held_up = None if tree.is_leaf[end] else schema.column_names[tree.feature[end]]
     conditions = conditions_on(tree, schema, path, values[0])
     if not model.classes:
         spread = float(np.ptp(model.node_value[:, 0]))
@@ -162,12 +163,12 @@ def _contrast(
 ) -> Contrast | None:
     """The smallest change of one column on the path that changes the class; of equal ones the nearest to the end."""
     tree, schema = model.tree, model.schema
-    places = dict.fromkeys(column_of(tree, schema, int(tree.parent[node])) for node in reversed(path))
+    places = dict.fromkeys(int(tree.feature[tree.parent[node]]) for node in reversed(path))
     best: tuple[float, Contrast] | None = None
     for place in places:
-        column, present = schema.columns[place], values[0, features_of(schema, place)[0]]
+        column, present = schema.columns[place], values[0, place]
         candidates = _candidates(tree, schema, place)
-        labels = model.classes[0][model.predict_label(_changed(schema, values, place, candidates))[0]]
+        labels = model.classes[0][model.predict_label(_changed(values, place, candidates))[0]]
         for candidate, label in zip(candidates, labels.tolist(), strict=True):
             size = _size(column, present, candidate)
             if label != prediction and (best is None or size < best[0]):
@@ -184,7 +185,7 @@ def _candidates(tree: Tree, schema: Schema, place: int) -> list[float]:
     column = schema.columns[place]
     if column.bins is None:
         return [float(code) for code in range(len(column.categories))]
-    asks = ~np.asarray(tree.is_leaf) & np.isin(tree.feature, features_of(schema, place))
+    asks = ~np.asarray(tree.is_leaf) & (np.asarray(tree.feature) == place)
     limits = np.unique(np.asarray(tree.threshold)[asks])
     limits, low = limits[np.isfinite(limits)], column.bins.low
     following = np.append(low, np.inf)[np.searchsorted(low, limits, side="right")]
@@ -194,15 +195,11 @@ def _candidates(tree: Tree, schema: Schema, place: int) -> list[float]:
 
 
 def _changed(
-    schema: Schema, values: Float[np.ndarray, "one feature"], place: int, candidates: list[float]
+    values: Float[np.ndarray, "one feature"], place: int, candidates: list[float]
 ) -> Float[np.ndarray, "candidate feature"]:
     """The row with other values of one column."""
     changed = np.repeat(values, len(candidates), axis=0)
-    for number in features_of(schema, place):
-        feature = schema.features[number]
-        is_onehot = feature.kind == "onehot"
-        code = schema.columns[place].categories.index(feature.category) if is_onehot else -1
-        changed[:, number] = np.equal(candidates, code) if is_onehot else candidates
+    changed[:, place] = candidates
     return changed
 
 

@@ -10,7 +10,6 @@ from jaxtyping import Float, Int
 from jaxtree import notebook
 from jaxtree.explain.paths import conditions_on, path_to
 from jaxtree.explain.shap import ShapValues
-from jaxtree.export.conditions import features_of
 from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column
 from jaxtree.table.words import value_in_words
@@ -67,9 +66,9 @@ class ScoreExplanation:
             first score, or of quantiles the least.
         score: The score, or of a forest the share of the class or the mean; `base` and all contributions add up to it.
         base: The mean score of the training rows.
-        contributions: Those of columns that contribute, the greatest first.
-        steps: What the strongest trees add.
-        kind: What the score is: "score" of a sum, or of a mean over trees "share" of a class, or "mean".
+        contributions: The columns that contribute, the greatest first.
+        steps: The additions of the strongest trees.
+        kind: "score" if it is a sum; of a mean over trees "share" of a class, or "mean".
         note: How the contributions were found, if they are not exact, in words.
     """
 
@@ -147,7 +146,7 @@ def explain_scores(
         note: How these were found, if they are not exact.
     """
     sums = model.predict(values)
-    scores = ratios(sums.T).T[0] if model.link is not None and model.link.is_ratio else sums[0]
+    scores = ratios(sums.T).T[0] if model.is_ratio else sums[0]
     said = _answer_of_forest(model, scores) if model.link is None else answer_of(model.link, sums[0])
     place = said.place
     worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
@@ -180,7 +179,7 @@ def _answer_of_forest(model: FittedModel, mean: Float[np.ndarray, " column"]) ->
 def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " feature"]) -> str:
     """The value of a column in words."""
     column: Column = model.schema.columns[place]
-    return column.in_words(float(values[features_of(model.schema, place)[0]]))
+    return column.in_words(float(values[place]))
 
 
 def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], place: int) -> tuple[Step, ...]:
@@ -199,7 +198,7 @@ def _steps_of_trees(
     model: FittedModel, values: Float[np.ndarray, "one feature"], ends: Int[np.ndarray, " tree"]
 ) -> Float[np.ndarray, "tree score"]:
     """The additions of every tree to the scores; of a forest, by how much it moves the mean from that of all rows."""
-    if model.link is not None and model.link.is_ratio:
+    if model.is_ratio:
         own = model.node_value[ends]
         return own[:, :-1] / own[:, -1].sum()
     if model.link is not None:

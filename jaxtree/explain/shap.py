@@ -1,6 +1,6 @@
 """Shapley values of the columns of a table and of pairs of them, for every row and what is predicted of it.
 
-Of boosted trees the scores are explained.
+The scores of boosted trees are explained.
 
 Rows are worked on in blocks, in threads: on a CPU by NumPy, for which nothing is compiled; so much that a compilation
 pays, and all on an accelerator, by a program of JAX.
@@ -20,12 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks
 from jaxtree.devices import costs, current_platform, placed
-from jaxtree.explain.edges import Edges, edges_by_tree, edges_of
+from jaxtree.explain.edges import Edges, Rule, edges_by_tree, edges_of
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
-from jaxtree.explain.kernel import Rule, sum_shap_interactions, sum_shap_values
-from jaxtree.explain.on_host import HostRule, HostTree
+from jaxtree.explain.kernel import sum_shap_interactions, sum_shap_values
+from jaxtree.explain.on_host import HostTree
 from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.tree import SplitKind
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 
 MOST_SHOWN = 10
@@ -41,8 +42,8 @@ class ShapValues(_ShapValues):
     """Shapley values, a pair of arrays.
 
     Attributes:
-        values: Of every row and column; of classes also for every class, of several scores for every score. With `base`
-            they add up to the prediction, or to the scores.
+        values: A value for every row and column; of classes also for every class, of several scores for every score.
+            With `base` they add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
         how: How they were found: "exact", or in some words more.
     """
@@ -72,11 +73,11 @@ def _found(values: Float64[np.ndarray, "..."], base: Any, how: str) -> ShapValue
 def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues:
     r"""Returns the Shapley values of what a fitted tree or forest predicts: means, or shares of classes.
 
-    The value of a column is its mean contribution over all orders in which columns become known. What is predicted
-    where a column is not known is the mean over the training rows that reach a node (path-dependent TreeSHAP: Lundberg
-    et al., *From local explanations to global understanding*, 2020), or over the rows of a background
-    (interventional TreeSHAP). A column that is split one-hot is one column. Where a missing value shares out a row
-    among branches, it counts as if it were not known. These are exact.
+    The value of a column is its mean contribution over all orders in which columns become known. The prediction without
+    a column is the mean over the training rows that reach a node (path-dependent TreeSHAP: Lundberg et al., *From local
+    explanations to global understanding*, 2020), or over the rows of a background (interventional TreeSHAP).
+    A column that is split one-hot is one column. Where a missing value shares out a row among branches, it counts as if
+    it were not known. These are exact.
 
     Planes, and hardened forests with weights of leaves, are no such sums: the values compare rows with at most a
     hundred of a background, over all coalitions of up to eight columns, or of more over 64 random orders, which
@@ -87,8 +88,8 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     rows. Rows of additive models look their values up, see `jaxtree.additive.shapley`.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them; or
-            a soft tree or forest that has a hard form.
+        estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has
+            a hard form.
         X: A table.
         background: A table of rows to compare with; None for the training rows, as the nodes have counted them, of
             planes and weights of leaves for rows that they were hardened on, or for X itself if they are from a file.
@@ -106,9 +107,9 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         (3.0, [[2.0, 1.0]])
     """
     estimator = best_of_search(estimator)
-    if background is None and hasattr(type(estimator), "shap_by_table"):
+    if background is None and kind_of(estimator) == ModelKind.TERMS:
         return estimator.shap_by_table(X)
-    if hasattr(type(estimator), "harden"):
+    if kind_of(estimator) == ModelKind.SOFT:
         hard, note = hard_form(estimator)
         explained = shap_values(hard, X, background=background)
         return _found(explained.values, explained.base, together(note, explained.how))
@@ -131,7 +132,7 @@ def _compared(estimator: Any, X: Any, background: Any, *, of_pairs: bool) -> tup
     encode = estimator.encoder_.values
     others = None if background is None else np.asarray(encode(background), np.float64)
     values, base, how = compare(estimator, np.asarray(encode(X), np.float64), others, of_pairs=of_pairs)
-    if base.size > 1 or (is_classifier(estimator) and not hasattr(type(estimator), "raw_scores")):
+    if base.size > 1 or (is_classifier(estimator) and not estimator.model_kind.adds_up):
         return values, base, how
     return values[..., 0], base[0], how
 
@@ -145,9 +146,9 @@ class ShapInteractions(NamedTuple):
     """Shapley interaction values.
 
     Attributes:
-        values: Of every row and pair of columns, both orders alike; of classes also for every class, of several scores
-            for every score. A column with itself has its main effect. Each row of the matrix adds up to the Shapley
-            value of its column; with `base` all add up to the prediction, or to the scores.
+        values: A value for every row and pair of columns, both orders alike; of classes also for every class, of
+            several scores for every score. A column with itself has its main effect. Each row of the matrix adds up to
+            the Shapley value of its column; with `base` all add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
     """
 
@@ -166,15 +167,15 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
 
     The value of two columns is half of what knowing one changes in the contribution of the other, as a mean over all
     orders in which columns become known (Fujimoto, Kojadinovic and Marichal, 2006; for trees Lundberg et al., *From
-    local explanations to global understanding*, 2020). What is predicted where a column is not known is the mean over
-    the training rows that reach a node, as in `shap_values`.
+    local explanations to global understanding*, 2020). The prediction without a column is the mean over the training
+    rows that reach a node, as in `shap_values`.
 
     The cost is that of `shap_values` times about the depth of the trees. Planes and weights of leaves have interactions
     of up to eight columns, in comparison with rows, and soft models those of their hardened form.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble of them; or
-            a soft tree or forest that has a hard form.
+        estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has
+            a hard form.
         X: A table.
 
     Raises:
@@ -189,7 +190,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         [[[1.0, 0.5], [0.5, 1.0]]]
     """
     estimator = best_of_search(estimator)
-    if hasattr(type(estimator), "shap_interactions_by_table"):
+    if kind_of(estimator) == ModelKind.TERMS:
         return estimator.shap_interactions_by_table(X)
     estimator = hard_form(estimator).estimator
     if has_no_sum(estimator):
@@ -269,11 +270,11 @@ class _Question(NamedTuple):
     of_pairs: bool
 
     @property
-    def rule(self) -> HostRule:
+    def rule(self) -> Rule:
         """The points at which the integrand is evaluated."""
         most_columns = max(tree.most_columns for tree in self.edges)
         point, weight = np.polynomial.legendre.leggauss(max(1, -(-most_columns // 2)))
-        return HostRule((point + 1) / 2, weight / 2)
+        return Rule((point + 1) / 2, weight / 2)
 
     @property
     def num_levels(self) -> int:
@@ -303,7 +304,7 @@ def _sum_up(
     """Returns the sums over all trees for all rows, times a factor; block by block and in threads.
 
     Args:
-        asked: What is to be explained.
+        asked: The rows and scores that are explained.
         program: A function in JAX of the edges, the rule and some rows; see `sum_shap_values`.
         columns: The number of columns, once or for pairs twice.
         factor: The factor.

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from jaxtree.dataset.fields import numbers_of_groups
+from jaxtree.dataset.arguments import numbers_of_groups
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.ranking import MOST_RELEVANT
-from jaxtree.metrics.times import numbers_of_rows
+from jaxtree.metrics.survival import numbers_of_rows, weights_of_rows
 
 
 class _OrderedRows(NamedTuple):
@@ -61,7 +61,7 @@ def ndcg(y: Any, score: Any, *, group: Any, k: int | None = None, sample_weight:
 
     Args:
         y: How relevant every row is, a whole number from 0 to 31.
-        score: What rows are ordered by, the highest first.
+        score: The score that orders rows, the highest first.
         group: The group of every row; rows of a group need not stand together.
         k: How many rows of a group count; None counts all.
         sample_weight: The weight of every row; a group counts with the mean weight of its rows.
@@ -73,26 +73,37 @@ def ndcg(y: Any, score: Any, *, group: Any, k: int | None = None, sample_weight:
         >>> round(ndcg([0, 1], [0.9, 0.1], group=[7, 7]), 4)
         0.6309
     """
-    _check_k(k)
     ranked = _rank(y, score, group, sample_weight)
+    return ranked.mean(_ndcg(ranked, k))
+
+
+def ndcg_of_groups(
+    y: Any, score: Any, *, group: Any, k: int | None = None, sample_weight: Any = None
+) -> Float[np.ndarray, " group"]:
+    """Returns the normalised discounted cumulative gain of every group that has a weight; arguments as of `ndcg`."""
+    return _ndcg(_rank(y, score, group, sample_weight), k)
+
+
+def _ndcg(ranked: _OrderedRows, k: int | None) -> Float[np.ndarray, " group"]:
+    _check_k(k)
     _check_relevance(ranked.relevance, MOST_RELEVANT)
     gain = np.exp2(ranked.relevance) - 1
     discount = np.where(ranked.place <= (k or len(gain)), 1 / np.log2(ranked.place + 1), 0)
     # Places of a group are the same in the best order.
     best = ranked.sums(gain[np.lexsort((-gain, ranked.group))] * discount)
     got = ranked.sums(gain * ranked.of_tied(discount) / ranked.size)
-    return ranked.mean(np.divide(got, best, out=np.ones(len(best)), where=best > 0))
+    return np.divide(got, best, out=np.ones(len(best)), where=best > 0)
 
 
 def mean_average_precision(y: Any, score: Any, *, group: Any, sample_weight: Any = None) -> float:
     """Returns the mean over groups of the average precision.
 
-    That is the mean, over the relevant rows of a group, of the share of relevant ones among the rows down to each. A
-    group in which no row is relevant counts 1.
+    The average precision of a group is the mean, over its relevant rows, of the share of relevant ones among the rows
+    down to each. A group in which no row is relevant counts 1.
 
     Args:
         y: 1 or True of relevant rows, 0 of others.
-        score: What rows are ordered by, the highest first.
+        score: The score that orders rows, the highest first.
         group: The group of every row.
         sample_weight: The weight of every row; a group counts with the mean weight of its rows.
 
@@ -119,7 +130,7 @@ def mean_reciprocal_rank(y: Any, score: Any, *, group: Any, k: int | None = None
 
     Args:
         y: Above 0 of relevant rows, 0 of others.
-        score: What rows are ordered by, the highest first.
+        score: The score that orders rows, the highest first.
         group: The group of every row.
         k: How many rows of a group count; None counts all.
         sample_weight: The weight of every row; a group counts with the mean weight of its rows.
@@ -179,7 +190,7 @@ def _rank(y: Any, score: Any, group: Any, sample_weight: Any) -> _OrderedRows:
     if not len(y):
         raise InvalidInputError("y must have a row or more, got none")
     score = numbers_of_rows("score", score, len(y))
-    weight = np.ones(len(y)) if sample_weight is None else numbers_of_rows("sample_weight", sample_weight, len(y))
+    weight = weights_of_rows(sample_weight, len(y))
     if (weight < 0).any() or not weight.any():
         raise InvalidInputError("sample_weight must be 0 or more, and above 0 somewhere")
     kept = np.flatnonzero(weight)

@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.metrics import get_scorer
 
-from jaxtree.dataset.fields import EXTRAS
+from jaxtree.dataset.arguments import EXTRAS
 from jaxtree.errors import InvalidInputError
 from jaxtree.metrics.ranking import mean_average_precision, mean_reciprocal_rank, ndcg
 from jaxtree.sklearn_compat import MultimetricScorer, Scorer
@@ -42,7 +42,7 @@ class ScorerOfExtras(Scorer):
             X: A table.
             y_true: Its target.
             sample_weight: The weight of every row.
-            extras: What else rows have: `group` for measures of order, `event` or `upper` for concordance.
+            extras: Further data of rows: `group` for measures of order, `event` or `upper` for concordance.
         """
         return self._score(None, estimator, X, y_true, sample_weight=sample_weight, **extras)
 
@@ -183,7 +183,7 @@ def takes_weights(scorer: Any) -> bool:
 
 
 def takes_places(function: Callable[..., Any], number: int) -> bool:
-    """Returns whether a function may be called with so many arguments by place; one that does not tell may.
+    """Returns whether a function may be called with a number of arguments by place; one that does not tell may.
 
     >>> takes_places(lambda target, predicted: 0, 2), takes_places(lambda target, predicted: 0, 3)
     (True, False)

@@ -1,16 +1,16 @@
-"""Cards of a page: a chart each, or one for every choice of rows and of a class, told as the numbers it is drawn of.
+"""Cards of a page: a chart each, or one for every choice of rows and of a class, sent as the numbers it is drawn of.
 
 A *chart* is a mapping that the page's script reads: `kind` is "plot" (two axes), "list" (named lines below one another)
 or "grid" (counts by two classes). `assets/plot.js`, `list.js` and `grid.js` say what each of them has.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Real
 
-from jaxtree.arrays import equal_bins, spread
+from jaxtree.arrays import spread
 from jaxtree.table.schema import Column
 
 Chart = dict[str, Any]
@@ -18,10 +18,15 @@ Chart = dict[str, Any]
 ACCENT, INK, SOFT = "accent", "ink", "soft"
 """Colours of the page's theme."""
 
+SHARE = {"low": 0, "high": 1}
+"""The limits of an axis of shares."""
+
 FEW_DIGITS = 5
 """Significant digits of a number that is drawn."""
 
-MOST_BINS = 30
+MANY_NUMBERS = 64
+"""From this many numbers on, equal ones are written once: most cells of a confusion matrix of many classes are 0."""
+
 MOST_POINTS = 200
 """Points of a line that is drawn; of more, as many spread over it."""
 
@@ -35,7 +40,7 @@ class Card(NamedTuple):
         id: Its name in the page.
         title: Its heading.
         hint: A sentence below that.
-        choices: What can be chosen: a label, and the names of the options.
+        choices: Its lists to choose from: a label, and the names of the options.
         chosen: The numbers of the options at first.
         charts: The chart of every choice of options, whose numbers its key joins by commas; "" is that of no choice.
     """
@@ -47,8 +52,8 @@ class Card(NamedTuple):
     choices: tuple[tuple[str, tuple[str, ...]], ...] = ()
     chosen: tuple[int, ...] = ()
 
-    def told(self) -> dict[str, Any]:
-        """Returns what the page's script is told of it."""
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the page's script is sent of it."""
         return {
             "title": self.title,
             "choices": [[label, list(options)] for label, options in self.choices],
@@ -57,14 +62,34 @@ class Card(NamedTuple):
         }
 
 
-def card_of_tables(name: str, title: str, hint: str, charts: Sequence[tuple[str, Chart | None]]) -> Card | None:
-    """Returns a card with a chart of each of some tables, of which the last is shown first; None without a chart."""
-    drawn = [(table, chart) for table, chart in charts if chart is not None]
-    if not drawn:
-        return None
-    names = tuple(f"{table} rows" for table, _ in drawn)
-    own = {str(number): chart for number, (_, chart) in enumerate(drawn)}
-    return Card(name, title, hint, own, (("Rows", names),), (len(names) - 1,))
+def card_of_tables(
+    tables: Sequence[Any],
+    name: str,
+    title: str,
+    hint: str,
+    chart_of: Callable[..., Chart],
+    options: tuple[str, Sequence[str]] | None = None,
+) -> Card:
+    """Returns a card with a chart of each of some tables, of which the last is shown first.
+
+    Args:
+        tables: The tables, at least one.
+        name: The name of the card in the page.
+        title: Its heading.
+        hint: A sentence below that.
+        chart_of: Returns the chart of a table; with options, of a table and the number of an option.
+        options: A label, and the names of what can be chosen beside the table.
+    """
+    rows = ("Rows", tuple(f"{table.name} rows" for table in tables))
+    if options is None:
+        charts = {str(place): chart_of(table) for place, table in enumerate(tables)}
+        return Card(name, title, hint, charts, (rows,), (len(tables) - 1,))
+    charts = {
+        f"{place},{option}": chart_of(table, option)
+        for place, table in enumerate(tables)
+        for option in range(len(options[1]))
+    }
+    return Card(name, title, hint, charts, (rows, (options[0], tuple(options[1]))), (len(tables) - 1, 0))
 
 
 def widths_of_cards(number: int) -> list[int]:
@@ -80,19 +105,27 @@ def widths_of_cards(number: int) -> list[int]:
 
 
 def compacted(values: Any, digits: int = FEW_DIGITS) -> list[Any]:
-    """Returns numbers that are drawn, in few digits; None for what is not finite.
+    """Returns numbers as JSON has them: whole ones without a point, others in few digits, None for what is not finite.
 
     >>> compacted([1.0, 1 / 3, np.nan])
     [1, 0.33333, None]
     """
-    return [_short(float(value), digits) for value in np.asarray(values, np.float64).tolist()]
+    numbers = np.asarray(values)
+    if numbers.dtype.kind in "iu":
+        return numbers.tolist()
+    if len(numbers) < MANY_NUMBERS:
+        return [_short(value, digits) for value in numbers.tolist()]
+    different, place = np.unique(numbers, return_inverse=True)
+    short = [_short(value, digits) for value in different.tolist()]
+    return [short[own] for own in place.tolist()]
 
 
 def _short(value: float, digits: int) -> int | float | None:
     if not np.isfinite(value):
         return None
-    rounded = float(f"{value:.{digits}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
+    if not value.is_integer() or abs(value) >= 2**53:
+        value = float(f"{value:.{digits}g}")
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
 
 def with_places(values: Real[np.ndarray, " entry"]) -> list[str]:
@@ -126,8 +159,14 @@ def line(name: str, colour: str, x: Any, y: Any, **more: Any) -> dict[str, Any]:
     } | more
 
 
+def points_on_line(name: str, colour: str, x: Any, y: Any) -> list[dict[str, Any]]:
+    """Returns the series of few points that are joined, each with a dot."""
+    joined = line(name, colour, x, y)
+    return [joined, joined | {"kind": "dots"}]
+
+
 def dots(name: str, colour: str, x: Any, y: Any) -> dict[str, Any]:
-    """Returns a series of a plot of single points, of which as many are kept as can be told apart."""
+    """Returns a series of a plot of single points, of which as many are kept as can be distinguished."""
     kept = spread(len(x), MOST_DOTS)
     x, y = np.asarray(x, np.float64)[kept], np.asarray(y, np.float64)[kept]
     return {"kind": "dots", "name": name, "colour": colour, "x": compacted(x), "y": compacted(y)}
@@ -139,22 +178,53 @@ def bars(name: str, colour: str, edges: Any, heights: Any) -> dict[str, Any]:
     return {"kind": "bars", "name": name, "colour": colour, "x": edges[:-1], "x1": edges[1:], "y": compacted(heights)}
 
 
-def plot(label: str, x: dict[str, Any], y: dict[str, Any], series: list[dict[str, Any]], **more: Any) -> Chart:
-    """Returns a chart of two axes; `more` are `below`, `mark`, `isDiagonal`, `caption` and `value`."""
+def bars_below(histogram: tuple[Any, Any]) -> dict[str, Any]:
+    """Returns a histogram, edges and heights, that stands below a plot."""
+    edges, heights = histogram
+    return {"edges": compacted(edges, 7), "counts": compacted(heights)}
+
+
+def plot(
+    label: str, x: dict[str, Any], y: dict[str, Any], series: list[dict[str, Any]], words: str = "", **more: Any
+) -> Chart:
+    """Returns a chart of two axes.
+
+    Args:
+        label: The name of the chart, for those who do not see it.
+        x: The horizontal axis.
+        y: The vertical axis.
+        series: The lines, dots, bars and bands.
+        words: A sentence below the chart, which is read with its name.
+        more: `below`, `mark`, `isDiagonal` and `value`.
+    """
     if not np.isfinite(more.get("value", 0.0)):
         more["value"] = None
-    return {"kind": "plot", "label": label, "x": x, "y": y, "series": series} | more
+    named = {"label": f"{label}. {words}", "caption": words} if words else {"label": label}
+    return {"kind": "plot", **named, "x": x, "y": y, "series": series} | more
 
 
-def histogram(values: Any, weight: Any = None, most: int = MOST_BINS) -> tuple[Any, Any]:
-    """Returns edges at equal distances and the sum of the weights between every two, of numbers that are finite."""
-    values = np.asarray(values, np.float64)
-    known = np.isfinite(values)
-    if not known.any():
-        return np.array([0.0, 1.0]), np.zeros(1)
-    number = int(np.clip(np.sqrt(known.sum()), 5, most))
-    counts, edges = equal_bins(values[known], number, None if weight is None else np.asarray(weight)[known])
-    return edges, counts
+def bars_by_name(
+    label: str,
+    named: Sequence[tuple[str, float]],
+    words: Sequence[str] | None = None,
+    colours: Sequence[str] | None = None,
+    x: dict[str, Any] | None = None,
+) -> Chart:
+    """Returns a chart of a bar a name.
+
+    Args:
+        label: The name of the chart.
+        named: Names and numbers.
+        words: The words at the right of each bar; its number with three decimals if not given.
+        colours: The colours of the bars, one a bar at least.
+        x: The axis, which is not drawn if not given.
+    """
+    words = words or [f"{value:z.3f}" for _, value in named]
+    items = [
+        {"name": name, "bars": [[0, compacted([value])[0], colour]], "words": own}
+        for (name, value), own, colour in zip(named, words, colours or [ACCENT] * len(named), strict=False)
+    ]
+    return {"kind": "list", "label": label, "items": items} | ({"hasAxis": False} if x is None else {"x": x})
 
 
 class _Step(NamedTuple):
@@ -176,7 +246,7 @@ _STEPS = (
     _Step(40_000, "Y", 5, 4),
     _Step(np.inf, "Y", 25, 4),
 )
-"""For dates over so many days at most: the unit, the number of units between ticks, and the letters that these have."""
+"""For dates over at most a number of days: the unit, the number of units between ticks, and their letters."""
 
 FIRST_YEAR = 1970
 """The epoch of NumPy's dates."""

@@ -1,4 +1,4 @@
-"""The page: its arguments, and its parts put into a template."""
+"""The page: its arguments, its parts where the model and the rows have them, and the template."""
 
 import base64
 import contextlib
@@ -6,21 +6,33 @@ import hashlib
 import inspect
 import json
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
-from jaxtree.estimators.common.extras import extras_of
+from jaxtree.estimators.common.extras import extras_of, loss_in_words
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.export.models import best_of_search
-from jaxtree.page.answers import Answers, PageTable, answers_of, read_table
-from jaxtree.page.cards import widths_of_cards
-from jaxtree.page.columns import check_number, page_data, rows_of_tree, subject_of
-from jaxtree.page.of_terms import told_terms
-from jaxtree.page.outlines import OutlinedTree, outline_of_planes, outlines_of_rounds
-from jaxtree.page.parts import page_parts, summary_of
+from jaxtree.figures.importances import MOST_COLUMNS, importances_of
+from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
+from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
+from jaxtree.page.model import PageModel, PageTable, page_model, read_table, score_of_table
+from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
+from jaxtree.page.terms import terms_to_json
+from jaxtree.page.trees import (
+    OutlinedTree,
+    ShownTree,
+    check_number,
+    outline_of_planes,
+    outlines_of_rounds,
+    page_data,
+    rows_of_tree,
+    shown_tree,
+)
 from jaxtree.switches import by_own
+from jaxtree.table.numerals import score_in_words
+from jaxtree.tree.kinds import ModelKind
 
 SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
@@ -46,19 +58,18 @@ def to_html(
     numbers residuals; of distributions how many targets their intervals hold; of survival times concordance, and
     curves of groups by risk beside Kaplan and Meier's; of ranks NDCG by group. It has what counts: importances,
     Shapley values, and how probabilities or means depend on each of the most important columns. And it has rows one by
-    one, with what each column contributes to the prediction of a row. What there are many of is drawn for some rows,
-    which are spread over the table; the page says so.
+    one, with what each column contributes to the prediction of a row. Large tables are drawn by some of their
+    rows, which are spread over them; the page says so.
 
     A tree can be walked through by mouse or keyboard; sliders prune it (cost complexity, depth, and a draw of dropout)
     with the accuracy that follows. Rows whose missing value is shared out among branches count with their parts.
     Additive models have their terms, sorted and to be searched: curves with intervals over the density of the rows, and
     surfaces of pairs. A row's values can be changed there, and its sum follows; changes by hand are listed.
     Boosted trees have the losses of all evaluations round by round, and what the nodes of some trees add; forests the
-    error by the number of trees, also out of bag, and one tree; hardened trees the greatest terms of their planes;
-    ensembles their members.
+    error by the number of trees, also out of bag, and one tree; hardened trees the greatest terms of their planes.
 
     Args:
-        estimator: A fitted tree of one output, a forest, boosted trees, a hardened tree, or an ensemble.
+        estimator: A fitted tree of one output, a forest, boosted trees, or a hardened tree.
         X: The rows that it was fitted on. Without rows the page has what the model itself knows.
         y: Their target. Without it the page does not say how right the model is.
         X_val: Rows that it has not seen.
@@ -88,108 +99,92 @@ def to_html(
     for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
-    answers = answers_of(estimator)
-    seen, held = _extras_by_table(answers, extras)
+    model = page_model(estimator)
+    seen, held = _extras_by_table(model, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
-    tables = [own for table in given if (own := read_table(answers, *table)) is not None]
-    return _render(answers, tables, title, tree)
+    tables = [own for table in given if (own := read_table(model, *table)) is not None]
+    return _render(model, tables, title, tree)
 
 
-def _extras_by_table(answers: Answers, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The extras of the rows of X, and of those of X_val: weights, and what the loss of boosted trees asks for."""
-    _check_extras(answers, extras)
-    held = {key.removesuffix("_val"): values for key, values in extras.items() if key.endswith("_val")}
-    seen = {key: values for key, values in extras.items() if not key.endswith("_val")}
-    return seen, held
+def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The extras of the rows of X, and of those of X_val: weights, and what the loss of boosted trees asks for.
 
-
-def _check_extras(answers: Answers, extras: dict[str, Any]) -> None:
-    """Raises InvalidTypeError for an argument that a page of the model does not take."""
-    of_loss = extras_of(answers.estimator.loss_) if answers.adds_up else ()
+    Raises InvalidTypeError for an argument that a page of the model does not take.
+    """
+    of_loss = extras_of(model.estimator.loss_) if model.adds_up else ()
     known = [name + end for end in ("", "_val") for name in ("sample_weight", *of_loss)]
     for name in extras:
         if name not in known:
             hint = hint_for_argument(name, [*inspect.signature(to_html).parameters, *known], [])
-            kind = type(answers.estimator).__name__
             raise InvalidTypeError(
-                f"to_html of a {kind} takes no {name!r}{hint}; of every row it takes {', '.join(known)}"
+                f"to_html of a {type(model.estimator).__name__} takes no {name!r}{hint}; of every row it takes "
+                f"{', '.join(known)}"
             )
+    held = {name.removesuffix("_val"): values for name, values in extras.items() if name.endswith("_val")}
+    return {name: values for name, values in extras.items() if not name.endswith("_val")}, held
 
 
-def _render(answers: Answers, tables: list[PageTable], title: str | None, tree: int) -> str:
+def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> str:
     """The page of rows that are read."""
-    estimator = answers.estimator
+    estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
     name = type(estimator).__name__
-    subject, explored = None, []
-    if _is_explored(answers):
-        subject = subject_of(estimator, tree)
-        explored = [rows_of_tree(subject, table) for table in tables if table.target is not None]
-    trees, hint = _outlines(answers, tree) if subject is None else ([], "")
-    parts = page_parts(answers, tables, of_one_tree=subject is not None and subject.number is None)
-    told = page_data(subject, explored) if subject is not None else {}
-    told |= {"cards": {card.id: card.told() for own in parts.groups for card in own.cards}, "rows": parts.rows}
-    if answers.is_additive:
-        told["terms"] = told_terms(answers, tables)
+    tree_shown, explored = None, []
+    if model.kind in (ModelKind.TREE, ModelKind.FOREST):
+        tree_shown = shown_tree(estimator, tree)
+        explored = [rows_of_tree(tree_shown, table) for table in tables if table.target is not None]
+    trees, hint = _outlines(model, tree) if tree_shown is None else ([], "")
+    groups, rows = page_parts(model, tables, of_one_tree=tree_shown is not None and tree_shown.number is None)
+    sent = page_data(tree_shown, explored) if tree_shown is not None else {}
+    sent |= {"cards": {card.id: card.to_json() for own in groups for card in own.cards}, "rows": rows}
+    if of_terms:
+        sent["terms"] = terms_to_json(model, tables)
     return render(
         "page.html",
-        told,
-        of_tree=subject is not None,
-        of_terms=answers.is_additive,
+        sent,
+        of_tree=tree_shown is not None,
+        of_terms=of_terms,
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
-        summary=summary_of(answers, tables, subject),
-        subject=subject,
-        terms=answers.is_additive,
-        edits=told["terms"]["edits"] if answers.is_additive else [],
-        num_trees=0 if subject is None or subject.number is None else len(estimator.estimators_),
-        importances=_importances(estimator) if subject is not None else [],
-        has_sums=bool(explored) or bool(answers.classes),
+        summary=summary_of(model, tables, tree_shown),
+        tree_shown=tree_shown,
+        terms=of_terms,
+        edits=sent["terms"]["edits"] if of_terms else [],
+        num_trees=0 if tree_shown is None or tree_shown.number is None else len(estimator.estimators_),
+        importances=_columns_of_splits(estimator) if tree_shown is not None else [],
+        has_sums=bool(explored) or bool(model.classes),
         has_rows=bool(explored),
-        groups=parts.groups,
-        notes=_notes(answers),
-        rows=parts.rows,
+        groups=groups,
+        notes=_notes(model),
+        rows=rows,
         trees=trees,
         widths_of_trees=widths_of_cards(len(trees)),
         hint_of_trees=hint,
     )
 
 
-def _notes(answers: Answers) -> list[str]:
+def _notes(model: PageModel) -> list[str]:
     """Sentences about the model below its facts."""
-    notes = []
-    for column in answers.schema.columns:
-        if column.rare_words is not None:
-            notes.append(f"Column {column.name} {column.rare_words.in_words(column.num_values - 1)}.")
-    return [*notes, NO_CURVE] if _lacks_curve(answers) else notes
+    rare = [(column, column.rare_words) for column in model.schema.columns if column.rare_words is not None]
+    notes = [f"Column {column.name} {words.in_words(column.num_values - 1)}." for column, words in rare]
+    lacks_curve = model.kind == ModelKind.BOOSTED and not model.estimator.evals_result_
+    return [*notes, NO_CURVE] if lacks_curve else notes
 
 
-def _lacks_curve(answers: Answers) -> bool:
-    """Whether it has rounds of which nothing was measured."""
-    has_none = answers.is_additive or answers.is_ratio or answers.is_ensemble
-    return answers.adds_up and not (has_none or answers.estimator.evals_result_)
-
-
-def _is_explored(answers: Answers) -> bool:
-    """Whether it is a tree, or a forest of trees that predict by themselves, of splits along the axes."""
-    is_oblique = hasattr(type(answers.estimator), "model_of_planes")
-    return not (answers.adds_up or is_oblique)
-
-
-def _outlines(answers: Answers, tree: int) -> tuple[list[OutlinedTree], str]:
+def _outlines(model: PageModel, tree: int) -> tuple[list[OutlinedTree], str]:
     """The trees that a page shows in words, and what these mean."""
-    if answers.is_additive:
+    if model.kind == ModelKind.TERMS:
         return [], ""
-    if not answers.adds_up:
-        return [outline_of_planes(answers)], HINT_OF_PLANES
-    check_number(tree, len(answers.estimator.forest_))
-    return outlines_of_rounds(answers, tree), HINT_OF_WEIGHTS if answers.is_ratio else HINT_OF_ROUNDS
+    if not model.adds_up:
+        return [outline_of_planes(model)], HINT_OF_PLANES
+    check_number(tree, len(model.estimator.forest_))
+    return outlines_of_rounds(model, tree), HINT_OF_WEIGHTS if model.kind == ModelKind.WEIGHTED else HINT_OF_ROUNDS
 
 
-NO_CURVE = "No rows were set apart whose loss after each round were known: fit with early_stopping, or with eval_set."
+NO_CURVE = "No validation loss was recorded: fit with early_stopping, or with eval_set."
 
 HINT_OF_ROUNDS = (
-    "What each node adds to the score of a row that ends there, or of those below it in the mean: blue more, orange "
+    "The addition of each node to the score of a row that ends there, or the mean of those below it: blue more, orange "
     "less. The score of a row is the start and what all trees add."
 )
 HINT_OF_WEIGHTS = (
@@ -202,8 +197,8 @@ HINT_OF_PLANES = (
 )
 
 
-def render(template: str, told: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> str:
-    """Returns a page from its template, from what its script is told, and from what the template asks for.
+def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> str:
+    """Returns a page from its template, from what its script is sent, and from what the template asks for.
 
     Raises:
         MissingExtraError: jinja2 is not installed.
@@ -213,7 +208,7 @@ def render(template: str, told: dict[str, Any], *, of_tree: bool = False, of_ter
     script = "\n".join(asset(f"{name}.js") for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return template_of(template).render(
-        style=asset("page.css"), script=script, script_hash=digest, data=_as_json(told), **facts
+        style=asset("page.css"), script=script, script_hash=digest, data=_as_json(sent), **facts
     )
 
 
@@ -258,12 +253,114 @@ def parameters(estimator: Any) -> list[tuple[str, str, bool]]:
     return sorted(listed, key=lambda parameter: not parameter[2])
 
 
-def _importances(estimator: Any) -> list[dict[str, Any]]:
-    """The columns that splits ask for with their share of the gain, the largest first."""
-    values = np.asarray(estimator.feature_importances_, np.float64)
-    order = np.argsort(-values, kind="stable")
-    return [
-        {"column": place, "name": estimator.schema_.columns[place].name, "value": float(values[place])}
-        for place in order.tolist()
-        if values[place] > 0
-    ]
+def _columns_of_splits(estimator: Any) -> list[dict[str, Any]]:
+    """The columns that splits ask for with their importances, the largest first."""
+    found = importances_of(estimator)
+    named = zip(found.place, found.names, found.values.tolist(), strict=True)
+    return [{"column": place, "name": name, "value": value} for place, name, value in named if value > 0]
+
+
+FOLLOWS_SLIDERS = {"confusion", "roc", "predictions"}
+"""Cards that the page of a single tree has beside its sliders."""
+
+
+class Group(NamedTuple):
+    """Cards that stand together.
+
+    Attributes:
+        name: Its name in the page.
+        cards: The cards.
+    """
+
+    name: str
+    cards: list[Card]
+
+    @property
+    def widths(self) -> list[int]:
+        """How many sixths of a line every card takes."""
+        return widths_of_cards(len(self.cards))
+
+
+def page_parts(
+    model: PageModel, tables: list[PageTable], *, of_one_tree: bool
+) -> tuple[list[Group], list[dict[str, Any]]]:
+    """Returns the cards of a page in groups, and its rows.
+
+    Args:
+        model: The model.
+        tables: The rows.
+        of_one_tree: Whether the page has a tree with sliders, whose charts need not be there twice.
+    """
+    explained = explained_rows(model, tables)
+    judged = [table for table in tables if table.target is not None]
+    quality = [*_curves(model, tables), *(CARDS_OF[model.predicts](model, judged) if judged else [])]
+    columns = [] if of_one_tree or model.kind == ModelKind.TERMS else _importance_cards(model)
+    if tables and explained[-1] is not None:
+        columns += summary_cards(model, tables[-1], explained[-1])
+    if of_one_tree or len(columns) == 1 or len(quality) == 1:
+        quality = [card for card in quality if not of_one_tree or card.id not in FOLLOWS_SLIDERS]
+        quality, columns = [*quality, *columns], []
+    # What terms add is how a prediction depends on them.
+    has_dependences = bool(tables) and model.kind != ModelKind.TERMS
+    dependences = dependence_cards(model, tables[0]) if has_dependences else []
+    named = (("quality", quality), ("columns", columns), ("dependences", dependences))
+    rows = [listed_rows(model, table, own) for table, own in zip(tables, explained, strict=True)]
+    return [Group(name, cards) for name, cards in named if cards], rows
+
+
+def _curves(model: PageModel, tables: list[PageTable]) -> list[Card]:
+    if model.kind == ModelKind.BOOSTED:
+        return learning_cards(model)
+    return forest_cards(model, tables) if model.kind == ModelKind.FOREST else []
+
+
+def _importance_cards(model: PageModel) -> list[Card]:
+    found = importances_of(model.estimator)
+    number = int(np.count_nonzero(found.values > 0))
+    if not number:
+        return []
+    named = [*zip(found.names[: min(number, MOST_COLUMNS)], found.values.tolist(), strict=False)]
+    chart = bars_by_name("Importance of the columns", named)
+    if number > MOST_COLUMNS:
+        chart["caption"] = f"{number - MOST_COLUMNS} less important columns are left out."
+    hint = f"{found.meaning[0].upper()}{found.meaning[1:]}."
+    return [Card("importances", "Importance of the columns", hint, {"": chart})]
+
+
+def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
+    """Returns names and values for the head of the page."""
+    estimator = model.estimator
+    facts = [("loss", loss_in_words(estimator))] if model.adds_up else []
+    facts += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
+    if tree_shown is not None and not any(table.name == "training" for table in tables):
+        facts.insert(0, ("training rows", f"{int(tree_shown.tree.num_rows[0]):,}"))
+    facts += [(name, f"{number:,}") for name, number in _sizes(model)]
+    of_forest = "" if tree_shown is None else "forest, "
+    if tree_shown is None or tree_shown.number is not None:  # a single tree has scores beside its sliders
+        facts += [
+            (f"{of_forest}{table.name} {estimator.score_name_}", score_in_words(score_of_table(model, table)))
+            for table in tables
+            if table.target is not None
+        ]
+    out_of_bag = vars(estimator).get("oob_score_")  # which is there if it was asked for
+    if isinstance(out_of_bag, float):
+        facts.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
+    return facts
+
+
+def _sizes(model: PageModel) -> list[tuple[str, int]]:
+    estimator = model.estimator
+    sizes = [("columns", len(model.schema.columns))]
+    if model.classes:
+        sizes.append(("classes", len(model.classes)))
+    if model.kind == ModelKind.TERMS:
+        layout = estimator.additive_.layout
+        sizes += [("terms", layout.num_terms), ("pairs", int((layout.features[:, 1] >= 0).sum()))]
+        return [*sizes, ("bags", len(estimator.bag_values_))]
+    if model.kind.is_one_tree:
+        tree = estimator.tree_
+        return [*sizes, ("nodes", tree.node_count), ("leaves", tree.n_leaves), ("depth", int(np.max(tree.depth)))]
+    if model.kind == ModelKind.BOOSTED and estimator.ensemble_weights_ is not None:
+        sizes.append(("members", len(estimator.ensemble_weights_)))
+    nodes = estimator.forest_.nodes
+    return [*sizes, ("trees", len(estimator.forest_)), ("nodes", len(nodes.feature)), ("depth", int(nodes.depth.max()))]

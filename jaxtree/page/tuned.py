@@ -1,17 +1,17 @@
 """The page of a tuning: settings and their scores, what each parameter did, and why an ensemble was better or not."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from jaxtree.export.pictures import CLASS_COLOURS
-from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, compacted, line, plot
-from jaxtree.page.of_classes import calibration_chart
-from jaxtree.page.of_numbers import means_chart
-from jaxtree.page.page import render
-from jaxtree.page.parts import Group
-from jaxtree.page.scattered import scatter_card
+from jaxtree.figures.classes import OneClass
+from jaxtree.figures.importances import MOST_COLUMNS, importances_of
+from jaxtree.figures.searches import Scale, mean_curve, scale_of
+from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted, line, plot
+from jaxtree.page.page import Group, render
+from jaxtree.page.quality import calibration_chart, means_chart
 from jaxtree.table.numerals import exact_decimal, score_in_words
 
 MOST_LEADERS = 15
@@ -19,7 +19,6 @@ MOST_LEADERS = 15
 
 MOST_CURVES = 5
 MOST_CLASSES = 12
-MOST_COLUMNS = 12
 
 
 def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str:
@@ -35,25 +34,21 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str
     """
     yardstick, model = tuned.yardstick, tuned.model
     first = [_comparison(tuned), _history(tuned), _curves(tuned), _calibration(tuned)]
-    weights = _bars("parameters", "Importance of the parameters", "What a forest that predicts scores from settings "
-                    "loses of its R² when the values of the parameter are shuffled.",
-                    tuned.tried.parameter_importances())  # fmt: skip
-    importances = zip(model.schema_.column_names, model.feature_importances_.tolist(), strict=True)
-    columns = sorted(((name, value) for name, value in importances if value > 0), key=lambda own: -own[1])
-    meaning = "Share of the loss that the splits on a column save, mean over the members."
-    if not tuned.is_ensemble:
-        meaning = "Share of the mean size of what terms add to the scores that those of a column have."
+    found = importances_of(model)
+    columns = [(name, value) for name, value in zip(found.names, found.values.tolist(), strict=True) if value > 0]
     second = [
         scatter_card(tuned),
-        weights,
-        _bars("importances", "Importance of the columns", meaning, columns[:MOST_COLUMNS]),
-    ]
+        _bars("parameters", "Importance of the parameters", "The R² that a forest, which predicts scores from "
+              "settings, loses when the values of the parameter are shuffled.", tuned.tried.parameter_importances()),
+        _bars("importances", "Importance of the columns", f"{found.meaning[0].upper()}{found.meaning[1:]}.",
+              columns[:MOST_COLUMNS]),
+    ]  # fmt: skip
     groups = [
         Group(name, [card for card in cards if card]) for name, cards in (("scores", first), ("settings", second))
     ]
     return render(
         "tuned.html",
-        {"cards": {card.id: card.told() for group in groups for card in group.cards}},
+        {"cards": {card.id: card.to_json() for group in groups for card in group.cards}},
         title=title,
         estimator=type(model).__name__,
         measure=yardstick.in_words,
@@ -74,7 +69,7 @@ def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
     sizes += [("settings", len(tried.settings))]
     sizes += [] if tuned.finalists is None else [("finalists", len(tuned.finalists.numbers))]
-    sizes += [("members", len(tuned.model.estimators_))] if tuned.is_ensemble else []
+    sizes += [("members", len(tuned.members))] if tuned.is_ensemble else []
     return [*facts, *((name, f"{size:,}") for name, size in sizes)]
 
 
@@ -115,22 +110,18 @@ def _comparison(tuned: Any) -> Card:
     items = []
     for name, scores, colour in named:
         shown = np.asarray(yardstick.shown(scores), np.float64)
-        dots = [[value, SOFT] for value in compacted(shown)]
-        dots.append([compacted([shown.mean()])[0], colour])
+        dots = [*([value, SOFT] for value in compacted(shown)), [compacted([shown.mean()])[0], colour]]
         items.append({"name": name, "dots": dots, "words": score_in_words(float(shown.mean()))})
+    better = "less" if yardstick.name.startswith("neg_") else "more"
     chart: Chart = {
         "kind": "list",
         "label": f"Scores of the {kind}, the best setting and the defaults on every fold",
         "items": items,
-        "x": axis(f"{yardstick.in_words}: {'less' if yardstick.name.startswith('neg_') else 'more'} is better"),
+        "x": axis(f"{yardstick.in_words}: {better} is better"),
         "caption": reason_in_words(tuned),
     }
-    return Card(
-        "comparison",
-        f"{kind.capitalize()}, best setting, defaults",
-        "Grey: every fold; in colour: their mean.",
-        {"": chart},
-    )
+    title = f"{kind.capitalize()}, best setting, defaults"
+    return Card("comparison", title, "Grey: every fold; in colour: their mean.", {"": chart})
 
 
 def reason_in_words(tuned: Any) -> str:
@@ -178,17 +169,16 @@ def _history(tuned: Any) -> Card | None:
         return None
     shown, best = yardstick.shown(means), yardstick.shown(np.maximum.accumulate(means))
     ends = _limits(shown)
+    hidden = int(((shown < ends[0]) | (shown > ends[1])).sum())
+    words = f"{hidden} far worse settings stand at the edge." if hidden else ""
     charts = {}
-    for place, (x, label) in enumerate(
-        ((np.arange(1.0, len(means) + 1), "settings tried"), (tried.seconds, "seconds"))
-    ):
+    for x, label in ((np.arange(1.0, len(means) + 1), "settings tried"), (tried.seconds, "seconds")):
         series = [
-            line("a setting", SOFT, x, np.clip(shown, *ends)) | {"kind": "dots"},
-            line("best so far", ACCENT, x, best) | {"kind": "steps"},
+            line("a setting", SOFT, x, np.clip(shown, *ends), kind="dots"),
+            line("best so far", ACCENT, x, best, kind="steps"),
         ]
-        chart = plot(f"Scores by {label}", axis(label, isWhole=True), axis(yardstick.in_words), series)
-        hidden = int(((shown < ends[0]) | (shown > ends[1])).sum())
-        charts[str(place)] = chart | ({"caption": f"{hidden} far worse settings stand at the edge."} if hidden else {})
+        x_axis, y_axis = axis(label, isWhole=True), axis(yardstick.in_words)
+        charts[str(len(charts))] = plot(f"Scores by {label}", x_axis, y_axis, series, words)
     hint = "The score of every setting, mean of the folds, and the best so far."
     return Card("progress", "History", hint, charts, (("By", ("by settings", "by time")),), (0,))
 
@@ -209,11 +199,9 @@ def _curves(tuned: Any) -> Card | None:
     best = np.argsort(-means, kind="stable")[:MOST_CURVES].tolist()
     series = []
     for rank, number in enumerate(best):
-        of_folds = tuned.tried.curves[number]
-        length = min(map(len, of_folds))
-        if length:
-            mean = np.mean([curve[:length] for curve in of_folds], axis=0)
-            series.append(line(f"rank {rank + 1}", CLASS_COLOURS[rank], np.arange(1.0, length + 1), mean))
+        mean = mean_curve(tuned.tried.curves[number])
+        if len(mean):
+            series.append(line(f"rank {rank + 1}", CLASS_COLOURS[rank], np.arange(1.0, len(mean) + 1), mean))
     if not series:
         return None
     chart = plot("Losses of the best settings", axis("round", isWhole=True), axis("loss"), series)
@@ -225,9 +213,11 @@ def _calibration(tuned: Any) -> Card:
     """How often classes come true by their probabilities; of numbers the mean target by the prediction."""
     yardstick, predicted = tuned.yardstick, tuned.predicted
     known = np.isfinite(predicted).all(axis=1)
-    predicted, target = predicted[known], yardstick.target[known]
+    weight = np.ones(len(known)) if yardstick.weight is None else yardstick.weight
+    known &= weight > 0
+    predicted, target, weight = predicted[known], yardstick.target[known], weight[known]
     if yardstick.classes is None:
-        chart = means_chart(predicted[:, 0], target, "held-out")
+        chart = means_chart(predicted[:, 0], target, weight, "held-out")
         return Card("calibration", "Means by prediction", "Mean target by the mean prediction on other folds, tenths "
                     "of the rows.", {"": chart})  # fmt: skip
     number = len(yardstick.classes)
@@ -235,7 +225,7 @@ def _calibration(tuned: Any) -> Card:
     shown = [1] if number == 2 else list(range(min(number, MOST_CLASSES)))
     names = [str(yardstick.classes[place]) for place in shown]
     charts = {
-        str(at): calibration_chart(names[at], ACCENT, predicted[:, place], target == place, np.ones(len(target)))
+        str(at): calibration_chart(OneClass(names[at], place, target == place, predicted[:, place], weight), ACCENT)
         for at, place in enumerate(shown)
     }
     hint = "Share of the rows that have a class, by the probability that what other folds have chosen gives it."
@@ -245,7 +235,84 @@ def _calibration(tuned: Any) -> Card:
 def _bars(name: str, title: str, hint: str, named: list[tuple[str, float]]) -> Card | None:
     if not named:
         return None
-    items = [
-        {"name": own, "bars": [[0, compacted([value])[0], ACCENT]], "words": f"{value:z.3f}"} for own, value in named
+    return Card(name, title, hint, {"": bars_by_name(title, named)})
+
+
+COLOURS = (("a setting", SOFT), ("a member of the ensemble", ACCENT), ("the best", "#D55E00"))
+
+
+class _Scored(NamedTuple):
+    """The settings that have a score.
+
+    Attributes:
+        values: The values of one parameter.
+        shown: The mean scores as they are shown.
+        group: The place of each in `COLOURS`.
+        axis: The axis of scores.
+    """
+
+    values: list[Any]
+    shown: Float[np.ndarray, " setting"]
+    group: Int[np.ndarray, " setting"]
+    axis: dict[str, Any]
+
+
+def scatter_card(tuned: Any) -> Card | None:
+    """Returns the card of all parameters that have several values; None where there are none.
+
+    Args:
+        tuned: A `jaxtree.search.tuning.TunedModel`.
+    """
+    tried = tuned.tried
+    means = tried.scores.mean(axis=1)
+    group = np.where(tuned.weights > 0, 1, 0)
+    group[int(means.argmax())] = 2
+    shown = np.asarray(tuned.yardstick.shown(means), np.float64)
+    known = np.flatnonzero(np.isfinite(shown)).tolist()
+    order = [name for name, _ in tried.parameter_importances()]
+    names = sorted(tried.settings[0], key=lambda name: order.index(name) if name in order else len(order))
+    names = [name for name in names if len({str(own[name]) for own in tried.settings}) > 1]
+    if not names:
+        return None
+    y = axis(tuned.yardstick.in_words)
+    charts = {}
+    for place, name in enumerate(names):
+        values = [tried.settings[number][name] for number in known]
+        drawn = _words_chart if scale_of(values) == Scale.WORDS else _scatter_chart
+        charts[str(place)] = drawn(name, _Scored(values, shown[known], group[known], y))
+    hint = "The mean score of every setting by its value of a parameter."
+    return Card("scatter", "Scores by parameter", hint, charts, (("Parameter", tuple(names)),), (0,))
+
+
+def _scatter_chart(name: str, scored: _Scored) -> Chart:
+    numbers, scale, x = np.array(scored.values, np.float64), scale_of(scored.values), axis(name)
+    if scale != Scale.LINEAR:
+        above = numbers[numbers > 0]
+        powers = np.arange(np.floor(np.log10(above.min())), np.ceil(np.log10(above.max())) + 1)
+        zero = float(powers[0] - 1)
+        ticks = [[float(power), exact_decimal(float(f"1e{power:.0f}"))] for power in powers]
+        x["ticks"] = [[zero, "0"], *ticks] if scale == Scale.WITH_ZERO else ticks
+        numbers = np.log10(numbers, where=numbers > 0, out=np.full(len(numbers), zero))
+    series = [
+        line(title, colour, numbers[own], scored.shown[own], kind="dots")
+        for place, (title, colour) in enumerate(COLOURS)
+        for own in [scored.group == place]
+        if own.any()
     ]
-    return Card(name, title, hint, {"": {"kind": "list", "label": title, "items": items, "hasAxis": False}})
+    return plot(f"Scores by {name}", x, scored.axis, series)
+
+
+def _words_chart(name: str, scored: _Scored) -> Chart:
+    words = list(map(str, scored.values))
+    items = []
+    for word in dict.fromkeys(words):
+        rows = [row for row, own in enumerate(words) if own == word]
+        dots = [
+            [value, COLOURS[scored.group[row]][1]]
+            for row, value in zip(rows, compacted(scored.shown[rows]), strict=True)
+        ]
+        items.append({"name": word, "dots": sorted(dots, key=lambda dot: dot[1] != SOFT), "words": str(len(rows))})
+    legend = [{"name": title, "colour": colour} for title, colour in COLOURS]
+    caption = "At the right, the number of settings."
+    label = f"Scores by {name}"
+    return {"kind": "list", "label": label, "items": items, "x": scored.axis, "legend": legend, "caption": caption}

@@ -3,32 +3,21 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain.paths import as_table
-from jaxtree.explain.shap import ShapValues
+from jaxtree.explain.shap import ShapValues, shap_values
 from jaxtree.export.answers import shortened_name
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.explained import Explained, class_labels, explained
-from jaxtree.plot.style import (
-    ORANGE,
-    axes_to_draw_in,
-    blue,
-    draw_bars,
-    draw_legend_beside,
-    draw_scale,
-    grey,
-    height_of_rows,
-    legend_name,
-    name_axes,
-    name_rows,
-    round_ticks,
-)
+from jaxtree.figures.importances import MOST_COLUMNS
+from jaxtree.figures.outputs import class_labels
+from jaxtree.figures.shapley import Explained, explained_by, of_class
+from jaxtree.plot import style
 from jaxtree.table.weights import check_sample_weight
 
 LOW_TO_HIGH = LinearSegmentedColormap.from_list("jaxtree_low_to_high", ["#4aa8e0", "#8a6fb0", "#d55e00"])
@@ -41,16 +30,16 @@ def plot_shap_bar(
     explanation: ShapValues | None = None,
     *,
     of_class: Any = None,
-    max_columns: int = 15,
+    max_columns: int = MOST_COLUMNS,
     sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws the mean absolute Shapley value of every column, the largest on top; of classes end to end.
 
     Args:
-        estimator: A fitted tree or forest of one output, boosted trees, or an ensemble that averages scores.
+        estimator: A fitted tree or forest of one output, or boosted trees.
         X: The rows to explain.
-        explanation: What `jaxtree.explain.shap_values` has returned of them; computed if not given.
+        explanation: The result of `jaxtree.explain.shap_values` for them; computed if not given.
         of_class: The class whose values are drawn; all if not given, of two classes the second.
         max_columns: The most columns.
         sample_weight: The weight of every row in the means.
@@ -72,31 +61,40 @@ def plot_shap_bar(
         (['x3', 'x2'], 'mean absolute Shapley value (probability of 2)')
     """
     estimator = best_of_search(estimator)
-    found = explained(estimator, X, explanation, of_class)
-    weight = check_sample_weight(sample_weight, len(found.values))
-    worth = np.average(np.abs(found.values), axis=0, weights=weight)
-    order = _greatest(worth.sum(axis=1), max_columns)
+    found = _explained(estimator, X, explanation, chosen=of_class, sample_weight=sample_weight)
+    worth, order = found.sizes, _greatest(found, max_columns)
     names = [found.schema.column_names[column] for column in order]
     is_new = ax is None
-    ax = draw_bars(ax, names, worth[order, 0], colours=None if worth.shape[1] == 1 else colour_of_class(0))
+    ax = style.draw_bars(ax, names, worth[order, 0], colours=None if worth.shape[1] == 1 else colour_of_class(0))
     left = worth[order, 0]
     for place in range(1, worth.shape[1]):
         ax.barh(range(len(order)), worth[order, place], left=left, color=colour_of_class(place), height=0.7)
         left = left + worth[order, place]
     if worth.shape[1] > 1:
         for bars, label in zip(ax.containers, found.labels, strict=True):
-            bars.set_label(legend_name(label))
+            bars.set_label(style.legend_name(label))
         ax.set_xlim(0, 1.05 * max(float(left.max()), 1e-12))
-        draw_legend_beside(ax, is_new=is_new)
+        style.draw_legend_beside(ax, is_new=is_new)
     of_what = found.of_what[0] if worth.shape[1] == 1 else found.unit
-    name_axes(ax, f"mean absolute Shapley value ({of_what})")
+    style.name_axes(ax, f"mean absolute Shapley value ({of_what})")
     return ax
 
 
-def _greatest(worth: Float[np.ndarray, " column"], most: int) -> Int[np.ndarray, " chosen"]:
+def _greatest(found: Explained, most: int) -> list[int]:
     if most < 1:
         raise InvalidInputError(f"max_columns must be at least 1, got {most}")
-    return np.argsort(-worth, kind="stable")[:most]
+    return found.order(most)
+
+
+def _explained(
+    estimator: Any, X: Any, explanation: ShapValues | None, *, chosen: Any, sample_weight: Any = None
+) -> Explained:
+    """Returns the Shapley values of rows that are given or computed, of a class or of all."""
+    names = class_labels(estimator)
+    given = shap_values(estimator, X) if explanation is None else explanation
+    rows = np.asarray(estimator.encoder_.values(X), np.float64)
+    weight = check_sample_weight(sample_weight, len(rows))
+    return of_class(explained_by(estimator, given, rows, weight), names, chosen)
 
 
 def plot_shap_beeswarm(
@@ -105,7 +103,8 @@ def plot_shap_beeswarm(
     explanation: ShapValues | None = None,
     *,
     of_class: Any = None,
-    max_columns: int = 15,
+    max_columns: int = MOST_COLUMNS,
+    sample_weight: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws a point a row for the Shapley value of every column, coloured by the column's value there.
@@ -116,9 +115,10 @@ def plot_shap_beeswarm(
     Args:
         estimator: A fitted estimator, as in `plot_shap_bar`.
         X: The rows to explain.
-        explanation: What `jaxtree.explain.shap_values` has returned of them; computed if not given.
+        explanation: The result of `jaxtree.explain.shap_values` for them; computed if not given.
         of_class: The class whose values are drawn; needed of more than two.
         max_columns: The most columns.
+        sample_weight: The weight of every row in the order of the columns; rows of weight 0 are left out.
         ax: Where to draw; a new figure if not given.
 
     Returns:
@@ -137,43 +137,36 @@ def plot_shap_beeswarm(
         (['s5', 'bmi'], 442)
     """
     estimator = best_of_search(estimator)
-    found = _of_one(explained(estimator, X, explanation, of_class))
-    values = found.values[:, :, 0]
-    order = _greatest(np.abs(values).mean(axis=0), max_columns)
+    found = _of_one(_explained(estimator, X, explanation, chosen=of_class, sample_weight=sample_weight), estimator)
+    there = found.weight > 0
+    found = found._replace(values=found.values[there], rows=found.rows[there], weight=found.weight[there])
+    values, order = found.values[:, :, 0], _greatest(found, max_columns)
     names = [found.schema.column_names[column] for column in order]
-    ax = axes_to_draw_in(ax, (6.4, height_of_rows(names, 0.42, 1.2)))
-    ax.axvline(0, color=grey(), linewidth=1, zorder=1)
-    for place, column in enumerate(order.tolist()):
+    ax = style.axes_to_draw_in(ax, (6.4, style.height_of_rows(names, 0.42, 1.2)))
+    ax.axvline(0, color=style.grey(), linewidth=1, zorder=1)
+    for place, column in enumerate(order):
         own = values[:, column]
         height = place + 0.36 * _spread(own)
-        ranks = _ranks(found.numbers(column))
+        ranks = found.ranks(column)
         known = ~np.isnan(ranks)
         colours = np.where(known[:, None], LOW_TO_HIGH(np.nan_to_num(ranks)), [[0.6, 0.6, 0.6, 1.0]])
         ax.scatter(own, height, s=9, c=colours, linewidth=0, alpha=0.85, zorder=2, rasterized=len(own) > 2000)
-    name_rows(ax, names)
-    name_axes(ax, f"Shapley value ({found.of_what[0]})")
-    round_ticks(ax, "x")
-    bar = draw_scale(ax, ScalarMappable(Normalize(0, 1), LOW_TO_HIGH), "value of the column")
+    style.name_rows(ax, names)
+    style.name_axes(ax, f"Shapley value ({found.of_what[0]})")
+    style.round_ticks(ax, "x")
+    bar = style.draw_scale(ax, ScalarMappable(Normalize(0, 1), LOW_TO_HIGH), "value of the column")
     bar.set_ticks([0, 1], labels=["low", "high"])
     return ax
 
 
-def _of_one(found: Explained) -> Explained:
+def _of_one(found: Explained, estimator: Any) -> Explained:
     """The values of one class or score; raises InvalidInputError of several."""
     if len(found.labels) > 1:
-        is_of_classes = found.unit != "prediction" and not found.labels[0].isdigit()
+        is_of_classes = bool(class_labels(estimator))
         which = ", ".join(found.labels[:20])
         hint = f"of_class= must name one of {which}" if is_of_classes else f"it has {len(found.labels)} scores"
         raise InvalidInputError(f"this drawing shows one class or number: {hint}")
     return found
-
-
-def _ranks(numbers: Float[np.ndarray, " row"]) -> Float[np.ndarray, " row"]:
-    """From 0 of the least number to 1 of the greatest, by the share of other numbers below; NaN of NaN."""
-    ranks, known = np.full(numbers.size, np.nan), ~np.isnan(numbers)
-    distinct, place = np.unique(numbers[known], return_inverse=True)
-    ranks[known] = place / max(1, distinct.size - 1)
-    return ranks
 
 
 def _spread(values: Float[np.ndarray, " row"]) -> Float[np.ndarray, " row"]:
@@ -207,7 +200,7 @@ def plot_shap_waterfall(
     Args:
         estimator: A fitted estimator, as in `plot_shap_bar`.
         row: A table of one row; or its values in a list, a vector, or a mapping from the names of the columns.
-        explanation: What `jaxtree.explain.shap_values` has returned of it; computed if not given.
+        explanation: The result of `jaxtree.explain.shap_values` for it; computed if not given.
         of_class: The class that is explained; the most probable one if not given, and the second of boosted two.
         max_columns: The most columns that have a bar of their own.
         ax: Where to draw; a new figure if not given.
@@ -234,7 +227,7 @@ def plot_shap_waterfall(
     names = class_labels(estimator)
     if of_class is None and len(names) > 2:
         of_class = estimator.predict(table)[0]
-    found = _of_one(explained(estimator, table, explanation, of_class))
+    found = _of_one(_explained(estimator, table, explanation, chosen=of_class), estimator)
     if len(found.rows) != 1:
         raise InvalidInputError(f"row must be one row, got {len(found.rows)}")
     values, base = found.values[0, :, 0], float(found.base[0])
@@ -245,11 +238,11 @@ def plot_shap_waterfall(
     if len(shown) < len(order):
         labels.append(f"{len(order) - len(shown)} other columns")
         steps.append(float(values[order[len(shown) :]].sum()))
-    ax = axes_to_draw_in(ax, (6.6, height_of_rows(labels, 0.4, 1.5)))
-    _draw_steps(ax, steps, base, SIZE_OF_NUMBERS * name_rows(ax, labels))
+    ax = style.axes_to_draw_in(ax, (6.6, style.height_of_rows(labels, 0.4, 1.5)))
+    _draw_steps(ax, steps, base, SIZE_OF_NUMBERS * style.name_rows(ax, labels))
     ax.set_ylim(len(steps) + 0.1, -1.0)
-    name_axes(ax, found.of_what[0])
-    round_ticks(ax, "x")
+    style.name_axes(ax, found.of_what[0])
+    style.round_ticks(ax, "x")
     return ax
 
 
@@ -263,13 +256,13 @@ def _draw_steps(ax: Axes, steps: list[float], base: float, fontsize: float) -> N
     starts = ends - np.array(steps)
     span = float(max(ends.max(), starts.max()) - min(ends.min(), starts.min())) or 1.0
     for place, (start, step) in enumerate(zip(starts.tolist(), steps, strict=True)):
-        ax.barh(place, step, left=start, height=0.62, color=ORANGE if step >= 0 else blue(), zorder=2)
+        ax.barh(place, step, left=start, height=0.62, color=style.ORANGE if step >= 0 else style.blue(), zorder=2)
         side = 1 if step >= 0 else -1
         words, align = f"{step:+.3g}" if step else "0", "left" if step >= 0 else "right"
         where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": align, "fontsize": fontsize}
         ax.annotate(words, (start + step, place), (3 * side, 0), **where)
     for place, start in enumerate(starts[:-1].tolist()):
-        ax.plot([start, start], [place + 0.31, place + 0.69], color=grey(), linewidth=0.8, zorder=1)
+        ax.plot([start, start], [place + 0.31, place + 0.69], color=style.grey(), linewidth=0.8, zorder=1)
     low, high = min(ends.min(), starts.min()), max(ends.max(), starts.max())
     figure: Any = ax.figure
     width = ax.get_window_extent().width * 72 / figure.dpi

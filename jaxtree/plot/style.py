@@ -3,12 +3,16 @@
 import itertools
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
 
 from jaxtree.errors import MissingExtraError
 from jaxtree.export.answers import shortened_name
-from jaxtree.export.pictures import CLASS_COLOURS
+from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
+from jaxtree.table.weights import check_sample_weight
 
 try:
     from matplotlib import pyplot, rcParams
@@ -51,6 +55,12 @@ MOST_LINES_OF_NAME = 3
 def axes_to_draw_in(ax: Axes | None, size: tuple[float, float] = (6.0, 4.2)) -> Axes:
     """Returns the axes that were given, else those of a new figure of such a size in inches."""
     return pyplot.subplots(figsize=size, layout="constrained")[1] if ax is None else ax
+
+
+def weights_of(sample_weight: Any, num_rows: int) -> Float64[np.ndarray, " row"]:
+    """The weights of rows that are drawn; 1 if not given."""
+    weight = check_sample_weight(sample_weight, num_rows)
+    return np.ones(num_rows) if weight is None else weight
 
 
 def is_dark() -> bool:
@@ -191,7 +201,7 @@ def height_of_rows(names: Sequence[str], least: float = 0.32, beside: float = 1.
     Args:
         names: The names.
         least: The least height of a row.
-        beside: What is needed above and below.
+        beside: The height above and below the rows.
     """
     return beside + len(names) * max(least, _inches_of_row(names))
 
@@ -215,3 +225,45 @@ def name_rows(ax: Axes, names: Sequence[str]) -> float:
     factor = min(1.0, max(0.25, room / _inches_of_row(names, letters)))
     ax.tick_params(axis="y", length=0, labelsize=size * factor)
     return factor
+
+
+def class_colour(place: int, *, of_many: bool = True) -> str:
+    """The colour of a class or output; that of what is drawn alone, if it is."""
+    return colour_of_class(place) if of_many else blue()
+
+
+def named_shares(words: Sequence[str], shares: Iterable[float]) -> list[str]:
+    """Names with their shares of the rows, as rows of a chart have them."""
+    return [f"{shortened_name(word)}\N{NO-BREAK SPACE}({share:.0%})" for word, share in zip(words, shares, strict=True)]
+
+
+def draw_points_by_name(ax: Axes, names: Sequence[str], points: dict[int, tuple[str, Any]], *, is_new: bool) -> None:
+    """Draws points in a row a name: of every class its name and its values.
+
+    Args:
+        ax: The axes.
+        names: The names of the rows, from the top down.
+        points: The name and the values of each class, by its place; of one class alone in the colour of one.
+        is_new: Whether the figure is drawn for these axes alone, and may become as wide as the legend needs.
+    """
+    for place, (label, values) in points.items():
+        colour = class_colour(place, of_many=len(points) > 1)
+        ax.plot(values, range(len(names)), "o", color=colour, label=legend_name(label), zorder=3)
+    name_rows(ax, names)
+    ax.grid(visible=True, axis="y")
+    if len(points) > 1:
+        draw_legend_beside(ax, is_new=is_new)
+    round_ticks(ax, "x")
+
+
+HEIGHT_OF_BARS = 0.14
+"""The part of the axes that bars along its lower edge take."""
+
+
+def draw_bars_below(ax: Axes, edges: Any, heights: Any) -> None:
+    """Draws bars along the lower edge, below all curves."""
+    most = heights.max(initial=0.0)
+    low, high = ax.get_ylim()
+    bars = {"transform": ax.get_xaxis_transform(), "color": grey(), "alpha": 0.45, "zorder": 0, "linewidth": 0}
+    ax.bar(edges[:-1], 0.8 * HEIGHT_OF_BARS * heights / (most or 1.0), edges[1:] - edges[:-1], align="edge", **bars)
+    ax.set_ylim(low - HEIGHT_OF_BARS / (1 - HEIGHT_OF_BARS) * (high - low), high)

@@ -16,27 +16,12 @@ from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation, is_o
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.answers import shortened_name
 from jaxtree.export.models import best_of_search
-from jaxtree.export.pictures import colour_of_class
-from jaxtree.plot.numbers import drawn_numbers, name_numbers
-from jaxtree.plot.style import (
-    BLUE,
-    ORANGE,
-    axes_to_draw_in,
-    blue,
-    calm,
-    draw_bars,
-    draw_legend,
-    draw_legend_beside,
-    draw_scale,
-    grey,
-    height_of_rows,
-    is_dark,
-    legend_name,
-    name_axes,
-    name_rows,
-    round_ticks,
-)
+from jaxtree.figures.outputs import place_of_class
+from jaxtree.figures.terms import curve_of, intervals_of_term
+from jaxtree.plot import style
+from jaxtree.plot.columns import drawn_numbers, name_numbers
 from jaxtree.table.schema import Column
+from jaxtree.tree.kinds import ModelKind, kind_of
 
 MOST_TERMS = 12
 """Terms that are drawn where none are chosen: the most important ones."""
@@ -50,9 +35,6 @@ INCHES = (4.2, 3.2)
 MOST_CATEGORIES = 25
 """Categories that are drawn: those of most rows."""
 
-HEIGHT_OF_BARS = 0.14
-"""The part of the axes that the density takes."""
-
 PALE_CELL = 0.35
 """The strength of the colour of a cell of a surface in which no row of the fit is."""
 
@@ -65,9 +47,9 @@ def plot_terms(
 ) -> Any:
     """Draws terms of a fitted additive model: what they add to the score.
 
-    Of numbers and dates it is a curve of steps with pointwise intervals, over bars that show how many rows there are;
-    of categories a point each with its interval, the largest on top; of pairs a surface in colours. What is added where
-    a value is missing is a dashed line, or a point.
+    Numbers and dates have a curve of steps with pointwise intervals, over bars that show how many rows there are;
+    categories a point each with its interval, the largest on top; pairs a surface in colours. The addition of a missing
+    value is a dashed line, or a point.
 
     Args:
         estimator: A fitted additive model.
@@ -96,7 +78,8 @@ def plot_terms(
     names = estimator.term_names_
     is_one = terms is not None and is_one_term(names, terms)
     chosen = _chosen(explained, [terms] if is_one else terms, names)
-    scores = _scores(explained, of_class)
+    labels = explained.labels
+    scores = list(range(len(labels))) if of_class is None else [place_of_class(labels, of_class)]
     given = _axes(len(chosen), axes)
     columns = {own.name: own for own in estimator.schema_.columns}
     drawn = []
@@ -138,15 +121,15 @@ def plot_term_importances(estimator: Any, *, max_terms: int = 20, ax: Axes | Non
     if max_terms < 1:
         raise InvalidInputError(f"max_terms must be at least 1, got {max_terms}")
     kept = explained.terms[:max_terms]
-    ax = draw_bars(ax, [own.name for own in kept], [own.importance for own in kept])
-    name_axes(ax, f"mean size in {explained.unit}")
+    ax = style.draw_bars(ax, [own.name for own in kept], [own.importance for own in kept])
+    style.name_axes(ax, f"mean size in {explained.unit}")
     return ax
 
 
 def _additive(estimator: Any) -> Any:
     """The additive model, also of a search that has refitted one."""
     estimator = best_of_search(estimator)
-    if not hasattr(type(estimator), "explain_global"):
+    if kind_of(estimator) != ModelKind.TERMS:
         raise InvalidTypeError(f"estimator must be an additive model of jaxtree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     return estimator
@@ -162,14 +145,6 @@ def _chosen(explained: GlobalExplanation, terms: Iterable[Any] | None, names: li
     return chosen
 
 
-def _scores(explained: GlobalExplanation, of_class: Any) -> list[int]:
-    if of_class is None:
-        return list(range(len(explained.labels)))
-    if str(of_class) not in explained.labels:
-        raise InvalidInputError(f"of_class must be one of {', '.join(explained.labels)}, got {of_class!r}")
-    return [explained.labels.index(str(of_class))]
-
-
 def _axes(number: int, axes: Any) -> list[Axes]:
     if axes is not None:
         given = np.ravel(np.asarray(axes, object)).tolist()
@@ -177,7 +152,7 @@ def _axes(number: int, axes: Any) -> list[Axes]:
             raise InvalidInputError(f"axes must be as many as terms, {number}, got {len(given)}")
         return given
     if number == 1:
-        return [axes_to_draw_in(None)]
+        return [style.axes_to_draw_in(None)]
     across = min(number, ACROSS)
     down = math.ceil(number / across)
     figure, grid = pyplot.subplots(down, across, figsize=(INCHES[0] * across, INCHES[1] * down), layout="constrained")
@@ -192,23 +167,20 @@ def _name_of(explained: GlobalExplanation, scores: list[int]) -> str:
     return f"adds to {explained.unit}" + (f" of {one}" if one else "")
 
 
-def _colour(scores: list[int], score: int) -> str:
-    return colour_of_class(score) if len(scores) > 1 else blue()
-
-
 def _draw_curve(
     ax: Axes, column: Column, term: ExplainedTerm, asked: tuple[GlobalExplanation, list[int], float]
 ) -> None:
     explained, scores, confidence = asked
-    edges = _wide_edges(term.axes[0].edges)
-    x = drawn_numbers(column, edges)
-    low, high = term.interval(confidence)
-    has_missing = bool(term.weight[-1] > 0)
+    curve = curve_of(term, confidence)
+    x, has_missing = drawn_numbers(column, curve.edges), curve.has_missing
     for score in scores:
-        colour, label = _colour(scores, score), legend_name(explained.labels[score]) if len(scores) > 1 else None
-        if np.isfinite(low[:-1, score]).all() and len(x):
+        colour, label = (
+            style.class_colour(score, of_many=len(scores) > 1),
+            style.legend_name(explained.labels[score]) if len(scores) > 1 else None,
+        )
+        if curve.low is not None and curve.high is not None and len(x):
             band = {"step": "post", "color": colour, "alpha": 0.22, "linewidth": 0, "zorder": 2}
-            ax.fill_between(x, _ended(low[:-1, score]), _ended(high[:-1, score]), **band)
+            ax.fill_between(x, _ended(curve.low[:-1, score]), _ended(curve.high[:-1, score]), **band)
         if len(x):
             ax.step(
                 x, _ended(term.values[:-1, score]), where="post", color=colour, linewidth=1.8, label=label, zorder=3
@@ -216,18 +188,18 @@ def _draw_curve(
         if has_missing or not len(x):
             ax.axhline(term.values[-1, score], color=colour, linestyle="--", linewidth=1.2)
     if has_missing:
-        ax.plot([], [], color=grey(), linestyle="--", linewidth=1.2, label="where it is missing")
-    calm(ax)
-    ax.axhline(0, color=grey(), linewidth=0.8, zorder=1)
+        ax.plot([], [], color=style.grey(), linestyle="--", linewidth=1.2, label="where it is missing")
+    style.calm(ax)
+    ax.axhline(0, color=style.grey(), linewidth=0.8, zorder=1)
     if len(x):
-        _draw_density(ax, x, term.weight[:-1])
+        style.draw_bars_below(ax, x, curve.density)
         name_numbers(ax, "x", column)
     else:
-        name_axes(ax, column.name)
+        style.name_axes(ax, column.name)
     if has_missing or len(scores) > 1:
-        draw_legend(ax)
-    name_axes(ax, y=_name_of(explained, scores))
-    round_ticks(ax, "y")
+        style.draw_legend(ax)
+    style.name_axes(ax, y=_name_of(explained, scores))
+    style.round_ticks(ax, "y")
 
 
 def _ended(values: Float64[np.ndarray, " bin"]) -> Float64[np.ndarray, " edge"]:
@@ -235,50 +207,29 @@ def _ended(values: Float64[np.ndarray, " bin"]) -> Float64[np.ndarray, " edge"]:
     return np.append(values, values[-1:])
 
 
-def _wide_edges(edges: Float64[np.ndarray, " edge"]) -> Float64[np.ndarray, " edge"]:
-    """Edges between which there is room, also of a column of one value."""
-    return edges + np.array([-0.5, 0.5]) if len(edges) == 2 and edges[0] == edges[1] else edges
-
-
-def _draw_density(ax: Axes, x: Float64[np.ndarray, " edge"], weight: Float64[np.ndarray, " bin"]) -> None:
-    """Bars along the lower edge, below all curves: of each bin its weight by its width."""
-    width = np.diff(x)
-    density = np.divide(weight, width, out=np.zeros_like(weight), where=width > 0)
-    # Bins of one frequent value would hide all others.
-    most = np.quantile(density, 0.98) or density.max(initial=0.0)
-    height = 0.8 * HEIGHT_OF_BARS * np.minimum(density / (most or 1.0), 1.0)
-    low, high = ax.get_ylim()
-    bars = {"transform": ax.get_xaxis_transform(), "color": grey(), "alpha": 0.45, "zorder": 0, "linewidth": 0}
-    ax.bar(x[:-1], height, width, align="edge", **bars)
-    ax.set_ylim(low - HEIGHT_OF_BARS / (1 - HEIGHT_OF_BARS) * (high - low), high)
-
-
 def _draw_categories(ax: Axes, term: ExplainedTerm, asked: tuple[GlobalExplanation, list[int], float]) -> None:
     explained, scores, confidence = asked
-    low, high = term.interval(confidence)
+    low, high = intervals_of_term(term, confidence)
     shown = np.flatnonzero(term.weight > 0) if (term.weight > 0).any() else np.arange(len(term.weight))
     shown = np.sort(shown[np.argsort(-term.weight[shown], kind="stable")[:MOST_CATEGORIES]])
     if term.kind == "categorical":
         shown = shown[np.argsort(-term.values[shown, scores[0]], kind="stable")]
     share = term.weight / max(term.weight.sum(), 1e-300)
-    names = [f"{shortened_name(term.axes[0].labels[own])}\N{NO-BREAK SPACE}({share[own]:.0%})" for own in shown]
+    names = style.named_shares([term.axes[0].labels[own] for own in shown], share[shown].tolist())
     figure: Any = ax.figure
     is_alone = len(figure.axes) == 1
     if is_alone:
-        figure.set_size_inches(figure.get_size_inches()[0], max(INCHES[1], height_of_rows(names, 0.36, 1.2)))
+        figure.set_size_inches(figure.get_size_inches()[0], max(INCHES[1], style.height_of_rows(names, 0.36, 1.2)))
     places = np.arange(len(shown))
-    for score in scores:
-        colour, label = _colour(scores, score), legend_name(explained.labels[score]) if len(scores) > 1 else None
-        if np.isfinite(low[shown, score]).all():
-            ax.hlines(places, low[shown, score], high[shown, score], color=colour, alpha=0.4, linewidth=3, zorder=2)
-        ax.plot(term.values[shown, score], places, "o", color=colour, label=label, zorder=3)
-    name_rows(ax, names)
-    ax.axvline(0, color=grey(), linewidth=0.8, zorder=1)
-    ax.grid(visible=True, axis="y")
-    if len(scores) > 1:
-        draw_legend_beside(ax, is_new=is_alone)
-    name_axes(ax, _name_of(explained, scores), term.name)
-    round_ticks(ax, "x")
+    if low is not None and high is not None:
+        for score in scores:
+            colour = style.class_colour(score, of_many=len(scores) > 1)
+            how = {"color": colour, "alpha": 0.4, "linewidth": 3, "zorder": 2}
+            ax.hlines(places, low[shown, score], high[shown, score], **how)
+    points = {score: (explained.labels[score], term.values[shown, score]) for score in scores}
+    style.draw_points_by_name(ax, names, points, is_new=is_alone)
+    ax.axvline(0, color=style.grey(), linewidth=0.8, zorder=1)
+    style.name_axes(ax, _name_of(explained, scores), term.name)
 
 
 def _draw_surface(ax: Axes, term: ExplainedTerm, explained: GlobalExplanation, score: int) -> None:
@@ -288,8 +239,10 @@ def _draw_surface(ax: Axes, term: ExplainedTerm, explained: GlobalExplanation, s
     surface = term.values[np.ix_(*kept)][..., score]
     strength: Any = np.where(term.weight[np.ix_(*kept)] > 0, 1.0, PALE_CELL)
     most = float(np.abs(surface).max(initial=0.0)) or 1.0
-    middle = rcParams["axes.facecolor"] if is_dark() else "#f4f4f4"
-    colours = LinearSegmentedColormap.from_list("jaxtree_sides", [ORANGE, middle, BLUE if not is_dark() else blue()])
+    middle = rcParams["axes.facecolor"] if style.is_dark() else "#f4f4f4"
+    colours = LinearSegmentedColormap.from_list(
+        "jaxtree_sides", [style.ORANGE, middle, style.BLUE if not style.is_dark() else style.blue()]
+    )
     drawn = ax.pcolormesh(surface.T, alpha=strength.T, cmap=colours, vmin=-most, vmax=most, rasterized=True)
     for axis, own, places in zip(("x", "y"), term.axes, kept, strict=True):
         labels = [own.labels[place] for place in places]
@@ -297,9 +250,9 @@ def _draw_surface(ax: Axes, term: ExplainedTerm, explained: GlobalExplanation, s
         words = [shortened_name(_short_label(own, labels[place]), 14) for place in shown]
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if axis == "x" else {}
         getattr(ax, f"set_{axis}ticks")(shown + 0.5, words, parse_math=False, fontsize="small", **turned)
-    calm(ax, grid=False)
-    name_axes(ax, term.axes[0].column, term.axes[1].column)
-    draw_scale(ax, drawn, _name_of(explained, [score]))
+    style.calm(ax, grid=False)
+    style.name_axes(ax, term.axes[0].column, term.axes[1].column)
+    style.draw_scale(ax, drawn, _name_of(explained, [score]))
 
 
 def _short_label(axis: TermAxis, label: str) -> str:

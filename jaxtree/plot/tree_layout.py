@@ -28,7 +28,7 @@ class FontSize(NamedTuple):
 
     Attributes:
         laid_out: In points of the layout.
-        scale: What a point of the layout is in the axes, at most a point.
+        scale: The points of the axes per point of the layout, at most 1.
     """
 
     laid_out: float
@@ -88,7 +88,7 @@ def lay_out(nodes: Sequence[PicturedNode], sizes: dict[int, Size], fontsize: flo
 
     Args:
         nodes: Each before its children.
-        sizes: What they take, by number.
+        sizes: Their widths and heights, by number.
         fontsize: The size of the text.
     """
     offset, outline = _offsets(nodes, sizes, gap=1.2 * fontsize)

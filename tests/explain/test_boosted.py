@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.explain import shap_values
 from tests.examples import example
 from tests.explain.test_shap import by_definition, unknowing
 from tests.export.shipping import edge_rows
@@ -62,16 +62,6 @@ def test_of_quantiles_that_cross_the_score_of_the_predicted_one_is_explained():
     assert crossing.size
     explained = jaxtree.explain_row(model, X[crossing[0]])
     assert explained.prediction == explained.score == model.predict(X)[crossing[0], 0]
-
-
-@pytest.mark.parametrize("name", ["boosted", "boosted_normal"])
-def test_interactions_add_up_to_values_and_scores(name):
-    estimator = example(name)
-    X = edge_rows(estimator, 12)
-    pairs, base = shap_interaction_values(estimator, X)
-    values, base_of_values = shap_values(estimator, X)
-    np.testing.assert_allclose(pairs.sum(axis=2), values, atol=1e-12)
-    np.testing.assert_array_equal(base, base_of_values)
 
 
 @pytest.mark.parametrize("name", rest_is_slow(NAMES, 2))

@@ -70,18 +70,6 @@ def test_values_are_those_of_another_library(name):
     assert np.abs(theirs[:, 0, 1]).max() > 1e-3
 
 
-@pytest.mark.slow
-def test_deep_trees_are_those_of_another_library():
-    """More columns on a path than two points would do for, and columns that are asked for several times on one."""
-    shap = pytest.importorskip("shap")
-    draw = np.random.default_rng(0)
-    X = draw.normal(size=(300, 6)).astype(np.float32)
-    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3] - X[:, 4] * X[:, 5]
-    tree = jaxtree.DecisionTreeRegressor(max_depth=9).fit(X, y)
-    theirs = shap.TreeExplainer(to_sklearn(tree)).shap_interaction_values(X[:20])
-    np.testing.assert_allclose(shap_interaction_values(tree, X[:20]).values, theirs, atol=1e-6)
-
-
 def test_a_leaf_and_no_rows_have_no_interactions():
     tree = jaxtree.prune_to(example("cart_plain"), np.arange(example("cart_plain").tree_.node_count) == 0)
     assert not shap_interaction_values(tree, np.zeros((3, 2))).values.any()

@@ -41,7 +41,7 @@ def unknowing(model, row, known, node=0):
         return shares[node]
     children = np.arange(tree.first_child[node], tree.first_child[node] + number)
     feature = tree.feature[node]
-    if model.schema.features[feature].column in known:
+    if feature in known:
         value = row[feature]
         branch = tree.missing_branch[node] if np.isnan(value) else _branch_of_value(tree, node, value)
         if branch < number:

@@ -2,14 +2,11 @@
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses import ranking
 from jaxtree.metrics import mean_average_precision, mean_reciprocal_rank, ndcg
 
 ROWS = np.random.default_rng(3)
@@ -17,31 +14,11 @@ GROUP, SCORE = ROWS.integers(0, 6, 48), ROWS.integers(0, 5, 48) * 1.0
 RELEVANCE, WEIGHT = ROWS.integers(0, 4, 48), ROWS.uniform(0.5, 2, 48)
 
 
-def of_loss(loss, target):
-    with jax.enable_x64(True):
-        mean = loss.mean(jnp.asarray(SCORE)[None], target, WEIGHT, {"group": GROUP.astype(np.int32)})
-        return 1 - float(mean)
-
-
 def of_groups(measure, target, **more):
     """The mean of a measure of one group over groups of equal size, whose scores differ."""
     order = np.arange(60) % 12
     score = np.sin(order * 1.9 + np.arange(60) // 12)
     return measure(target, score, group=np.arange(60) // 12, **more), score.reshape(5, 12), target.reshape(5, 12)
-
-
-@pytest.mark.slow
-def test_measures_are_those_of_the_losses():
-    assert ndcg(RELEVANCE, SCORE, group=GROUP, sample_weight=WEIGHT) == pytest.approx(
-        of_loss(ranking.ndcg(), RELEVANCE), abs=1e-12
-    )
-    assert ndcg(RELEVANCE, SCORE, group=GROUP, sample_weight=WEIGHT, k=3) == pytest.approx(
-        of_loss(ranking.ndcg(3), RELEVANCE), abs=1e-12
-    )
-    hits = (RELEVANCE > 1).astype(int)
-    assert mean_average_precision(hits, SCORE, group=GROUP, sample_weight=WEIGHT) == pytest.approx(
-        of_loss(ranking.average_precision(), hits), abs=1e-12
-    )
 
 
 def test_measures_are_those_of_scikit_learn():

@@ -5,6 +5,7 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.figures.survival import groups_by_risk
 from jaxtree.metrics import (
     KaplanMeier,
     concordance_index,
@@ -12,8 +13,7 @@ from jaxtree.metrics import (
     integrated_brier_score,
     survival_brier_score,
 )
-from jaxtree.metrics.risk_groups import groups_by_risk
-from jaxtree.metrics.suffixes import sums_below
+from jaxtree.metrics.survival import sums_below
 
 ROW = np.arange(40)
 TIME, EVENT, RISK = 1.0 + ROW * 7 % 23, ROW * 5 % 7 < 4, np.round(np.sin(ROW * 1.3), 1)
@@ -54,14 +54,6 @@ def test_concordance_beside_a_loop_over_pairs(seed):
     upper = np.choose(rng.integers(0, 3, 33), [lower, lower + 2, np.inf])
     found = concordance_index(lower, risk, upper=upper, sample_weight=weight)
     assert found == pytest.approx(slow_concordance(lower, upper, risk, weight), abs=1e-14)
-
-
-def test_a_weight_is_a_row_that_often_and_zero_is_none():
-    weight = ROW % 3 * 1.0
-    often = np.repeat(ROW, ROW % 3)
-    # Copies of an event do not come before one another, whatever their risk.
-    whole = concordance_index(TIME, RISK, event=EVENT, sample_weight=weight)
-    assert whole == pytest.approx(concordance_index(TIME[often], RISK[often], event=EVENT[often]), abs=1e-14)
 
 
 def test_units_row_order_and_monotone_risks_change_nothing():
@@ -140,18 +132,6 @@ def test_kaplan_and_meier_s_curve_is_that_of_the_book():
     assert curve.time.tolist() == [0, 6, 7, 10, 13, 16, 22, 23]
     np.testing.assert_allclose(curve.share[1:], [0.8571, 0.8067, 0.7529, 0.6902, 0.6275, 0.5378, 0.4482], atol=5e-5)
     assert (curve.low[1:] < curve.share[1:]).all() and (curve.share[1:] < curve.high[1:]).all()
-
-
-def test_a_weight_is_so_many_rows():
-    time, event = np.array([1.0, 2.0, 2.0, 3.0, 4.0]), np.array([1, 0, 1, 1, 0])
-    weight = np.array([1, 3, 2, 0, 2])
-    one = KaplanMeier.of(time, event=event, sample_weight=weight)
-    many = KaplanMeier.of(np.repeat(time, weight), event=np.repeat(event, weight))
-    at = np.isin(one.time, many.time)
-    for name in many._fields:
-        np.testing.assert_allclose(getattr(one, name)[at], getattr(many, name))
-    whole = KaplanMeier.of(time, event=np.zeros(5))
-    assert whole.time.tolist() == [0] and whole.share.tolist() == [1]
 
 
 def test_groups_of_risk_have_equal_weight_and_keep_equal_risks_together():

@@ -213,7 +213,7 @@ def test_search_opens_what_asks_for_a_column(show, html, tree):
     view = show(html)
     view.click("#close-all")
     view.fill("#search", "WID")
-    features = tree.schema_.feature_names
+    features = tree.schema_.column_names
     asking = [
         n
         for n in range(tree.tree_.node_count)

@@ -4,23 +4,19 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import confusion_matrix, r2_score, roc_auc_score
+from sklearn.metrics import confusion_matrix, r2_score
 
 from jaxtree import (
-    BoostedEnsembleClassifier,
-    BoostedEnsembleRegressor,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingDistribution,
     GradientBoostingRanker,
     GradientBoostingRegressor,
     RandomForestClassifier,
-    SoftTreeClassifier,
     to_html,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.page.outlines import mean_steps
+from jaxtree.page.trees import mean_steps
 from tests.page.pages import HOSTILE, elements_of, table, told_by
 
 X, Y = table()
@@ -58,19 +54,6 @@ def test_a_confusion_matrix_is_scikit_learn_s(model, cards):
         np.testing.assert_array_equal(chart["cells"], confusion_matrix(target, model.predict(rows)))
         assert chart["value"] == pytest.approx(model.score(rows, target))
     assert chart["names"] == ["low", "middle", "top"]
-
-
-def test_areas_and_calibration_are_scikit_learn_s(model, cards):
-    chance = model.predict_proba(X_VAL)
-    for place, name in enumerate(model.classes_):
-        area = roc_auc_score(name == Y_VAL, chance[:, place])
-        assert cards["roc"]["charts"][f"1,{place}"]["value"] == pytest.approx(area, abs=1e-12)
-        share, mean = calibration_curve(name == Y_VAL, chance[:, place], n_bins=10)
-        drawn = cards["calibration"]["charts"][f"1,{place}"]
-        number = np.array([own for own in drawn["below"]["counts"] if own])
-        (curve, _) = drawn["series"]
-        np.testing.assert_allclose(curve["x"], mean[number >= 5], rtol=1e-6)
-        np.testing.assert_allclose(curve["y"], share[number >= 5], rtol=1e-6, atol=1e-9)
 
 
 def test_weights_count_and_rows_of_weight_0_are_left_out(model):
@@ -180,27 +163,14 @@ def test_a_forest_has_its_own_curve_and_rows_out_of_bag():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("of_classes", [True, False])
-def test_an_ensemble_has_its_members(of_classes):
-    kind, blank = BoostedEnsembleRegressor, GradientBoostingRegressor
-    if of_classes:
-        kind, blank = BoostedEnsembleClassifier, GradientBoostingClassifier
-    target = Y if of_classes else NUMBER
-    model = kind([blank(4, max_depth=2), blank(6, max_depth=3)], [1, 3]).fit(X, target)
-    told = told_by(to_html(model, X, target))
-    weights = [item["words"] for item in told["cards"]["members"]["charts"][""]["items"]]
-    rows, scores = told["rows"][0], model.raw_scores(X)
-    assert weights == ["0.25", "0.75"]
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, GradientBoostingRegressor])
+def test_the_mean_of_boosted_models_is_shown_as_one(kind):
+    target = Y if kind is GradientBoostingClassifier else NUMBER
+    model = kind.mean_of([kind(4, max_depth=2).fit(X, target), kind(6, max_depth=3).fit(X, target)], [1, 3])
+    page = to_html(model, X, target)
+    rows, scores = told_by(page)["rows"][0], model.raw_scores(X)
+    assert re.search(r"members\D+2\b", page)
     np.testing.assert_allclose(rows["total"], scores[rows["number"], rows["of"]], rtol=1e-6)
-
-
-@pytest.mark.slow
-def test_a_hardened_tree_shows_its_planes():
-    tree = SoftTreeClassifier(depth=2, max_epochs=5, random_state=0).fit(X, Y).harden()
-    page = to_html(tree, X, Y)
-    told = told_by(page)
-    assert "smaller terms" in page and len(told["rows"][0]["paths"][0]) == 2
-    assert f"{tree.score(X, Y):.4f}" in page
 
 
 def test_trees_say_what_nodes_add_to_the_score(model, page):
@@ -276,7 +246,7 @@ def test_a_page_counts_rounds_where_each_has_a_tree_a_class():
 
 def test_curves_of_folds_are_as_long_as_their_models_made_rounds():
     options = FEW | {"n_estimators": 60, "learning_rate": 0.3, "n_iter_no_change": 3, "random_state": 0}
-    model = GradientBoostingClassifier(**options, early_stopping="folds", folds=4).fit(X, Y, eval_set=[(X_VAL, Y_VAL)])
+    model = GradientBoostingClassifier(**options, early_stopping="cv", cv=4).fit(X, Y, eval_set=[(X_VAL, Y_VAL)])
     measured = [own["log_loss"] for own in model.evals_result_.values()]
     lengths = [len(curve) for curve in measured]
     assert max(lengths) > lengths[0] > min(lengths), "the first fold is to be neither the shortest nor the longest"

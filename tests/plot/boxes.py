@@ -1,28 +1,16 @@
-"""Tables of long words, many classes and odd values, the plots of them, and the boxes of all that is written there.
-
-`python -m tests.plot.boxes` writes `boxes.json` anew, where a change of places is intended.
-"""
+"""Tables of long words, many classes and odd values, the plots of them, and the boxes of all that is written there."""
 
 import functools
-import json
-import pathlib
-
-import matplotlib
-
-matplotlib.use("Agg")
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot
 from matplotlib.patches import FancyBboxPatch
 
 import jaxtree
 from jaxtree import plot
 
-STORED = pathlib.Path(__file__).with_name("boxes.json")
 ROWS = 130
 NARROW = (3.6, 3.0)
-STORED_TABLES = ("long_words", "dates")
 
 
 def _numbers(seed, columns=3):
@@ -104,14 +92,9 @@ def _many_categories():
 TABLES = {
     "long_words": _long_words,
     "no_spaces": _no_spaces,
-    "two_classes": _two_classes,
     "dates": _dates,
-    "missing": _missing,
-    "truths": _truths,
-    "far": _far,
     "signs": _signs,
     "constant": _constant,
-    "many_categories": _many_categories,
 }
 
 
@@ -207,25 +190,3 @@ def _is_inside(one, other, spare=1.0):
     """Whether a box lies in another."""
     across = other.x0 - spare <= one.x0 and one.x1 <= other.x1 + spare
     return across and other.y0 - spare <= one.y0 and one.y1 <= other.y1 + spare
-
-
-def measured():
-    """The boxes of all texts of the plots of some tables, in whole pixels."""
-    boxes = {}
-    for name in STORED_TABLES:
-        for kind, draw in plots_of(name).items():
-            figure = draw(None).figure
-            found = [[own.get_text(), *(round(side) for side in box.extents)] for own, box in texts_of(figure)]
-            boxes[f"{name} {kind}"] = sorted(found)
-            pyplot.close(figure)
-    return boxes
-
-
-def write():
-    """Writes the file of boxes, a plot a line."""
-    lines = [f"{json.dumps(name)}: {json.dumps(own, ensure_ascii=False)}" for name, own in measured().items()]
-    STORED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write()

@@ -1,14 +1,7 @@
 """ROC and calibration of several classes at once: the numbers of scikit-learn, class by class."""
 
-import functools
-
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import roc_auc_score, roc_curve
@@ -20,12 +13,6 @@ from tests.examples import example, mixed_classes, mixed_table
 TABLE = mixed_table()
 CLASS = mixed_classes(TABLE)
 WEIGHT = np.arange(len(TABLE)) % 3
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def test_curves_are_those_of_scikit_learn():
@@ -65,21 +52,14 @@ def test_calibration_is_that_of_scikit_learn():
     assert ((ends[:, 0] <= share) & (share <= ends[:, 1])).all() and ((ends >= -1e-12) & (ends <= 1 + 1e-12)).all()
 
 
-def test_a_row_of_weight_two_is_two_rows():
-    forest = example("forest")
-    twice = np.repeat(np.arange(len(TABLE)), WEIGHT)
-    for draw in (functools.partial(plot_calibration, num_bins=1), plot_roc):
-        one = draw(forest, TABLE, CLASS, of_class="low", sample_weight=WEIGHT)
-        two = draw(forest, TABLE.iloc[twice], CLASS[twice], of_class="low")
-        np.testing.assert_allclose(one.lines[1].get_data(), two.lines[1].get_data())
-
-
 def test_what_cannot_be_drawn_is_named():
     forest = example("forest")
     with pytest.raises(InvalidInputError, match="of_class must be one of high, low, middle, got 'none'"):
         plot_roc(forest, TABLE, CLASS, of_class="none")
     with pytest.raises(InvalidInputError, match="one value for each of 60 rows"):
         plot_calibration(forest, TABLE, CLASS[:3])
+    with pytest.raises(InvalidInputError, match="Negative values"):
+        plot_roc(forest, TABLE, CLASS, sample_weight=-np.ones(60))
     with pytest.raises(InvalidInputError, match="num_bins must be at least 1"):
         plot_calibration(forest, TABLE, CLASS, num_bins=0)
     with pytest.raises(InvalidTypeError, match="got LinearRegression"):

@@ -1,20 +1,15 @@
 """Curves of learning, prediction intervals, survival and scores of searches: what is drawn is what is computed."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 
 import jaxtree
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.figures.survival import groups_by_risk
 from jaxtree.metrics import KaplanMeier
-from jaxtree.metrics.risk_groups import groups_by_risk
 from jaxtree.plot import plot_intervals, plot_learning_curve, plot_search_scatter, plot_survival
 from jaxtree.resampling import ConformalRegressor
 from tests.examples import example, mixed_numbers, mixed_table
@@ -22,12 +17,6 @@ from tests.examples import example, mixed_numbers, mixed_table
 TABLE = mixed_table()
 NUMBER = mixed_numbers(TABLE)
 PLAIN = TABLE[["number", "is_new"]].to_numpy(float)
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def legend_of(ax):
@@ -54,15 +43,6 @@ def test_early_stopping_marks_the_rounds_that_were_kept():
     assert legend_of(plot_learning_curve(model))[-1] == f"kept, {model.n_estimators_} rounds"
     with pytest.raises(InvalidInputError, match="fitted with eval_set= or early_stopping=True"):
         plot_learning_curve(example("boosted_regression"))
-
-
-def test_folds_are_marked_where_their_models_end_on_average():
-    options = {"early_stopping": "folds", "folds": 3, "n_iter_no_change": 2, "learning_rate": 0.8, "max_depth": 2}
-    model = jaxtree.GradientBoostingRegressor(30, **options).fit(TABLE, NUMBER)
-    ax = plot_learning_curve(model)
-    assert [len(line.get_xdata()) for line in ax.lines[:3]] == model.folds_.num_measured.tolist()
-    assert ax.lines[-1].get_xdata()[0] == model.best_iteration_ == round(model.folds_.num_trees.mean())
-    assert legend_of(ax)[-1] == f"kept, {model.best_iteration_} rounds a fold on average"
 
 
 @pytest.mark.parametrize("kind", ["conformal", "distribution", "quantiles"])
@@ -134,7 +114,7 @@ class WithCurves(BaseEstimator):
     """A model of hazards whose survival functions are exponentials."""
 
     def __init__(self, model):
-        self.loss_, self.predict = model.loss_, model.predict
+        self.predicts, self.predict = model.predicts, model.predict
 
     def fit(self):
         """As scikit-learn asks of estimators."""

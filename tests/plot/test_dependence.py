@@ -1,28 +1,18 @@
 """Drawings of dependence: each point is the mean prediction of the table with one value in the column."""
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.model_selection import GridSearchCV
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.plot import plot_dependence
 from tests.examples import dates_table, example, mixed_numbers, mixed_table
-from tests.marks import rest_is_slow
+from tests.marks import in_turn, rest_is_slow
 from tests.page.pages import told_by
 
 TABLE = mixed_table()
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def changed(table, column, value):
@@ -118,8 +108,13 @@ def test_a_column_of_one_value_or_of_none_is_drawn():
         plot_dependence(tree, X, column).figure.canvas.draw()
 
 
-@pytest.mark.parametrize("far", [[1e16, 1e16 + 4], [1.6e18, 1.6e18 + 512, 1.6e18]])
-@pytest.mark.parametrize("kind", [jaxtree.DecisionTreeRegressor, jaxtree.RandomForestRegressor])
+@pytest.mark.parametrize(
+    ("kind", "far"),
+    in_turn(
+        [jaxtree.DecisionTreeRegressor, jaxtree.RandomForestRegressor],
+        [[1e16, 1e16 + 4], [1.6e18, 1.6e18 + 512, 1.6e18]],
+    ),
+)
 def test_a_column_of_numbers_with_few_others_between_them_is_drawn(far, kind):
     """Keys, and times in nanoseconds, are far from 0 and close to each other: edges of bins would be equal."""
     X = np.stack([np.resize(far, 60), np.arange(60.0) % 9], axis=1)

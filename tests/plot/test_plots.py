@@ -1,9 +1,6 @@
 """Drawings of what trees say and of their pruning: the numbers that are drawn are those of the estimators."""
 
 import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,12 +26,6 @@ from tests.examples import dates_table, example, mixed_classes, mixed_table
 X, NUMBER = load_iris(return_X_y=True)
 CLASS = np.array(["setosa", "versicolor", "virginica"])[NUMBER]
 TRAIN, TEST = slice(0, None, 2), slice(1, None, 2)
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -93,15 +84,6 @@ def test_a_plane_of_dates_has_dates_at_its_axes():
     ends = ax.collections[0].get_coordinates()[0, [0, -1], 0].mean(), table["joined"].dropna()
     middle = matplotlib.dates.date2num(ends[1].min()) / 2 + matplotlib.dates.date2num(ends[1].max()) / 2
     np.testing.assert_allclose(ends[0], middle, atol=1e-6)
-
-
-@pytest.mark.slow
-def test_soft_and_hardened_trees_have_planes():
-    soft = jaxtree.SoftTreeClassifier(depth=1, max_epochs=2, random_state=0).fit(X[:, 2:], CLASS)
-    soft_colours = drawn_colours(plot_decision_boundary(soft, X[:, 2:], resolution=12), 12)
-    hard_colours = drawn_colours(plot_decision_boundary(soft.harden(), X[:, 2:], resolution=12), 12)
-    assert len(np.unique(soft_colours.reshape(-1, 3), axis=0)) > 50
-    assert len(np.unique(hard_colours.reshape(-1, 3), axis=0)) <= 2
 
 
 def test_what_has_no_plane_is_refused(tree, plane_tree):

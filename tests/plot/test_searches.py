@@ -1,36 +1,25 @@
 """Drawings of a search over boosted trees: the numbers that are drawn are those of the search."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from matplotlib.colors import to_hex
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeRegressor
 
-from jaxtree import BoostSearchCV, GradientBoostingRegressor
+from jaxtree import GradientBoostingRegressor, SearchCV
 from jaxtree.errors import InvalidInputError
 from jaxtree.plot import plot_ensemble_weights, plot_parameter_importances, plot_search_curves
-from jaxtree.plot.charts import ORANGE
+from jaxtree.plot.prunings import ORANGE
 
 X, Y = load_diabetes(return_X_y=True)
 SPACE = {"learning_rate": [0.001, 0.05, 0.4], "max_depth": [2, 3], "min_samples_leaf": [5, 6], "gamma": [0.0]}
 
 
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
-
-
 @pytest.fixture(scope="module")
 def search():
     estimator = GradientBoostingRegressor(8, random_state=0)
-    return BoostSearchCV(estimator, SPACE, cv=2, refit="ensemble", factor=2, min_resources=4).fit(X, Y)
+    return SearchCV(estimator, SPACE, cv=2, refit="ensemble", factor=2, min_resources=4).fit(X, Y)
 
 
 @pytest.mark.slow
@@ -59,12 +48,12 @@ def test_the_parameter_that_decides_counts_most(search):
 @pytest.mark.slow
 def test_importances_of_words_and_of_few_settings():
     estimator, space = GradientBoostingRegressor(3, random_state=0), {"loss": ["squared_error", "absolute_error"]}
-    few = BoostSearchCV(estimator, space, cv=2, refit=False).fit(X, Y)
+    few = SearchCV(estimator, space, cv=2, refit=False).fit(X, Y)
     with pytest.raises(InvalidInputError, match="at least 4 different settings, got 2"):
         few.parameter_importances()
     with pytest.raises(InvalidInputError, match="metric must be one of score, got 'r2'"):
         few.parameter_importances("r2")
-    more = BoostSearchCV(estimator, space | {"max_leaf_nodes": [None, 4]}, cv=2, refit=False).fit(X, Y)
+    more = SearchCV(estimator, space | {"max_leaf_nodes": [None, 4]}, cv=2, refit=False).fit(X, Y)
     assert more.parameter_importances().names == ["loss", "max_leaf_nodes"]
 
 

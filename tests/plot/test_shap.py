@@ -1,12 +1,7 @@
 """Drawings of Shapley values: what is drawn is what `shap_values` returns."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.explain import shap_values
@@ -14,12 +9,6 @@ from jaxtree.plot import plot_shap_bar, plot_shap_beeswarm, plot_shap_waterfall
 from tests.examples import example, mixed_table, rows_of
 
 TABLE = mixed_table()
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def row_labels(ax):
@@ -96,7 +85,7 @@ def test_cells_are_in_words_also_one_hot():
 
 
 def test_ensembles_and_given_values_are_drawn():
-    ensemble, table = example("ensemble_regression"), rows_of("ensemble_regression")
+    ensemble, table = example("boosted_regression"), rows_of("boosted_regression")
     given = shap_values(ensemble, table)
     doubled = given._replace(values=2 * given.values)
     one, two = plot_shap_bar(ensemble, table, given), plot_shap_bar(ensemble, table, doubled)

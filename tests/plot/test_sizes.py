@@ -1,9 +1,5 @@
 """The chart of accuracy against leaves has the scores of the trees."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -12,12 +8,6 @@ from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError
 from jaxtree.plot import plot_accuracy_by_leaves
 from tests.search.beside import numbers, targets
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def test_the_points_are_the_scores_of_the_trees():

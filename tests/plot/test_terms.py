@@ -1,9 +1,5 @@
 """Drawings of additive models: what is drawn are the values, the intervals and the weights of their terms."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -12,12 +8,6 @@ from jaxtree import DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.plot import plot_term_importances, plot_terms
 from tests.additive.explained import fitted
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def test_a_curve_has_the_values_and_intervals_of_its_bins():

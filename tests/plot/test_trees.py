@@ -1,9 +1,5 @@
 """Drawings of trees: labels that say the branch alone, and charts that have the rows of their nodes."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,18 +10,12 @@ import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.pictures import picture
 from jaxtree.plot import plot_tree
-from jaxtree.plot.node_charts import charted_rows
 from jaxtree.plot.style import ORANGE
+from jaxtree.plot.trees import charted_rows
 from tests.examples import dates_table, example, mixed_classes, mixed_numbers, mixed_table, rows_of
 
 TABLE = mixed_table()
 CLASS, NUMBER = mixed_classes(TABLE), mixed_numbers(TABLE)
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 def answers_of(estimator):

@@ -1,4 +1,4 @@
-// Elements and words. What comes from a table is set as text, never as markup.
+// Elements and words. Words from a table are set as text, never as markup.
 
 const byId = (id) => document.getElementById(id);
 const SVG_SPACE = byId("space").namespaceURI;
@@ -46,7 +46,7 @@ function inWords(number, digits = 4) {
   return number.toLocaleString("en", options).replace("-", "−");
 }
 
-/** How many digits tell numbers between two ends apart, if so many are enough where one end is 0. */
+/** How many digits tell numbers between two ends apart, if these are enough where one end is 0. */
 function digitsBetween(low, high, digits = 4) {
   const size = Math.max(Math.abs(low), Math.abs(high));
   return high > low ? Math.min(17, digits + Math.max(0, Math.floor(Math.log10(size / (high - low))))) : digits;

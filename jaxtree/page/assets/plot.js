@@ -1,6 +1,6 @@
 // Charts of two axes: lines, steps, dots, bars and bands over numbers, drawn in the pixels of their place.
 //
-// A chart is told by `x` and `y` (a label, and perhaps `low`, `high`, `isWhole` and `ticks`, which are pairs of a number
+// A chart is given by `x` and `y` (a label, and perhaps `low`, `high`, `isWhole` and `ticks`, which are pairs of a number
 // and words), `series` (`kind`, `name`, `colour`, `x`, `y`, of bands and bars also `y0`), `below` (a histogram below the
 // box: edges and counts), `mark` (a number of the x axis) and `isDiagonal` (whether a line shows where both are alike).
 

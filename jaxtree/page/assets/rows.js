@@ -127,7 +127,7 @@ class RowList {
   /** The prediction in words: the truth, and the columns that raised and lowered it most. */
   words(row) {
     const { set } = this;
-    const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "That is right. ") : `The truth is ${set.truth[row]}. `;
+    const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "It is right. ") : `The truth is ${set.truth[row]}. `;
     if (!set.values) return truth;
     const values = set.values[row];
     const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));

@@ -1,6 +1,6 @@
 // Surfaces of two columns: a cell a pair of bins, blue where it adds and orange where it takes, and one that is marked.
 //
-// A chart is told by `x` and `y` (a label and the words of the bins), `values` and `weight` (by the bins of x, within
+// A chart is given by `x` and `y` (a label and the words of the bins), `values` and `weight` (by the bins of x, within
 // them those of y) and `mark` (a pair of bins).
 
 const SHADES = 12;

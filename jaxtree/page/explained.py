@@ -1,0 +1,295 @@
+"""Why a model answers as it does: dependence on columns, Shapley values, and rows one by one."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from jaxtree.arrays import spread
+from jaxtree.errors import present
+from jaxtree.explain.hard_forms import has_no_sum
+from jaxtree.explain.shap import ShapValues, shap_values_of
+from jaxtree.figures.dependence import MOST_ROWS, Dependence, dependence_on
+from jaxtree.figures.importances import importances_of
+from jaxtree.figures.numbers import histogram_of
+from jaxtree.figures.shapley import Explained, explained_by, of_class
+from jaxtree.page.cards import (
+    Card,
+    Chart,
+    axis,
+    bars_below,
+    bars_by_name,
+    compacted,
+    line,
+    plot,
+    ticks_of_times,
+    with_places,
+)
+from jaxtree.page.model import PageModel, PageTable
+from jaxtree.page.quality import UNKNOWN, times_of
+from jaxtree.page.trees import plane_in_words
+from jaxtree.table.numerals import decimal_near, decimals_together
+from jaxtree.table.schema import Column
+from jaxtree.table.words import value_in_words
+from jaxtree.tree.kinds import ModelKind, Prediction
+
+MOST_COLUMNS = 6
+"""Columns whose dependence is drawn."""
+
+FEW_VALUES = 12
+"""Numbers that have a dot each on the line between them."""
+
+FEW_CLASSES = 7
+"""Classes that stand in one chart; of more, one is chosen."""
+
+
+_Curve = tuple[str, str, Float[np.ndarray, " value"]]
+"""The name of a class or output, empty of one, its colour, and its means at all values."""
+
+
+def dependence_cards(model: PageModel, table: PageTable, order: list[int] | None = None) -> list[Card]:
+    """Returns a card of each of the first columns of an order; if not given, of those that count most."""
+    if order is None:
+        found = importances_of(model.estimator)
+        order = [place for place, value in zip(found.place, found.values, strict=True) if value > 0]
+    rows = model.schema, table.values
+    return [
+        _dependence_card(model, table, place, dependence_on(*rows, place, model.estimator.predict_values, table.weight))
+        for place in order[:MOST_COLUMNS]
+    ]
+
+
+def _dependence_card(model: PageModel, table: PageTable, place: int, tried: Dependence) -> Card:
+    unit, rows, number = model.unit, min(len(table.values), MOST_ROWS), tried.means.shape[1]
+    hint = f"{unit[0].upper()}{unit[1:]} if all rows had this value: mean of {rows:,} {table.name} rows."
+    name, title = f"dependence-{place}", model.schema.columns[place].name
+    if len(model.classes) <= FEW_CLASSES:
+        outputs = [1] if len(model.classes) == 2 else list(range(number))
+        return Card(name, title, hint, {"": _dependence_chart(model, table, place, tried, outputs)})
+    classes = np.argsort(-np.ptp(tried.means, axis=0), kind="stable").tolist()
+    charts = {str(at): _dependence_chart(model, table, place, tried, [own]) for at, own in enumerate(classes)}
+    return Card(name, title, hint, charts, (("Class", tuple(model.classes[own] for own in classes)),), (0,))
+
+
+def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dependence, outputs: list[int]) -> Chart:
+    column, own = model.schema.columns[place], table.values[:, place]
+    unit = f"{model.unit} of {model.classes[outputs[0]]}" if model.classes and len(outputs) == 1 else model.unit
+    curves: list[_Curve] = [
+        (model.name(output) if len(outputs) > 1 else "", model.colour(output), tried.means[:, output])
+        for output in outputs
+    ]
+    if column.bins is None:
+        chart = _of_categories(column, own, tried, curves)
+        return chart | {"x": axis(unit), "label": f"{unit}, by {column.name}"}
+    return _of_numbers(column, (own, table.weight), tried, curves) | {
+        "y": axis(unit), "label": f"{unit}, by {column.name}",
+    }  # fmt: skip
+
+
+def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves: list[_Curve]) -> Chart:
+    known = np.isfinite(tried.values)
+    values = tried.values[known]
+    series = [line(name, colour, values, means[known]) for name, colour, means in curves]
+    if len(values) <= FEW_VALUES:
+        series += [own | {"kind": "dots", "name": ""} for own in series]
+    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 1.0)
+    is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
+    unit = f"{column.unit}; " if column.unit and column.time is not None and column.time.kind == "duration" else ""
+    ticks = ticks_of_times(column, low, high)
+    x = axis(f"{unit}below, how many rows", isWhole=is_whole or None, ticks=ticks or None)
+    missing = ""
+    if not known.all():
+        means = [decimal_near(float(own[~known][0]), least_digits=3) for _, _, own in curves[:FEW_CLASSES]]
+        missing = f"Missing in {tried.shares[~known][0]:.1%} of the rows: {', '.join(means)}."
+    return plot("", x, {}, series, missing, below=bars_below(histogram_of(*rows)))
+
+
+def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Dependence, curves: list[_Curve]) -> Chart:
+    items: list[dict[str, Any]] = []
+    for at, (value, share) in enumerate(zip(tried.values, tried.shares, strict=True)):
+        name = "missing" if np.isnan(value) else value_in_words(column.categories[int(value)])
+        dots = [[compacted([means[at]])[0], colour] for _, colour, means in curves]
+        items.append({"name": name, "dots": dots, "words": f"{share:.1%}"})
+    legend = [{"name": name, "colour": colour} for name, colour, _ in curves]
+    left = len(np.unique(own[np.isfinite(own)])) - np.isfinite(tried.values).sum()
+    caption = "At the right, the share of the rows." + (f" {left} rarer categories are left out." if left > 0 else "")
+    return {"kind": "list", "items": items, "caption": caption} | ({"legend": legend} if len(curves) > 1 else {})
+
+
+MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 40
+MOST_NUMBERS, MOST_VISITS = 300_000, 5 * 10**6
+"""Rows of a table that are explained, at most; the most values that these have in all columns and scores; and the most
+nodes that they are compared with, once a score. As many rows as the fewest are explained in any case."""
+
+NUM_TONES = 5
+"""Parts of a column's values, from the lowest to the highest, that have a colour each."""
+
+DOTS = 1200
+"""Dots of a summary in all classes: the more classes, the fewer rows for each."""
+
+
+class ExplainedRows(NamedTuple):
+    """Rows that are explained.
+
+    Attributes:
+        rows: Their places in the table.
+        found: Their Shapley values.
+    """
+
+    rows: Int[np.ndarray, " row"]
+    found: Explained
+
+
+def explained_rows(model: PageModel, tables: list[PageTable]) -> list[ExplainedRows | None]:
+    """Returns the Shapley values of some rows of each table; None of models that are no sums or means over trees."""
+    if has_no_sum(model.estimator) or not tables:
+        return [None] * len(tables)
+    fitted = model.estimator.model_
+    num_columns, num_scores = len(model.schema.columns), fitted.node_value.shape[1]
+    num_nodes = fitted.forest.nodes.feature.size
+    most = min(MOST_EXPLAINED, MOST_NUMBERS // (num_columns * num_scores), MOST_VISITS // (num_nodes * num_scores))
+    chosen = [spread(len(table.values), max(most, FEWEST_EXPLAINED)) for table in tables]
+    rows = [table.values[own] for table, own in zip(tables, chosen, strict=True)]
+    every = shap_values_of(fitted, np.concatenate(rows))
+    parts = np.split(every.values, np.cumsum([*map(len, rows)])[:-1])
+    return [
+        ExplainedRows(at, explained_by(model.estimator, ShapValues(part, every.base), own, table.weight[at]))
+        for table, at, own, part in zip(tables, chosen, rows, parts, strict=True)
+    ]
+
+
+def summary_cards(model: PageModel, table: PageTable, explained: ExplainedRows) -> list[Card]:
+    """Returns the cards of how much columns count: mean sizes, and every row's value."""
+    found = explained.found
+    shown = of_class(found, model.classes, None)
+    sizes, order = shown.sizes, [own for own in shown.order() if shown.sizes[own].any()]
+    if not order:
+        return []
+    mean, rows = sizes.mean(axis=1), f"{len(explained.rows):,} {table.name} rows"
+    names = [model.schema.columns[own].name for own in order]
+    named = [*zip(names, mean[order].tolist(), strict=True)]
+    bars = bars_by_name("Mean size of Shapley values", named, with_places(mean[order]))
+    number, all_of = len(shown.labels), "classes" if model.classes else "scores"
+    of_all = f" mean of all {all_of}" if number > 2 else f" {shown.of_what[0]}"
+    hint = f"Mean size of the Shapley values of {rows},{of_all}."
+    swarms = {str(at): _swarm(shown.only(at), DOTS // number) for at in range(number)}
+    return [
+        Card("shapley", "How much columns count", hint, {"": bars}),
+        Card("swarm", "Effects of values of columns", f"A dot for each of {rows}: the addition of its value to the "
+             "prediction. Blue: a low value, orange: a high one, grey: missing or a category.", swarms,
+             (("Of", tuple(shown.of_what)),), (0,)),
+    ]  # fmt: skip
+
+
+def _swarm(found: Explained, most: int) -> Chart:
+    """The chart of one class or score."""
+    worth, kept = found.values[:, :, 0], spread(len(found.rows), max(30, min(MOST_EXPLAINED, most)))
+    items = []
+    for place in found.order():
+        if not worth[:, place].any() and items:
+            continue
+        tones = np.round(found.ranks(place)[kept] * (NUM_TONES - 1))
+        sent = [None if np.isnan(one) else int(one) for one in tones]
+        swarm = {"x": compacted(worth[kept, place], 4), "tone": sent}
+        items.append({"name": found.schema.columns[place].name, "swarm": swarm})
+    label, words = f"Shapley values of the {found.of_what[0]}", f"added to the {found.of_what[0]}"
+    return {"kind": "list", "label": label, "x": axis(words), "items": items}
+
+
+DIGITS = 9
+"""Significant digits of what adds up."""
+
+MOST_LISTED, MOST_CELLS = 200, 40_000
+"""Rows that are listed where none are explained, and the most values that they have in all."""
+
+
+def listed_rows(model: PageModel, table: PageTable, explained: ExplainedRows | None) -> dict[str, Any]:
+    """Returns rows as the page's script lists them.
+
+    `number`, `truth` and `said` are those of every row; `off` is how far a prediction is off, of classes the
+    probability that others have; `cells` are the values of every column in words. Explained rows have `values`, the
+    Shapley values of the output `of`, which add up from its `base` to `total`; rows of a tree of planes have `paths`,
+    the conditions of the planes above their leaf.
+    """
+    columns = model.schema.columns
+    most = max(10, min(MOST_LISTED, MOST_CELLS // len(columns)))
+    rows = spread(len(table.values), most) if explained is None else explained.rows
+    sent: dict[str, Any] = {
+        "name": table.name,
+        "size": len(table.values),
+        "number": table.number[rows].tolist(),
+        "columns": [column.name for column in columns],
+        "cells": [
+            [column.in_words(float(cell)) for cell in table.values[rows, place]] for place, column in enumerate(columns)
+        ],
+        **_predictions(model, table, rows),
+    }
+    if model.kind == ModelKind.PLANES:
+        sent["paths"] = _paths(model, table, rows)
+    if explained is not None:
+        sent |= _contributions(model, table, explained)
+    return sent
+
+
+def _predictions(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"]) -> dict[str, Any]:
+    predicted = table.predicted[rows]
+    if not model.classes:
+        said = decimals_together(predicted[:, 0].tolist(), 4)
+        sent: dict[str, Any] = {"said": said, "unit": model.unit}
+        if table.target is not None:
+            target = table.truth[rows, 0]
+            sent["truth"] = decimals_together(target.astype(float).tolist(), 4)
+            if model.predicts in (Prediction.RISKS, Prediction.TIMES):
+                sent["truth"] = _times_in_words(model, table, rows, sent["truth"])
+            if model.predicts in (Prediction.NUMBERS, Prediction.DISTRIBUTIONS):
+                sent["off"] = compacted(target - predicted[:, 0])
+        return sent
+    label = present(table.said)[rows]
+    chance = predicted[np.arange(len(rows)), label]
+    sent = {"said": [model.classes[own] for own in label], "chance": compacted(chance), "unit": model.unit}
+    if table.target is not None:
+        truth = table.labels[rows]
+        own = np.where(truth < 0, 0.0, predicted[np.arange(len(rows)), np.maximum(truth, 0)])
+        sent["truth"] = [UNKNOWN if one < 0 else model.classes[one] for one in truth]
+        sent["off"], sent["isWrong"] = compacted(1 - own), (truth != label).tolist()
+    return sent
+
+
+def _times_in_words(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"], words: list[str]) -> list[str]:
+    """Times with what is known of them: the event, or that it comes later if at all."""
+    times = times_of(model, table)
+    if times is None:
+        return words
+    return [
+        f"{one}, event" if is_event else f"{one} or later"
+        for one, is_event in zip(words, times.is_event[rows].tolist(), strict=True)
+    ]
+
+
+def _contributions(model: PageModel, table: PageTable, explained: ExplainedRows) -> dict[str, Any]:
+    """The values of the predicted class, of two classes of the second, of others of the first score."""
+    found, number = explained.found, len(explained.found.labels)
+    output = np.zeros(len(explained.rows), np.int64)
+    if model.classes and number > 1:
+        output = present(table.said)[explained.rows]
+    every = np.arange(len(explained.rows))
+    return {
+        "outputs": found.of_what,
+        "of": output.tolist(),
+        "base": compacted(found.base, DIGITS),
+        "total": compacted(found.totals[every, output], DIGITS),
+        "values": [compacted(row, DIGITS) for row in found.values[every, :, output]],
+    }
+
+
+def _paths(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[list[str]]:
+    """The planes on the path of every row, in words."""
+    tree = model.estimator.tree_
+    found = []
+    for node in tree.apply(table.values[rows]).tolist():
+        path = []
+        while node:
+            path.append(plane_in_words(tree, node))
+            node = int(tree.parent[node])
+        found.append(path[::-1])
+    return found
