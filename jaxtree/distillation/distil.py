@@ -1,18 +1,17 @@
 """`distil`: a small model that says what a large one would say."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 from sklearn.base import clone, is_classifier
 
-from jaxtree.dataset.splitting import generator_of
+from jaxtree.dataset.sample import generator_of
 from jaxtree.distillation.labels import Teachers, mixed, teachers_of
 from jaxtree.distillation.synthetic import with_synthetic_rows
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.sklearn_compat import safe_indexing
-from jaxtree.table.weights import check_sample_weight
+from jaxtree.estimators.common.jobs import TablePart
+from jaxtree.table.weights import read_weights, rows_there
 
 
 def distil(
@@ -21,11 +20,11 @@ def distil(
     X: Any,
     y: Any = None,
     *,
-    folds: Any = 5,
+    cv: Any = 5,
     alpha: float = 1.0,
     n_synthetic: int = 0,
     random_state: Any = 0,
-    **weights: Any,
+    **rows: Any,
 ) -> Any:
     """Returns a clone of a student that is fitted to the labels of a teacher, and not to those of the table.
 
@@ -40,14 +39,14 @@ def distil(
         student: A classifier or regressor of jaxtree, such as a tree of few leaves; of numbers also one of another
             library.
         X: A table.
-        y: Its target; needed with folds, and for an alpha below 1.
-        folds: The number of parts, each labelled by a clone of the teacher that has not seen it, or a splitter, or
+        y: Its target; needed with `cv`, and for an alpha below 1.
+        cv: The number of parts, each labelled by a clone of the teacher that has not seen it, or a splitter, or
             pairs of rows; None takes a fitted teacher as it is, which has not seen X.
         alpha: The share of the teacher in the labels of the table's rows; the rest is that of y.
         n_synthetic: The number of further rows.
         random_state: The seed of parts and further rows.
-        **weights: `sample_weight`, the weight of every row where teachers and the student are fitted, and in
-            proportion to it the chance that a further row stands near it.
+        **rows: `sample_weight`, the weight of every row where teachers and the student are fitted, and in proportion
+            to it the chance that a further row stands near it; `groups`, which a splitter keeps together.
 
     Raises:
         InvalidInputError: One predicts classes and the other numbers, or an argument is not allowed.
@@ -66,55 +65,32 @@ def distil(
     check_student(teacher, student)
     if isinstance(n_synthetic, bool) or not isinstance(n_synthetic, int | np.integer) or n_synthetic < 0:
         raise InvalidInputError(f"n_synthetic must be a whole number of at least 0, got {n_synthetic!r}")
-    generator, weight = generator_of(random_state), read_weights(X, weights)
-    teachers = teachers_of(teacher, X, y, weight, folds=folds, random_state=generator)
+    generator, weight = generator_of(random_state), read_weights("distil", X, rows, "groups")
+    teachers = teachers_of(teacher, X, y, weight, cv=cv, random_state=generator, groups=rows.get("groups"))
     said = mixed(teachers, y, alpha)
     X, said, weight = rows_there(X, said, weight)
-    return fit_to_labels(teachers, clone(student), X, said, n_synthetic, generator, weight)
+    part = rows_of_teachers(teachers, X, said, n_synthetic, generator, weight)
+    blank: Any = clone(student)
+    return blank.fit(part.X, part.y, **part.params)
 
 
-def read_weights(X: Any, given: Mapping[str, Any]) -> Float64[np.ndarray, " row"] | None:
-    """Returns the weight of every row of a table, given as `sample_weight`; None without any.
-
-    Raises:
-        InvalidTypeError: Something else is given.
-        InvalidInputError: The weights are not allowed.
-    """
-    for name in given:
-        if name != "sample_weight":
-            raise InvalidTypeError(
-                f"distil got an unexpected keyword argument {name!r}; of rows it takes sample_weight"
-            )
-    if given.get("sample_weight") is None:
-        return None
-    return check_sample_weight(given["sample_weight"], X.shape[0] if hasattr(X, "shape") else len(X))
-
-
-def rows_there(X: Any, y: Any, weight: Float64[np.ndarray, " row"] | None) -> tuple[Any, Any, Any]:
-    """Returns table, target and weights of the rows of some weight."""
-    if weight is None or weight.all():
-        return X, y, weight
-    rows = np.flatnonzero(weight)
-    return safe_indexing(X, rows), None if y is None else safe_indexing(y, rows), weight[rows]
-
-
-def fit_to_labels(
+def rows_of_teachers(
     teachers: Teachers,
-    student: Any,
     X: Any,
     said: Any,
     n_synthetic: int,
     generator: np.random.RandomState,
     weight: Float64[np.ndarray, " row"] | None = None,
-) -> Any:
-    """Returns a student that is fitted to what teachers say of the rows of a table, and of further ones."""
+) -> TablePart:
+    """Returns the rows that a student is fitted on: those of a table and further ones, with what teachers say."""
     given = {} if weight is None else {"sample_weight": weight}
     if not n_synthetic:
-        return student.fit(X, teachers.target(said), **given)
+        return TablePart(X, teachers.target(said), given)
     new, whole = with_synthetic_rows(X, int(n_synthetic), generator, weight)
     target = teachers.target(np.concatenate([said, teachers.say(new)]))
     own = np.ones(len(said)) if weight is None else weight
-    return student.fit(whole, target, sample_weight=np.append(own, np.full(n_synthetic, own.sum() / n_synthetic)))
+    weight = np.append(own, np.full(n_synthetic, own.sum() / n_synthetic))
+    return TablePart(whole, target, {"sample_weight": weight})
 
 
 def check_student(teacher: Any, student: Any) -> None:

@@ -10,14 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
-from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target, vector_of_column
-from jaxtree.dataset.splitting import generator_of
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.folds import Split, folds_of
-from jaxtree.resampling.parts import fit_parts
+from jaxtree.estimators.common.folds import Split, folds_of, shuffled_splitter
+from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.sklearn_compat import safe_split
 from jaxtree.table.probabilities import ClassProbabilities
 from jaxtree.table.target import encode_classes
@@ -54,29 +52,31 @@ def teacher_labels(
     y: Any = None,
     sample_weight: Any = None,
     *,
-    folds: Any = 5,
+    cv: Any = 5,
     alpha: float = 1.0,
     random_state: Any = 0,
+    groups: Any = None,
 ) -> Any:
     """Returns what a teacher says of the rows of a table, as a target that a student can be fitted to.
 
     Args:
         teacher: A classifier or regressor of scikit-learn's conventions, such as a forest, boosted trees or a pipeline.
         X: A table.
-        y: Its target; needed with folds, and for an alpha below 1.
+        y: Its target; needed with `cv`, and for an alpha below 1.
         sample_weight: The weight of every row where clones of the teacher are fitted; one of weight 0 is labelled by
             all of them.
-        folds: The number of parts that the rows are divided into, or a splitter of scikit-learn, or pairs of rows to
+        cv: The number of parts that the rows are divided into, or a splitter of scikit-learn, or pairs of rows to
             fit on and to label. Each part is labelled by a clone of the teacher that is fitted on the others; what
             several say of a row is averaged. None takes a fitted teacher, which must not have seen X, as it is.
         alpha: The share of the teacher in the labels; the rest is that of y.
         random_state: The seed of the parts, where their number is given.
+        groups: The group of every row, which a splitter such as `GroupKFold` keeps together.
 
     Returns:
         `ClassProbabilities` of a classifier; numbers of a regressor.
 
     Raises:
-        InvalidInputError: The teacher is neither, or has several outputs of classes; folds do not label every row; or
+        InvalidInputError: The teacher is neither, or has several outputs of classes; `cv` does not label every row; or
             another argument is not allowed.
 
     Example:
@@ -88,29 +88,31 @@ def teacher_labels(
         >>> tree.score(X, y) > 0.9
         True
     """
-    teachers = teachers_of(teacher, X, y, sample_weight, folds=folds, random_state=random_state)
+    teachers = teachers_of(teacher, X, y, sample_weight, cv=cv, random_state=random_state, groups=groups)
     return teachers.target(mixed(teachers, y, alpha))
 
 
-def teachers_of(teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, folds: Any, random_state: Any) -> Teachers:
+def teachers_of(
+    teacher: Any, X: Any, y: Any, sample_weight: Any = None, *, cv: Any, random_state: Any, groups: Any = None
+) -> Teachers:
     """Returns the models that label rows, and what they say of the rows of a table; see `teacher_labels`."""
     teacher = getattr(teacher, "best_estimator_", teacher)  # of a fitted search
     if not (is_classifier(teacher) or hasattr(teacher, "predict")):
         raise InvalidInputError(f"teacher must be a classifier or regressor, got {type(teacher).__name__}")
-    if folds is None:
+    if cv is None:
         classes = _classes_of(teacher)
         return Teachers([teacher], classes, said_by(teacher, X, classes))
     if y is None:
-        raise InvalidInputError("folds need y, which clones of the teacher are fitted to; folds=None does not")
+        raise InvalidInputError("cv needs y, which clones of the teacher are fitted to; cv=None does not")
     X, y = indexable(X, plain_target(vector_of_column(y)))
     weight = check_sample_weight(sample_weight, len(y))
-    splits = splits_of(teacher, X, y, folds, random_state, weight)
+    splits = splits_of(teacher, X, y, cv, random_state, weight, groups)
     if weight is not None and not weight.all():
         # No model has seen a row of weight 0.
         splits = [(train, np.union1d(test, np.flatnonzero(weight == 0))) for train, test in splits]
     number = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
     if (number == 0).any():
-        raise InvalidInputError(f"folds must label every row, and row {int((number == 0).argmax())} is in no part")
+        raise InvalidInputError(f"cv must label every row, and row {int((number == 0).argmax())} is in no part")
     given = {} if weight is None else {"sample_weight": weight}
     models = fit_parts(teacher, X, y, [train for train, _ in splits], given)
     there = slice(None) if weight is None else weight > 0
@@ -142,15 +144,25 @@ def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
 
 
 def splits_of(
-    teacher: Any, X: Any, y: Any, folds: Any, random_state: Any, weight: Float[np.ndarray, " row"] | None
+    teacher: Any,
+    X: Any,
+    y: Any,
+    cv: Any,
+    random_state: Any,
+    weight: Float[np.ndarray, " row"] | None,
+    groups: Any = None,
 ) -> list[Split]:
     """Returns the rows of weight to fit on and to label of every part; a number of parts is one of shuffled rows."""
-    if isinstance(folds, bool) or (isinstance(folds, int | np.integer) and folds < 2):
-        raise InvalidInputError(f"folds must be 2 or more, a splitter, pairs of rows, or None, got {folds!r}")
-    if isinstance(folds, int | np.integer):
-        kind = StratifiedKFold if is_classifier(teacher) else KFold
-        folds = kind(int(folds), shuffle=True, random_state=generator_of(random_state))
-    return folds_of(teacher, X, y, folds, {}, {"sample_weight": weight})
+    if isinstance(cv, bool) or (isinstance(cv, int | np.integer) and cv < 2):
+        raise InvalidInputError(f"cv must be 2 or more, a splitter, pairs of rows, or None, got {cv!r}")
+    if isinstance(cv, int | np.integer) and groups is not None:
+        raise InvalidInputError(
+            f"groups are for a splitter that keeps them together, such as cv=GroupKFold({cv}), got cv={cv}"
+        )
+    if isinstance(cv, int | np.integer):
+        there = y if weight is None else np.asarray(y)[weight > 0]
+        cv = shuffled_splitter(int(cv), random_state, there if is_classifier(teacher) else None)
+    return folds_of(teacher, X, y, cv, {} if groups is None else {"groups": groups}, {"sample_weight": weight})
 
 
 def said_by(model: Any, X: Any, classes: Shaped[np.ndarray, " class"] | None) -> Values:
@@ -163,15 +175,13 @@ def said_by(model: Any, X: Any, classes: Shaped[np.ndarray, " class"] | None) ->
     return in_columns_of(classes, model.classes_, np.asarray(given, np.float64))
 
 
-def in_columns_of(
-    classes: Shaped[np.ndarray, " class"], known: Any, said: Float[np.ndarray, "row known"]
-) -> Float[np.ndarray, "row class"]:
-    """Returns probabilities of known classes in columns of all classes.
+def in_columns_of(classes: Shaped[np.ndarray, " class"] | None, known: Any, said: Values) -> Values:
+    """Returns probabilities of known classes in columns of all classes; numbers as they are.
 
     >>> in_columns_of(np.array(["a", "b", "c"]), ["a", "c"], np.array([[0.25, 0.75]])).tolist()
     [[0.25, 0.0, 0.75]]
     """
-    if np.array_equal(known, classes):
+    if classes is None or np.array_equal(known, classes):
         return said
     whole = np.zeros((len(said), len(classes)))
     whole[:, np.searchsorted(classes, known)] = said

@@ -2,27 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import GroupKFold
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target, vector_of_column
-from jaxtree.dataset.splitting import generator_of
-from jaxtree.distillation.distil import check_student, fit_to_labels, read_weights, rows_there
-from jaxtree.distillation.labels import in_columns_of, said_by, splits_of, teachers_of
+from jaxtree.dataset.sample import generator_of
+from jaxtree.distillation.distil import check_student, rows_of_teachers
+from jaxtree.distillation.labels import Teachers, in_columns_of, said_by, splits_of, teachers_of
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.jobs import Job, TablePart, fit_many
 from jaxtree.export.node_tables import check_backend, frame_of
+from jaxtree.search.quick_scores import accuracy, log_likelihood, minus_root_squared_error, r2
 from jaxtree.sklearn_compat import safe_split
+from jaxtree.table.weights import read_weights, rows_there
 
 SIZES = (2, 4, 8, 16, 32)
 """Numbers of leaves."""
 
 PARAMETERS = ("max_leaf_nodes", "max_depth", "depth")
 """Names of a student's size; the first that it has counts."""
+
+PARTS_OF_TEACHER = 5
+"""The parts that the teacher labels within a fold where a splitter makes the folds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +93,15 @@ def distil_sizes(
     y: Any,
     *,
     sizes: Sequence[int] | Mapping[str, Sequence[int]] = SIZES,
-    folds: Any = 5,
+    cv: Any = 5,
     n_synthetic: int = 0,
     random_state: Any = 0,
-    **weights: Any,
+    **rows: Any,
 ) -> SizeTable:
     """Returns what a student of several sizes says of rows that it has not seen, taught by labels or by a teacher.
 
     Each part of the rows is held out in turn. On the others the student is fitted to the labels, and to those that the
-    teacher gives them as in `distil`, with as many parts of its own where `folds` is their number, and 5 otherwise. So
+    teacher gives them as in `distil`, with as many parts of its own where `cv` is their number, and 5 otherwise. So
     no teacher has seen a row that its student is scored on, nor one that it has labelled. The teacher's own score is
     that of the mean of its clones.
 
@@ -106,10 +112,11 @@ def distil_sizes(
         y: Its target.
         sizes: Values of the student's `max_leaf_nodes`, or if it has none of `max_depth` or `depth`; or a dict from one
             parameter to its values.
-        folds: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
+        cv: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
         n_synthetic: The number of further rows that the teacher labels, see `distil`.
         random_state: The seed of parts and further rows.
-        **weights: `sample_weight`, the weight of every row in fits and measures.
+        **rows: `sample_weight`, the weight of every row in fits and measures; `groups`, which the splitter keeps
+            together, and within its parts up to 5 parts of the teacher's.
 
     Raises:
         InvalidInputError: One predicts classes and the other numbers; the student has no such parameter; there are
@@ -121,7 +128,7 @@ def distil_sizes(
         >>> from jaxtree import DecisionTreeRegressor, RandomForestRegressor
         >>> teacher = RandomForestRegressor(30, min_samples_leaf=3, random_state=0)
         >>> table = distil_sizes(
-        ...     teacher, DecisionTreeRegressor(), *load_diabetes(return_X_y=True), sizes=(2, 8), folds=3
+        ...     teacher, DecisionTreeRegressor(), *load_diabetes(return_X_y=True), sizes=(2, 8), cv=3
         ... )
         >>> table.measures, table.distilled.shape
         (('rmse', 'r2'), (2, 3, 2))
@@ -132,38 +139,70 @@ def distil_sizes(
     student = getattr(student, "best_estimator_", student)  # of a fitted search
     check_student(teacher, student)
     parameter, values = _sizes_of(student, sizes)
-    X, y = indexable(X, plain_target(vector_of_column(y)))
-    X, y, weight = rows_there(X, y, read_weights(X, weights))
-    if np.ndim(y) != 1:
-        raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
+    table = _read_rows(X, y, rows)
     # A part may lack a class that is scored on.
-    classes = np.unique(np.asarray(y)) if is_classifier(teacher) else None
+    classes = np.unique(np.asarray(table.y)) if is_classifier(teacher) else None
     generator = generator_of(random_state)
-    splits = splits_of(teacher, X, y, folds, generator, weight)
-    inner = folds if isinstance(folds, int | np.integer) else 5
-    scores = np.empty((2, len(values), len(splits), 2))
-    of_teacher = np.empty((len(splits), 2))
+    splits = splits_of(teacher, table.X, table.y, cv, generator, table.weight, table.groups)
+    blanks: list[Any] = [clone(student) for _ in values]
+    students = [blank.set_params(**{parameter: value}) for blank, value in zip(blanks, values, strict=True)]
+    num_parts = int(cv) if isinstance(cv, int | np.integer) else PARTS_OF_TEACHER
+    scores, of_teacher = np.empty((2, len(values), len(splits), 2)), np.empty((len(splits), 2))
     for fold, (train, test) in enumerate(splits):
-        own_X, own_y = safe_split(student, X, y, train)
-        test_X, test_y = safe_split(student, X, y, test)
-        own_weight, test_weight = (None if weight is None else weight[rows] for rows in (train, test))
-        teachers = teachers_of(teacher, own_X, own_y, own_weight, folds=inner, random_state=generator)
-        said = teachers.say(test_X)
-        if classes is not None:
-            said = in_columns_of(classes, teachers.classes, said)
-        of_teacher[fold] = _measured(said, test_y, classes, test_weight)
-        seed = generator.randint(2**31 - 1)
-        for number, value in enumerate(values):
-            blank: Any = clone(student)
-            sized = blank.set_params(**{parameter: value})
-            other: Any = clone(sized)
-            fitted = other.fit(own_X, own_y, **({} if weight is None else {"sample_weight": own_weight}))
-            # The further rows are the same for all sizes.
-            taught = fit_to_labels(teachers, sized, own_X, teachers.said, n_synthetic, generator_of(seed), own_weight)
-            for way, model in enumerate((fitted, taught)):
-                scores[way, number, fold] = _measured(said_by(model, test_X, classes), test_y, classes, test_weight)
+        own, held = (table.part(student, part) for part in (train, test))
+        teachers = _teachers_of_part(teacher, own, num_parts, generator)
+        said = teachers.say(held.X)
+        of_teacher[fold] = held.measures(in_columns_of(classes, teachers.classes, said), classes)
+        synthetic = generator_of(generator.randint(2**31 - 1))
+        taught = rows_of_teachers(teachers, own.X, teachers.said, n_synthetic, synthetic, own.weight)
+        on_labels = TablePart(own.X, own.y, None if own.weight is None else {"sample_weight": own.weight})
+        for fitted in fit_many([Job(sized, part) for part in (on_labels, taught) for sized in students]):
+            way, number = divmod(fitted.number, len(values))
+            scores[way, number, fold] = held.measures(said_by(fitted.made, held.X, classes), classes)
     measures = ("accuracy", "log_loss") if classes is not None else ("rmse", "r2")
     return SizeTable(parameter, values, measures, scores[0], scores[1], of_teacher)
+
+
+class _Rows(NamedTuple):
+    """Rows of a table, all of some weight."""
+
+    X: Any
+    y: Any
+    weight: Float[np.ndarray, " row"] | None
+    groups: Shaped[np.ndarray, " row"] | None
+
+    def part(self, student: Any, rows: Any) -> "_Rows":
+        """Returns some of the rows."""
+        weight, groups = (None if own is None else own[rows] for own in (self.weight, self.groups))
+        return _Rows(*safe_split(student, self.X, self.y, rows), weight, groups)
+
+    def measures(
+        self, said: Float[np.ndarray, "row *class"], classes: Shaped[np.ndarray, " class"] | None
+    ) -> tuple[float, float]:
+        """Returns accuracy and log loss of probabilities, or the root mean squared error and R² of numbers."""
+        target = np.asarray(self.y)
+        if classes is None:
+            return -minus_root_squared_error(said, target, self.weight), r2(said, target, self.weight)
+        place = np.searchsorted(classes, target)
+        return accuracy(said, place, self.weight), -log_likelihood(said[np.arange(len(place)), place], self.weight)
+
+
+def _read_rows(X: Any, y: Any, rows: dict[str, Any]) -> _Rows:
+    """Returns the rows of weight of a table with one output."""
+    X, y = indexable(X, plain_target(vector_of_column(y)))
+    whole, groups = read_weights("distil_sizes", X, rows, "groups"), rows.get("groups")
+    groups = rows_there(np.asarray(groups), None, whole)[0] if groups is not None else None
+    X, y, weight = rows_there(X, y, whole)
+    if np.ndim(y) != 1:
+        raise InvalidInputError(f"y must have one output, got an array of shape {np.shape(y)}")
+    return _Rows(X, y, weight, groups)
+
+
+def _teachers_of_part(teacher: Any, own: _Rows, num_parts: int, generator: np.random.RandomState) -> Teachers:
+    """Returns clones of a teacher that each label the rows which they have not seen of a part; groups stay together."""
+    groups = own.groups
+    cv = num_parts if groups is None else GroupKFold(min(num_parts, len(np.unique(groups))))
+    return teachers_of(teacher, own.X, own.y, own.weight, cv=cv, random_state=generator, groups=groups)
 
 
 def _sizes_of(student: Any, sizes: Any) -> tuple[str, tuple[int, ...]]:
@@ -184,16 +223,3 @@ def _sizes_of(student: Any, sizes: Any) -> tuple[str, tuple[int, ...]]:
     if not len(values):
         raise InvalidInputError("sizes must have a value, got none")
     return parameter, tuple(values)
-
-
-def _measured(
-    said: Float[np.ndarray, "row *class"], y: Any, classes: Shaped[np.ndarray, " class"] | None, weight: Any
-) -> tuple[float, float]:
-    """Accuracy and log loss of probabilities, or the root mean squared error and R² of numbers."""
-    target = np.asarray(y)
-    if classes is None:
-        error = float(np.average((said - target) ** 2, weights=weight))
-        variance = float(np.average((target - np.average(target, weights=weight)) ** 2, weights=weight))
-        return np.sqrt(error), 1 - error / max(variance, np.finfo(float).tiny)
-    named, given = classes[said.argmax(axis=1)], {"sample_weight": weight}
-    return accuracy_score(target, named, **given), log_loss(target, said, labels=classes, **given)

@@ -9,10 +9,14 @@ from sklearn.base import is_classifier
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target
+from jaxtree.dataset.sample import read_known
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of, fit_on_parts
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting.rows import allowed_rows
+from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.common.conventions import generator_of, progress_of
+from jaxtree.estimators.common.jobs import fit_parts
+from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_split
 from jaxtree.table.weights import rows_of_weight
@@ -22,13 +26,15 @@ class Bagged(NamedTuple):
     """Models on samples of the rows.
 
     Attributes:
-        model: Their mean, a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`.
-        out_of_bag: What the mean of the models that have not drawn a row predicts of it, of classes the probabilities;
+        model: Their mean, one model of the estimator's class.
+        out_of_bag: The predictions of rows by the mean of the models that have not drawn them, or probabilities;
             NaN where all have.
+        members: The models.
     """
 
-    model: BoostedEnsemble
+    model: Any
     out_of_bag: Float[np.ndarray, "row column"]
+    members: list[Any]
 
 
 def bag(
@@ -48,7 +54,7 @@ def bag(
     as those of many rounds on few rows, the mean is, too. Stop them early.
 
     A sample has as many rows as the table, drawn with replacement (Breiman, *Bagging predictors*, 1996), or a share of
-    them without (*subagging*: Buhlmann and Yu, *Analyzing bagging*, 2002). Those of classes are drawn class by class,
+    them without (*subagging*: Buhlmann and Yu, *Analyzing bagging*, 2002). Rows of classes are drawn class by class,
     so that every model knows all. A random forest does this with trees.
 
     Args:
@@ -70,7 +76,7 @@ def bag(
         >>> X, y = load_diabetes(return_X_y=True)
         >>> bagged = bag(GradientBoostingRegressor(30, learning_rate=0.2), X, y, n_estimators=5, max_samples=0.7)
         >>> known = ~np.isnan(bagged.out_of_bag[:, 0])
-        >>> len(bagged.model.estimators_), bool(np.corrcoef(bagged.out_of_bag[known, 0], y[known])[0, 1] > 0.6)
+        >>> len(bagged.members), bool(np.corrcoef(bagged.out_of_bag[known, 0], y[known])[0, 1] > 0.6)
         (5, True)
     """
     estimator = best_of_search(estimator)
@@ -83,10 +89,16 @@ def bag(
     if is_classifier(estimator):
         strata = [there[target[there] == own] for own in np.unique(target[there])]
     parts = [np.concatenate([_drawn(rows, max_samples, generator) for rows in strata]) for _ in range(n_estimators)]
-    with progress_of(verbose, n_estimators, "fitting models", "fits") as report:
-        fitted = fit_on_parts(estimator, X, y, parts, fit_params or {}, report)
-    model = ensemble_of(fitted, [1.0] * n_estimators).learn_of_time(X, y, **(fit_params or {}))
-    return Bagged(model, _out_of_bag(model, X, y, parts))
+    with placed_fit(estimator, X, num_fits=n_estimators):
+        with progress_of(verbose, n_estimators, "fitting models", "fits") as report:
+            fitted = fit_parts(estimator, X, y, parts, fit_params, report, reads_alike=True)
+        model = fitted[0].mean_of(fitted)
+        if is_of_times(model.loss_):
+            fields = dict(fit_params or {})
+            given = read_known(model.outputs(), X, y, fields.pop("sample_weight", None), fields)
+            rows = allowed_rows(model.loss_, given.without_weightless_rows())
+            model.survival_ = learn_times(model.loss_, rows, model.raw_scores(rows.X))
+        return Bagged(model, _out_of_bag(fitted, X, y, parts), fitted)
 
 
 def _check(estimator: Any, n_estimators: int, max_samples: float | None) -> None:
@@ -112,10 +124,11 @@ def _drawn(rows: Int[np.ndarray, " row"], max_samples: float | None, generator: 
     return np.sort(generator.choice(rows, number, replace=max_samples is None))
 
 
-def _out_of_bag(model: BoostedEnsemble, X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
+def _out_of_bag(models: list[Any], X: Any, y: Any, parts: list[np.ndarray]) -> Float[np.ndarray, "row column"]:
     """The prediction of every row by the mean of the models that have not drawn it."""
+    model = models[0]
     total, number = np.zeros((len(y), model.start_.size)), np.zeros((len(y), 1))
-    for own, rows in zip(model.estimators_, parts, strict=True):
+    for own, rows in zip(models, parts, strict=True):
         unseen = np.setdiff1d(np.arange(len(y)), rows)
         own_X, _ = safe_split(own, X, y, unseen)
         total[unseen] += own.raw_scores(own_X)

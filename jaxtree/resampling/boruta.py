@@ -12,16 +12,17 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing
 from jaxtree.estimators.common.conventions import (
     SEED,
     AnnotatedParameters,
-    all_or_nothing,
+    Role,
     check_parameters,
     generator_of,
     progress_of,
     whole,
 )
+from jaxtree.estimators.common.extras import check_arguments_of_fits
 from jaxtree.sklearn_compat import HasMethods, Interval, check_method_params, safe_indexing
 from jaxtree.table.names import are_places
 from jaxtree.table.sources import as_frame
@@ -67,11 +68,11 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
         ['confirmed', 'confirmed', 'confirmed', 'rejected', 'rejected']
     """
 
-    estimator: Annotated[Any, HasMethods(["fit"])]
-    max_rounds: Annotated[int, whole(1)]
-    alpha: Annotated[float, Interval(Real, 0, 1, closed="neither")]
-    random_state: Annotated[Any, *SEED]
-    verbose: Annotated[int, "verbose"]
+    estimator: Annotated[Any, HasMethods(["fit"]), Role.FIT]
+    max_rounds: Annotated[int, whole(1), Role.FIT]
+    alpha: Annotated[float, Interval(Real, 0, 1, closed="neither"), Role.FIT]
+    random_state: Annotated[Any, *SEED, Role.SEED]
+    verbose: Annotated[int, "verbose", Role.REPORTS]
 
     def __init__(
         self, estimator: Any, *, max_rounds: int = 100, alpha: float = 0.05, random_state: Any = 0, verbose: int = 0
@@ -100,6 +101,7 @@ class BorutaSelector(AnnotatedParameters, SelectorMixin, MetaEstimatorMixin, Bas
                 rows of some weight.
         """
         check_parameters(self)
+        check_arguments_of_fits(self.estimator, fit_params)
         is_there = rows_of_weight(fit_params.get("sample_weight"), y)
         if is_there is not None:
             # Shadows have the values of the rows that count.

@@ -9,11 +9,11 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, check_parameters, progress_of
+from jaxtree.errors import InvalidInputError, all_or_nothing
+from jaxtree.estimators.common.conventions import AnnotatedParameters, Role, check_parameters, progress_of
 from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.estimators.common.sorted_lists import SortedLists, intervals_around
-from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import HasMethods, safe_split
 from jaxtree.table.weights import check_sample_weight
 
@@ -34,10 +34,10 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
     Attributes:
         estimator_: The estimator fitted on all rows, which `predict` asks.
         estimators_: One a fold, fitted on the other folds.
-        residuals_: Of every row the distance of its target from what the model of the other folds predicts; NaN of a
+        residuals_: The distance of every row's target from the prediction by the model of the other folds; NaN of a
             row of weight 0.
-        fold_: Of every row the number of its fold; -1 of a row of weight 0.
-        weights_: Of every row how many rows it counts as.
+        fold_: The number of the fold of every row; -1 of a row of weight 0.
+        weights_: The number of rows that every row counts as.
 
     Raises:
         InvalidInputError: A parameter is not allowed, or the folds do not hold every row once.
@@ -53,9 +53,9 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         ((142, 2), True)
     """
 
-    estimator: Annotated[Any, HasMethods(["fit", "predict"])]
-    cv: Annotated[Any, "cv_object"]
-    verbose: Annotated[int, "verbose"]
+    estimator: Annotated[Any, HasMethods(["fit", "predict"]), Role.FIT]
+    cv: Annotated[Any, "cv_object", Role.FIT]
+    verbose: Annotated[int, "verbose", Role.REPORTS]
 
     def __init__(self, estimator: Any, *, cv: Any = 10, verbose: int = 0):
         self.estimator = estimator
@@ -75,7 +75,7 @@ class ConformalRegressor(AnnotatedParameters, MetaEstimatorMixin, RegressorMixin
         Args:
             X: A table.
             y: The number of every row.
-            groups: What the splitter keeps together, a value a row, such as `cv=GroupKFold(10)` does.
+            groups: The groups that the splitter keeps together, a value a row, such as `cv=GroupKFold(10)` does.
             **fit_params: Further arguments of `fit`, split like the rows where they have a value for each. With
                 `sample_weight` a row counts as so many rows, in the models and among the residuals.
         """

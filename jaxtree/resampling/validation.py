@@ -14,9 +14,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import generator_of, progress_of
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.metrics.scorers import apart, with_own_names
-from jaxtree.resampling.parts import fit_parts
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 
 

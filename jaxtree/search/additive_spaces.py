@@ -4,7 +4,7 @@ Settings are scored with one bag a fold, as the mean of bags is better for all o
 estimator. Smaller tables get more settings at once, which share codes and sums of their folds.
 """
 
-from jaxtree.estimators.additive.parameters import USUAL_LEAVES, AdditiveParameters, usual_bins
+from jaxtree.estimators.additive.parameters import USUAL_LEAVES, USUAL_RATE, AdditiveParameters, usual_bins
 from jaxtree.search.spaces import MEDIUM, SMALL, Range, Space
 
 SMOOTHEST, ROUGHEST = 0.01, 0.2
@@ -36,7 +36,7 @@ def additive_space_for(num_rows: int, num_columns: int, num_classes: int = 0) ->
     pairs_a_column = 3 if num_classes else 5
     bins = usual_bins(num_columns)
     ranges = {
-        "learning_rate": Range(SMOOTHEST, ROUGHEST, True, False, usual.usual_rate),
+        "learning_rate": Range(SMOOTHEST, ROUGHEST, True, False, USUAL_RATE),
         "max_leaves": Range(2, 5, False, True, USUAL_LEAVES),
         "greedy_ratio": Range(0, usual.greedy_ratio, False, False, usual.greedy_ratio),
         "min_samples_leaf": Range(1, most_rows, True, True, usual.min_samples_leaf),

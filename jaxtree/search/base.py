@@ -5,7 +5,7 @@ import functools
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -15,9 +15,10 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.estimators.common.conventions import SEED, all_or_nothing, whole
+from jaxtree.errors import all_or_nothing, set_all_parameters
+from jaxtree.estimators.common.conventions import SEED, whole
 from jaxtree.estimators.common.display import Shown
-from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.extras import check_arguments_of_fits, extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
@@ -37,7 +38,7 @@ ROUNDING = 1e-12
 
 NOT_ALWAYS = (
     *("best_index_", "best_score_", "best_params_", "best_estimator_", "refit_time_", "feature_names_in_"),
-    *("n_resources_", "n_candidates_", "ensemble_weights_"),
+    *("n_resources_", "n_candidates_", "ensemble_weights_", "learning_curves_", "oof_predictions_"),
 )
 """Results that a search has by its parameters and its table: an earlier fit's are none of the next one's."""
 
@@ -102,13 +103,20 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
             self.scoring = given
         return apart(of_all_classes(scorers)), refit_metric
 
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters by name, as scikit-learn's searches do, those of the estimator as `estimator__name`.
+
+        None is changed if one fails.
+        """
+        return set_all_parameters(self, super().set_params, params)
+
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Returns the score of the best estimator on rows, by the scorer that chose.
 
         Args:
             X: A table.
             y: Its target.
-            **params: What else the scorer takes of every row, such as `event`, `group` and `offset`.
+            **params: Further inputs of the scorer, a value a row, such as `event`, `group` and `offset`.
         """
         if not params or get_config()["enable_metadata_routing"] or not hasattr(self, "best_estimator_"):
             base: Any = super()
@@ -124,7 +132,7 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         """
         best_of_search(self).save(path)
 
-    def _placed(self, X: Any, num_settings: int, mesh: Any = None) -> contextlib.AbstractContextManager[None]:
+    def _placed(self, X: Any, num_settings: int, mesh: Any = None) -> contextlib.AbstractContextManager[Any]:
         """Returns a context in which all fits of a search compute at one place, chosen for all of them."""
         num_folds = self.cv if isinstance(self.cv, int) else USUAL_FOLDS
         return placed_fit(self.estimator, X, mesh, num_fits=num_settings * num_folds)
@@ -141,6 +149,8 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         params = check_method_params(X, params=params)
         routed = self._get_routed_params_for_fit(params)
         fit_params = routed.estimator.fit
+        if fit_params:
+            check_arguments_of_fits(self.estimator, fit_params, candidates)
         self._check_scoring(y)
         splits = folds_of(self.estimator, X, y, self.cv, routed.splitter.split, fit_params)
         self.n_splits_ = len(splits)
@@ -209,37 +219,6 @@ class BaseSettingsSearch(Shown, BaseSearchCV):
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
-
-
-class SettingsSearchCV(BaseSettingsSearch):
-    """A search over a grid or distributions of settings, with the arguments of `SearchCV`."""
-
-    _parameter_constraints: ClassVar[dict] = {
-        **BaseSettingsSearch._parameter_constraints,
-        "return_train_score": ["boolean"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: Any = True,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_iter: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            estimator, scoring=scoring, refit=refit, cv=cv, error_score=error_score,
-            return_train_score=return_train_score, verbose=verbose,
-        )  # fmt: skip
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.random_state = random_state
 
 
 def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:

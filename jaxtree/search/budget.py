@@ -38,7 +38,7 @@ class Budget:
     Attributes:
         seconds: The time.
         settings: The most settings.
-        clock: What tells the time in seconds.
+        clock: The function that tells the time in seconds.
         used_before: The seconds that are used already.
         began: The time now, less these seconds.
     """

@@ -4,19 +4,26 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
-from sklearn.base import is_classifier
+from jaxtyping import Float, Int
+from sklearn.base import clone, is_classifier
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.ensemble import fit_on_parts
+from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.common.conventions import configured
+from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.losses.links import link_of
 from jaxtree.search.evaluation import Search
+from jaxtree.search.quick_scores import ScoresOfPredictions
+from jaxtree.sklearn_compat import check_method_params
 from jaxtree.tree.link import Link
 
 ENSEMBLE, FOLD_ENSEMBLE = "ensemble", "fold-ensemble"
 """The values of `refit` that ask for an ensemble of members fitted on all rows, and of the models of the folds."""
+
+ENSEMBLED = (GradientBoostingClassifier, GradientBoostingRegressor)
+"""The estimators whose models are averaged in ensembles."""
 
 MOST_MEMBERS = 50
 """Members that a selection adds at most, counted as often as they are taken."""
@@ -26,7 +33,7 @@ class AveragingScale(NamedTuple):
     """The scale on which an ensemble averages what its members predict: that of their scores.
 
     Attributes:
-        link: How predictions follow from scores. Of a link of the user's own, predictions are averaged themselves.
+        link: How predictions follow from scores. With a link of the user's own, predictions are averaged themselves.
 
     Example:
         >>> scale = AveragingScale(Link.SOFTMAX)
@@ -110,22 +117,66 @@ def select_with_replacement(
     return best / best.sum()
 
 
-def fit_on_folds(model: Any, search: Search) -> list[Any]:
-    """Returns copies of a model, each fitted on the training part of a fold.
+def check_can_average(estimator: Any, refit: Any, scoring: Any) -> None:
+    """Raises InvalidInputError unless models of an estimator can be averaged, and chosen by one score."""
+    loss: Any = getattr(estimator, "loss", None)
+    made = LOSSES[loss]() if isinstance(loss, str) and loss in LOSSES else loss
+    if not isinstance(estimator, ENSEMBLED) or getattr(made, "needs", ()):
+        raise InvalidInputError(
+            f"refit={refit!r} averages boosted models of classes, or of numbers whose loss asks for no extras, got "
+            f"{estimator}"
+        )
+    if isinstance(scoring, list | tuple | set | dict):
+        raise InvalidInputError(f"refit={refit!r} chooses by one score: scoring must be one, got {scoring!r}")
+
+
+class Ensemble(NamedTuple):
+    """An ensemble of the settings of a search.
+
+    Attributes:
+        model: The ensemble, fitted on all rows.
+        weights: The share of every setting.
+        score: The score of its out-of-fold predictions.
+    """
+
+    model: Any
+    weights: Float[np.ndarray, " setting"]
+    score: float
+
+
+def fit_ensemble(
+    search: Search,
+    able: Int[np.ndarray, " able"],
+    predictions: Float[np.ndarray, "setting row column"],
+    scorer: Any,
+    *,
+    of_folds: bool,
+) -> Ensemble:
+    """Chooses settings by their out-of-fold predictions, and fits them on all rows.
 
     Args:
-        model: A blank estimator.
-        search: The task, with the folds.
-
-    Raises:
-        InvalidInputError: The training part of a fold has not all classes, so that its model has other outputs.
+        search: The task.
+        able: The numbers of the settings that can be chosen.
+        predictions: The out-of-fold predictions of all settings; NaN of rows that no fold tests.
+        scorer: The scorer that chooses.
+        of_folds: Whether the models of all folds are averaged of every chosen setting, not one of all rows.
     """
-    fitted = fit_on_parts(model, search.X, search.y, [train for train, _ in search.splits], search.fit_params)
-    classes = getattr(fitted[0], "classes_", ())
-    for number, own in enumerate(fitted):
-        if not np.array_equal(getattr(own, "classes_", ()), classes):
-            raise InvalidInputError(
-                f"the training parts of all folds must have the same classes to be averaged, got {list(classes)} in "
-                f"the first and {list(own.classes_)} in fold {number}: stratify them, or give refit='ensemble'"
-            )
-    return fitted
+    tested = np.flatnonzero(~np.isnan(predictions[able]).any(axis=(0, 2)))
+    known, scale = predictions[np.ix_(able, tested)], AveragingScale.of(search.estimator)
+    params = check_method_params(search.X, params=search.score_params, indices=tested)
+    score = ScoresOfPredictions(scorer, np.asarray(search.y)[tested], search.classes, params.get("sample_weight"))
+    of_scores: Any = lambda own: score(scale.predictions(own))  # noqa: E731
+    shares = select_with_replacement(list(scale.scores(known)), of_scores)
+    weights = np.zeros(len(search.candidates))
+    weights[able] = shares
+    chosen = np.flatnonzero(weights).tolist()
+    models: list[Any] = [clone(configured(search.estimator, search.candidates[number])) for number in chosen]
+    of_models = weights[chosen]
+    if of_folds:
+        parts = [train for train, _ in search.splits]
+        rows = search.X, search.y, parts, search.fit_params
+        fitted = [own for model in models for own in fit_parts(model, *rows, reads_alike=True)]
+        of_models = np.repeat(of_models / len(search.splits), len(search.splits))
+    else:
+        fitted = [model.fit(search.X, search.y, **search.fit_params) for model in models]
+    return Ensemble(fitted[0].mean_of(fitted, of_models), weights, score(scale.mean(shares, known)))

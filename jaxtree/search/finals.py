@@ -17,10 +17,11 @@ from sklearn.base import is_classifier
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning
 from jaxtree.estimators.boosting.fold_rows import scheme_of
+from jaxtree.estimators.common.conventions import configured
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
 from jaxtree.search.budget import SLACK, Budget, Forecast
+from jaxtree.search.evaluation import predictions
 from jaxtree.search.out_of_fold import Choice, Yardstick, scores_of_folds, select
-from jaxtree.search.settings import configured
 from jaxtree.search.tried import OnProgress, Task, Tried
 from jaxtree.sklearn_compat import check_method_params, safe_split
 
@@ -81,11 +82,11 @@ class FinalRound:
     """The fits of finalists.
 
     Args:
-        task: What is tuned, with a blank estimator.
+        task: The task, with a blank estimator.
         fixed: The parameters that all finalists share.
         most_before: The most rounds of the single models that were tried.
         budget: The time.
-        forecast: What the choice of an ensemble is expected to take.
+        forecast: The time that the choice of an ensemble is expected to take.
     """
 
     def __init__(self, task: Task, fixed: dict[str, Any], most_before: int, budget: Budget, forecast: Forecast):
@@ -212,12 +213,6 @@ def _part_of(task: Task, rows: Any) -> Task:
     X, y = safe_split(task.estimator, task.X, task.y, rows)
     params = check_method_params(task.X, params={"weight": task.weight}, indices=rows)
     return task._replace(X=X, y=y, weight=params["weight"])
-
-
-def predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:
-    """Returns the probabilities of classes, or the numbers, that a model predicts."""
-    predicted = np.asarray(model.predict_proba(X) if is_classifier(model) else model.predict(X), np.float64)
-    return predicted.reshape(len(predicted), -1)
 
 
 def _by_its_folds(model: Any, X: Any) -> Float[np.ndarray, "row column"]:

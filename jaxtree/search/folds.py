@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 
-from jaxtree.dataset.fields import check_groups
+from jaxtree.dataset.arguments import check_groups
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.folds import split_rows_of_weight
+from jaxtree.estimators.common.folds import shuffled_splitter, split_rows_of_weight
 from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.weights import rows_of_weight
 
@@ -37,9 +37,7 @@ def shuffled_folds(y: Any, number: int, seed: int, *, of_classes: bool) -> Split
     labels = np.asarray(y)
     if number > len(labels):
         raise InvalidInputError(f"the number of folds must be at most {len(labels)}, the number of rows, got {number}")
-    is_stratified = of_classes and np.unique(labels, return_counts=True)[1].max() >= number
-    kind = StratifiedKFold if is_stratified else KFold
-    return list(kind(number, shuffle=True, random_state=seed).split(labels, labels if is_stratified else None))
+    return list(shuffled_splitter(number, seed, labels if of_classes else None).split(labels, labels))
 
 
 def folds_for(
@@ -53,7 +51,7 @@ def folds_for(
         cv: A number of folds, a splitter, or pairs of rows to fit on and to score on.
         seed: The seed of the shuffle.
         of_classes: Whether the target has classes.
-        groups: What the splitter keeps together, a value a row; a number of folds takes none.
+        groups: The groups that the splitter keeps together, a value a row; a number of folds takes none.
         sample_weight: The weight of every row, or None.
 
     Raises:

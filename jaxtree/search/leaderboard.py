@@ -53,7 +53,7 @@ def make_leaderboard(
     Args:
         measure: The name of what is measured.
         settings: The parameters.
-        shown: What was measured on every fold, as it is shown.
+        shown: The measures on every fold, as they are shown.
         better: The mean scores, greater if better.
         num_rounds: The mean numbers of rounds.
         weights: The weights in the ensemble.

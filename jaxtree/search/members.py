@@ -9,10 +9,9 @@ from jaxtyping import Bool, Float
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InterruptedFitWarning
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
+from jaxtree.estimators.common.conventions import configured
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
 from jaxtree.search.budget import Budget, Forecast
-from jaxtree.search.settings import configured
 from jaxtree.search.tried import OnProgress, Task, Tried
 
 
@@ -28,10 +27,9 @@ class FitsOfMembers:
         """Returns which settings are fitted."""
         return np.isin(np.arange(len(weights)), list(self._fitted))
 
-    def ensemble(self, weights: Float[np.ndarray, " setting"]) -> BoostedEnsemble:
-        """Returns the ensemble of these weights, whose members are fitted."""
-        order = by_weight(weights)
-        return ensemble_of([self._fitted[number] for number in order], weights[order].tolist())
+    def members(self, weights: Float[np.ndarray, " setting"]) -> list[Any]:
+        """Returns the members of these weights, which are fitted, that of the greatest weight first."""
+        return [self._fitted[number] for number in by_weight(weights)]
 
     def go_on(self, tried: Tried, weights: Float[np.ndarray, " setting"], may_fail: bool, report: OnProgress) -> bool:
         """Fits the members that are not fitted yet while there is time, the first in any case; returns whether all are.

@@ -11,7 +11,7 @@ from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named, weighted_if_taken
 from jaxtree.search.ensemble import AveragingScale, select_with_replacement
 from jaxtree.search.evaluation import Search
-from jaxtree.search.scoring import log_of_chance
+from jaxtree.search.quick_scores import BY_NAME
 from jaxtree.tree.link import Link
 
 
@@ -49,8 +49,8 @@ class Yardstick(NamedTuple):
             return -np.inf
         target: Any = self.target[rows]
         weight = None if self.weight is None else self.weight[rows]
-        if self.name in _QUICK:
-            return _QUICK[self.name](predicted, target, weight)
+        if self.name in BY_NAME:
+            return BY_NAME[self.name](predicted, target, weight)
         named = target if self.classes is None else self.classes[target]
         scorer = weighted_if_taken(scorer_named(self.name), weight)
         return float(fixed_predictions(predicted, self.classes).scored_by(scorer, named))
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
     Attributes:
         weights: The weight of every setting, which add up to 1.
-        predicted: What ensembles predict of every fold that were chosen on the others.
+        predicted: The predictions for every fold by ensembles that were chosen on the others.
     """
 
     weights: Float[np.ndarray, " setting"]
@@ -85,7 +85,7 @@ def make_yardstick(
     ('log loss', 0.3466)
     """
     name = name or ("neg_log_loss" if of_classes else "neg_root_mean_squared_error")
-    most = 25 if name in _QUICK else 12
+    most = 25 if name in BY_NAME else 12
     if not of_classes:
         return Yardstick(name, None, np.asarray(y, np.float64), most, scale or AveragingScale(Link.IDENTITY), weight)
     classes, target = np.unique(np.asarray(y), return_inverse=True)
@@ -97,7 +97,7 @@ def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarr
 
     Args:
         search: The task.
-        fits: Of every setting its `jaxtree.search.boosted_folds.Fitted` of every fold.
+        fits: The `jaxtree.search.boosted_folds.Fitted` of every setting and fold.
     """
     y, classes = np.asarray(search.y), search.classes
     predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
@@ -186,27 +186,3 @@ def or_first(
     if judged.mean() >= scores[0].mean():
         return chosen
     return Choice((np.arange(len(scores)) == 0).astype(np.float64), predicted[0])
-
-
-def _log_likelihood(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"], weight: Any) -> float:
-    """The mean logarithm of the chance of the true class, of chances that add up to 1."""
-    own = predicted[np.arange(len(target)), target] / predicted.sum(axis=1)
-    return float(np.average(log_of_chance(own), weights=weight))
-
-
-def _minus_root_of_squares(
-    predicted: Float[np.ndarray, "row one"], target: Float[np.ndarray, " row"], weight: Any
-) -> float:
-    return -float(np.sqrt(np.average(np.square(predicted[:, 0] - target), weights=weight)))
-
-
-def _accuracy(predicted: Float[np.ndarray, "row class"], target: Int[np.ndarray, " row"], weight: Any) -> float:
-    return float(np.average(predicted.argmax(axis=1) == target, weights=weight))
-
-
-_QUICK: dict[str, Callable[..., float]] = {
-    "neg_log_loss": _log_likelihood,
-    "neg_root_mean_squared_error": _minus_root_of_squares,
-    "accuracy": _accuracy,
-}
-"""Scorers that an ensemble's choice calls thousands of times."""

@@ -97,21 +97,53 @@ def _minus_log_loss(predicted: Float[np.ndarray, "row class"], place: Int[np.nda
     """The mean logarithm of the share of the true class; of two it is taken from the second, as by scikit-learn."""
     if predicted.shape[1] == 2:
         predicted = np.stack([1 - predicted[:, 1], predicted[:, 1]], axis=1)
-    own = predicted[np.arange(len(place)), place]
-    return -float(np.average(-log_of_chance(own), weights=weight))
+    return log_likelihood(predicted[np.arange(len(place)), place], weight)
 
 
-def _minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any) -> float:
+def log_likelihood(chance: Float[np.ndarray, " row"], weight: Any) -> float:
+    """Returns the mean logarithm of the chances of the true classes."""
+    return float(np.average(log_of_chance(chance), weights=weight))
+
+
+def log_likelihood_of_shares(
+    predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"], weight: Any
+) -> float:
+    """Returns the mean logarithm of the chance of the true class, of chances that are made to add up to 1."""
+    return log_likelihood(predicted[np.arange(len(place)), place] / predicted.sum(axis=1), weight)
+
+
+def accuracy(predicted: Float[np.ndarray, "row class"], place: Int[np.ndarray, " row"], weight: Any) -> float:
+    """Returns the share of rows whose class has the greatest probability."""
+    return float(np.average(predicted.argmax(axis=1) == place, weights=weight))
+
+
+def minus_squared_error(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any) -> float:
+    """Returns minus the mean squared error."""
     return -float(np.average((target - predicted) ** 2, weights=weight))
 
 
-def _minus_root_squared_error(
+def minus_root_squared_error(
     predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any
 ) -> float:
-    return -float(np.sqrt(np.average((target - predicted) ** 2, weights=weight)))
+    """Returns minus the root of the mean squared error."""
+    return -float(np.sqrt(-minus_squared_error(predicted, target, weight)))
+
+
+def r2(predicted: Float[np.ndarray, " row"], target: Float[np.ndarray, " row"], weight: Any) -> float:
+    """Returns 1 less the mean squared error over the variance of the target."""
+    mean = np.average(target, weights=weight)
+    variance = float(np.average((target - mean) ** 2, weights=weight))
+    return 1 + minus_squared_error(predicted, target, weight) / max(variance, np.finfo(np.float64).tiny)
 
 
 _OF_NUMBERS: dict[Any, Callable[..., float]] = {
-    metrics.mean_squared_error: _minus_squared_error,
-    metrics.root_mean_squared_error: _minus_root_squared_error,
+    metrics.mean_squared_error: minus_squared_error,
+    metrics.root_mean_squared_error: minus_root_squared_error,
 }
+
+BY_NAME: dict[str, Callable[..., float]] = {
+    "neg_log_loss": log_likelihood_of_shares,
+    "neg_root_mean_squared_error": lambda predicted, *rows: minus_root_squared_error(predicted[:, 0], *rows),
+    "accuracy": accuracy,
+}
+"""Scorers that the choice of an ensemble calls thousands of times, of columns of predictions."""

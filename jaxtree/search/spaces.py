@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtree.estimators.boosting.parameters import FOLDS
-from jaxtree.estimators.boosting.usual import usual_values
+from jaxtree.estimators.boosting.parameters import FOLDS, usual_values
 
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""

@@ -48,7 +48,7 @@ class Tried(NamedTuple):
     Attributes:
         settings: Their parameters.
         predicted: Their out-of-fold predictions.
-        curves: Of every setting the losses on the test rows after each round, an array a fold.
+        curves: The losses of every setting on the test rows after each round, an array a fold.
         num_rounds: The number of rounds of every setting on every fold.
         scores: Their scores on every fold, greater if better.
         fit_seconds: How long every fit took, as long as it was not among others that share its program.

@@ -9,19 +9,16 @@ from jaxtyping import Float, Int
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import TrainingError
-from jaxtree.search.additive_folds import FittedSetting, fit_on_folds
-from jaxtree.search.boosted_folds import Fitted, fit_alone
+from jaxtree.estimators.common.conventions import configured
+from jaxtree.estimators.common.jobs import Job, fit_many, until_interrupted
+from jaxtree.search.boosted_folds import SearchProgress, scored_alone
 from jaxtree.search.budget import Budget, Forecast
-from jaxtree.search.evaluation import Search, until_interrupted
-from jaxtree.search.finals import predictions
-from jaxtree.search.halving import Standings
+from jaxtree.search.evaluation import Search, SearchFold
 from jaxtree.search.out_of_fold import Choice, or_first, scores_of_folds
-from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import configured
+from jaxtree.search.rounds import Standings
 from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried, silent
 from jaxtree.search.tuning import SearchInTime, TunedModel
-from jaxtree.sklearn_compat import safe_split
 
 OF_THE_SEARCH = ("outer_bags",)
 """Parameters of fits on folds that the fit on all rows has not."""
@@ -71,6 +68,7 @@ def find_additive(task: Task, space: Space, budget: Budget, seed: int = 0, repor
     report(budget.used(), "the best setting on all rows")
     return TunedModel(
         model,
+        [model],
         tried,
         None,
         chosen.weights,
@@ -90,25 +88,13 @@ def _fit_batch(
     deadline: Deadline | None,
 ) -> None:
     """Fits settings on all folds; those that are not finished in time are left out."""
-
-    def keep(own: FittedSetting) -> None:
-        predicted, num_rounds = own.made
-        fitted = Fitted({"fit_time": own.seconds}, num_rounds, np.zeros(0), predicted)
-        standings.keep(own.number, own.fold, fitted)
-        progress.ended(own.number, own.fold, 0)
-
-    def fit_by_itself(number: int, fold: int) -> None:
-        standings.keep(number, fold, fit_alone(search, settings[number], fold))
-        progress.ended(number, fold, 0)
-
-    fit_on_folds(search, functools.partial(_predicted, search), keep, fit_by_itself, deadline)
-
-
-def _predicted(search: Search, setting: Any, fold: int) -> tuple[Float[np.ndarray, "row column"], float]:
-    """The predictions of a fitted setting for the test rows of a fold, and the rounds of its bags."""
-    train, test = search.splits[fold]
-    X, _ = safe_split(setting, search.X, search.y, test, train)
-    return predictions(setting, X), float(setting.num_rounds_.sum(axis=1).mean())
+    parts = [SearchFold(search, fold) for fold in range(len(search.splits))]
+    jobs = [Job(setting, part) for part in parts for setting in settings]
+    together = functools.partial(type(settings[0]).fit_jobs, deadline=deadline)
+    for fitted in fit_many(jobs, keeps_errors=True, together=together, deadline=deadline):
+        fold, setting = divmod(fitted.number, len(settings))
+        standings.keep(setting, fold, scored_alone(search, fitted, fold))
+        progress.ended(setting, fold, 0)
 
 
 def _of_other_choices(tried: Tried, tests: Sequence[Int[np.ndarray, " row"]]) -> Float[np.ndarray, "row column"]:

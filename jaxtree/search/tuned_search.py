@@ -13,15 +13,23 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree import forks, kernel
+from jaxtree import forks
 from jaxtree.dataset.arguments import plain_target
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError, present, warn_user
+from jaxtree.errors import (
+    InterruptedFitWarning,
+    InvalidInputError,
+    InvalidTypeError,
+    all_or_nothing,
+    present,
+    warn_user,
+)
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.common.conventions import all_or_nothing, generator_of, progress_of, whole
+from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.kernels import library
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.base import BaseSettingsSearch, cloned
 from jaxtree.search.budget import MOST_SETTINGS, Budget
@@ -66,7 +74,7 @@ class TunedSearchCV(BaseSettingsSearch):
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
     for half of the time. The first setting is that of the defaults, which are tried first, in any case and to their
     end; what is returned is never worse than they are in `best_score_`. In the other half the defaults and the best are
-    fitted as means of models of folds (`early_stopping="folds"`), on all rows and on the training part of every fold;
+    fitted as means of models of folds (`early_stopping="cv"`), on all rows and on the training part of every fold;
     of these *finalists* every fold chooses an ensemble by out-of-fold predictions (Caruana et al., *Ensemble selection
     from libraries of models*, ICML 2004). The one that is returned is the mean of these choices and of the defaults,
     which have half of the weight, as the best of many differs by chance. Where time suffices for one fit on all rows,
@@ -97,8 +105,9 @@ class TunedSearchCV(BaseSettingsSearch):
         verbose: 0 for nothing, 1 for a bar, more for a line every so many batches and fits.
 
     Attributes:
-        best_estimator_: The ensemble: a `BoostedEnsembleClassifier` or `BoostedEnsembleRegressor`; or the additive
-            model. `predict`, `predict_proba` and `score` are its own; the last one by `scoring`.
+        best_estimator_: The ensemble, one model of the estimator's class with the parameters of the member that weighs
+            most; or the additive model. `predict`, `predict_proba` and `score` are its own; the last one by
+            `scoring`.
         best_score_: Its score, of ensembles or settings chosen on the other folds, mean over the folds; greater is
             better.
         best_params_: The parameters of the best setting, as single models.
@@ -115,12 +124,12 @@ class TunedSearchCV(BaseSettingsSearch):
         InvalidTypeError: The table is read in parts, or the estimator is another.
 
     Example:
-        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.datasets import load_iris
         >>> from jaxtree import GradientBoostingClassifier
-        >>> X, y = load_breast_cancer(return_X_y=True)
-        >>> search = TunedSearchCV(GradientBoostingClassifier(), n_iter=1, cv=2).fit(X[::4], y[::4])
-        >>> search.predict_proba(X[:3]).shape, len(search.cv_results_["params"])
-        ((3, 2), 1)
+        >>> X, y = load_iris(return_X_y=True)
+        >>> search = TunedSearchCV(GradientBoostingClassifier(), n_iter=1, cv=2).fit(X, y)
+        >>> search.predict_proba(X[:2]).shape, len(search.cv_results_["params"])
+        ((2, 3), 1)
     """
 
     _estimators = tuple(itertools.chain.from_iterable(ALGORITHMS.values()))
@@ -160,7 +169,7 @@ class TunedSearchCV(BaseSettingsSearch):
             X: A table in memory: a data frame, an array of NumPy, or a sparse matrix.
             y: Its target.
             sample_weight: The weight of every row, in the fits and in the scores.
-            groups: What a splitter keeps together, a value a row.
+            groups: The groups that a splitter keeps together, a value a row.
         """
         began = time.monotonic()
         forks.check_is_whole("a search")
@@ -276,7 +285,7 @@ class TunedSearchCV(BaseSettingsSearch):
         if not isinstance(self.cv, int):
             # The user says which rows may judge which: no other folds may.
             space = space._replace(finals=None)
-        if kernel.load() is None:
+        if library.load() is None:
             # Fits take several times as long, and a batch that has no time for all rounds is worth less.
             space = space._replace(batch=min(FEW_WITHOUT_KERNEL, space.batch))
         return space
@@ -349,7 +358,7 @@ def tune(
             as each would have half of the time.
         estimator: One that `TunedSearchCV` tunes, in place of an algorithm, with parameters that are kept; by the
             algorithm and the target if not given.
-        groups: What a splitter given as `cv` keeps together, a value a row.
+        groups: The groups that a splitter given as `cv` keeps together, a value a row.
         options: Other parameters of `TunedSearchCV`, such as `scoring`. A bar is shown unless `verbose` says otherwise.
 
     Raises:

@@ -24,7 +24,7 @@ def check_loss(loss: Any) -> None:
     if scores_by_loss(_loss_of(loss), 1):
         raise InvalidInputError(
             f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
-            "with BoostSearchCV"
+            "with SearchCV"
         )
 
 

@@ -1,21 +1,21 @@
 """Tuning in a given time: settings in batches until the time is nearly over, and an ensemble of the best of them."""
 
 import contextlib
-import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.base import clone
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import TrainingError
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble, ensemble_of
-from jaxtree.search.boosted_folds import Fitted, fit_alone
+from jaxtree.errors import InterruptedFitWarning, TrainingError
+from jaxtree.estimators.common.conventions import configured
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, SearchProgress
 from jaxtree.search.budget import PART_FOR_FINALS, Budget, Forecast
-from jaxtree.search.evaluation import Search
+from jaxtree.search.evaluation import Search, SearchFold
 from jaxtree.search.finals import Finalists, FinalRound, choose
-from jaxtree.search.halving import Standings, fit_settings
 from jaxtree.search.members import FitsOfMembers, by_weight
 from jaxtree.search.out_of_fold import (
     Choice,
@@ -26,10 +26,10 @@ from jaxtree.search.out_of_fold import (
     scores_of_folds,
     select,
 )
-from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import configured
+from jaxtree.search.rounds import Standings, fit_settings
 from jaxtree.search.spaces import Space
 from jaxtree.search.tried import OnProgress, Task, Tried, silent
+from jaxtree.tree.kinds import ModelKind, kind_of
 
 FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline | None], None]
 """The function that fits some settings on all folds, with fewer rounds if it can end in time by this."""
@@ -39,9 +39,10 @@ class TunedModel(NamedTuple):
     """The result of a tuning.
 
     Attributes:
-        model: The ensemble, or the best additive model, fitted on all rows.
+        model: The mean of the members, or the best additive model, fitted on all rows.
+        members: The models that are averaged, that of the greatest weight first; the one additive model.
         tried: The settings.
-        finalists: Those that were judged as what members are; None if members are single models.
+        finalists: The settings that were judged as members are; None if members are single models.
         weights: The weight of every setting in the model; of an additive model it is that of one.
         predicted: Out-of-fold predictions of what was chosen on other folds.
         scores: Their score on every fold.
@@ -51,6 +52,7 @@ class TunedModel(NamedTuple):
     """
 
     model: Any
+    members: list[Any]
     tried: Tried
     finalists: Finalists | None
     weights: Float[np.ndarray, " setting"]
@@ -62,8 +64,8 @@ class TunedModel(NamedTuple):
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the model is a mean of others, not one setting."""
-        return isinstance(self.model, BoostedEnsemble)
+        """Whether the model is a mean of boosted models, not one additive model."""
+        return kind_of(self.model) == ModelKind.BOOSTED
 
     @property
     def kind_of_model(self) -> str:
@@ -89,7 +91,7 @@ def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, repor
 
     The first setting, which is that of the defaults, is tried first, in any case and to its end, however long it takes.
     A batch of others begins if one like the longest so far ends in time. Where there is no time for all rounds of a
-    batch, its models end with fewer. What is chosen is compared with the defaults on the folds; where it is worse, the
+    batch, its models end with fewer. The choice is compared with the defaults on the folds; where it is worse, the
     defaults are taken.
 
     If the space has finals, settings are tried for half of the time. In the other half the first setting and the best
@@ -154,8 +156,10 @@ def _of_finalists(
     every = np.zeros(len(tried.settings))
     every[finalists.numbers] = chosen.weights
     members = by_weight(every)
+    models = [finals.models[number] for number in members]
     return TunedModel(
-        ensemble_of([finals.models[number] for number in members], every[members].tolist()),
+        models[0].mean_of(models, every[members]),
+        models,
         tried,
         finalists,
         every,
@@ -185,7 +189,9 @@ def _of_single_models(
     # Also settings that were tried after the last choice.
     every = np.pad(chosen.weights, (0, len(tried.settings) - len(chosen.weights)))
     was_interrupted = search.was_interrupted or fits.was_interrupted
-    return TunedModel(fits.ensemble(chosen.weights), tried, None, every, *_judged(task, tried, chosen), was_interrupted)
+    members = fits.members(chosen.weights)
+    model = members[0].mean_of(members, chosen.weights[by_weight(chosen.weights)])
+    return TunedModel(model, members, tried, None, every, *_judged(task, tried, chosen), was_interrupted)
 
 
 def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> Choice:
@@ -237,7 +243,7 @@ class SearchInTime:
         task: The task.
         settings: The settings.
         budget: The time.
-        forecast: What a batch is expected to take, and what it leaves.
+        forecast: The time that a batch is expected to take, and that it leaves.
         fit: Fits a batch.
         is_for_ensemble: Whether time is left for the choice of an ensemble.
     """
@@ -285,7 +291,7 @@ class SearchInTime:
             return
         self._parts.append(part)
         if len(self._parts) == 1 and self._is_for_ensemble:
-            self._forecast.choice_takes(_seconds_of_choice(self._task, part))
+            self._forecast.choice_takes(_seconds_of_choice(self._task, part, self._budget))
         self._forecast.batch_took(len(batch), self._budget.used() - began)
 
     def _tell(self, report: OnProgress) -> None:
@@ -295,14 +301,14 @@ class SearchInTime:
         report(self._budget.used(), words)
 
 
-def _seconds_of_choice(task: Task, tried: Tried) -> float:
+def _seconds_of_choice(task: Task, tried: Tried, budget: Budget) -> float:
     """The seconds that the choices of the ensemble, of all folds and without each, are expected to take."""
     num_folds = tried.scores.shape[1]
     rows = np.concatenate([np.asarray(test) for _, test in task.splits[:num_folds]])
-    began = time.monotonic()
+    began = budget.used()
     scale, own = task.yardstick.scale, tried.predicted[0][rows]
     task.yardstick.score(scale.predictions(scale.scores(own)), rows)
-    return (time.monotonic() - began) * task.yardstick.most**2 * num_folds
+    return (budget.used() - began) * task.yardstick.most**2 * num_folds
 
 
 def _joined(parts: Sequence[Tried]) -> Tried:
@@ -374,8 +380,10 @@ def _fit_boosted(
 def _raise_as_alone(search: Search, setting: Any, fits: Sequence[Fitted]) -> None:
     """Raises what the fit of a setting raises that has failed on some fold, unless it has left the numbers."""
     fold = next(fold for fold, own in enumerate(fits) if own.predicted is None)
-    with contextlib.suppress(TrainingError):
-        fit_alone(search._replace(error_score="raise"), setting, fold)
+    blank: Any = clone(setting)
+    with contextlib.suppress(TrainingError), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
+        SearchFold(search, fold).fit(blank)
 
 
 def _no_score(estimator: Any, X: Any, y: Any) -> float:

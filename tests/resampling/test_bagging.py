@@ -23,13 +23,13 @@ CLASSIFIER = jaxtree.GradientBoostingClassifier(3, max_depth=2)
 @pytest.fixture
 def drawn(monkeypatch):
     """The samples, in the order in which they are fitted."""
-    parts, really = [], module.fit_on_parts
+    parts, really = [], module.fit_parts
 
-    def kept(estimator, X, y, own, *more):
+    def kept(estimator, X, y, own, *more, **options):
         parts.extend(own)
-        return really(estimator, X, y, own, *more)
+        return really(estimator, X, y, own, *more, **options)
 
-    monkeypatch.setattr(module, "fit_on_parts", kept)
+    monkeypatch.setattr(module, "fit_parts", kept)
     return parts
 
 
@@ -79,16 +79,16 @@ def test_a_seed_gives_the_same_models_and_the_file_keeps_them(tmp_path):
 def test_samples_read_words_and_dates_as_the_whole_table_does():
     frame = pd.DataFrame({"word": np.arange(120) % 50, "day": pd.date_range("2024-01-01", periods=120)})
     frame["word"] = "w" + frame["word"].astype(str)
-    model = bag(REGRESSOR, frame, NUMBER, n_estimators=3, max_samples=0.2).model
-    assert len(model.schema_.columns[0].categories) == 50
-    expected = np.mean([own.predict(frame) for own in model.estimators_], axis=0)
-    np.testing.assert_allclose(model.predict(frame), expected, rtol=1e-12)
+    bagged = bag(REGRESSOR, frame, NUMBER, n_estimators=3, max_samples=0.2)
+    assert len(bagged.model.schema_.columns[0].categories) == 50
+    expected = np.mean([own.predict(frame) for own in bagged.members], axis=0)
+    np.testing.assert_allclose(bagged.model.predict(frame), expected, rtol=1e-12)
 
 
 def test_a_rare_class_is_in_every_sample():
     target = np.where(np.arange(120) == 5, "rare", WORD)
     bagged = bag(CLASSIFIER, X, target, n_estimators=3, max_samples=0.3)
-    assert all(list(model.classes_) == ["high", "low", "middle", "rare"] for model in bagged.model.estimators_)
+    assert all(list(model.classes_) == ["high", "low", "middle", "rare"] for model in bagged.members)
 
 
 @pytest.mark.parametrize(

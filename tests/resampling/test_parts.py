@@ -2,18 +2,15 @@
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.model_selection import GroupKFold, KFold, RepeatedKFold, ShuffleSplit
 from sklearn.model_selection import cross_validate as sklearn_cross_validate
 from sklearn.model_selection import learning_curve as sklearn_learning_curve
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.resampling import cross_validate, learning_curve
-from jaxtree.resampling import parts as parts_module
-from jaxtree.resampling.parts import fit_parts
-from tests.marks import rows_are_slow
 
 generator = np.random.default_rng(5)
 X = generator.normal(size=(90, 4)).round(1)
@@ -24,40 +21,6 @@ WORD = np.where(NUMBER > 0, "up", "down")
 WEIGHT = generator.integers(0, 3, 90)
 FOLDS = RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)
 PARTS = [train for train, _ in FOLDS.split(X)]
-
-
-@pytest.mark.parametrize(
-    ("estimator", "target"),
-    rows_are_slow(
-        [
-            (jaxtree.DecisionTreeClassifier(max_depth=3), WORD),
-            (jaxtree.DecisionTreeRegressor(min_samples_leaf=5, ccp_alpha=0.1), NUMBER),
-            (jaxtree.C45Classifier(), WORD),
-            (jaxtree.DecisionTreeClassifier(max_depth=3, max_features=2, random_state=3), WORD),
-            (jaxtree.RandomForestClassifier(3, max_depth=2, random_state=1), WORD),
-        ],
-        3,
-    ),
-    ids=["classes", "numbers", "c45", "drawn columns", "forest"],
-)
-def test_every_part_has_its_own_fit(estimator, target):
-    fitted = fit_parts(estimator, X, target, PARTS, {"sample_weight": WEIGHT})
-    for own, rows in zip(fitted, PARTS, strict=True):
-        alone = clone(estimator).fit(X[rows], target[rows], sample_weight=WEIGHT[rows])
-        # One unit of fixed point for all parts: sums differ by rounding alone.
-        predict = "predict" if target is NUMBER else "predict_proba"
-        np.testing.assert_allclose(getattr(own, predict)(X), getattr(alone, predict)(X), rtol=1e-12)
-    assert not hasattr(estimator, "n_features_in_")
-
-
-def test_parts_of_many_rows_grow_in_batches(monkeypatch):
-    monkeypatch.setattr(parts_module, "ROWS_AT_A_TIME", 130)
-    told = []
-    tree = jaxtree.DecisionTreeRegressor(max_depth=3)
-    fitted = fit_parts(tree, X, NUMBER, PARTS, on_fitted=told.append)
-    assert sum(told) == len(PARTS) and len(told) > 1
-    together = fit_parts(tree, X, NUMBER, PARTS[-1:])
-    np.testing.assert_allclose(fitted[-1].predict(X), together[0].predict(X), rtol=1e-12)
 
 
 def test_a_generator_is_drawn_from_fit_by_fit():

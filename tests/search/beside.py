@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import GridSearchCV
 
-from jaxtree import TreeSearchCV
+from jaxtree import SearchCV
 
 ROWS = 120
 FOLD = np.arange(ROWS) % 3
@@ -59,7 +59,7 @@ def weights(*, seed=0):
 def search_twice(estimator, grid, X, y, *, cv=None, fit_params=None, **options):
     """Our search and scikit-learn's, fitted; the warnings of failing fits are not shown."""
     both = []
-    for search in (TreeSearchCV, GridSearchCV):
+    for search in (SearchCV, GridSearchCV):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = search(estimator, grid, cv=FOLDS if cv is None else cv, **options)

@@ -7,13 +7,12 @@ from sklearn.model_selection import RandomizedSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
 from jaxtree import (
-    BoostSearchCV,
     DecisionTreeClassifier,
     Dropout,
     GradientBoostingClassifier,
     Pessimistic,
     RandomForestClassifier,
-    TreeSearchCV,
+    SearchCV,
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.search.settings import settings_of
@@ -38,7 +37,7 @@ X, Y = numbers()
 )
 def test_draws_are_those_of_scikit_learn(estimator, space):
     options = {"n_iter": 7, "cv": FOLDS, "random_state": 3}
-    ours = TreeSearchCV(estimator, space, **options).fit(X, Y)
+    ours = SearchCV(estimator, space, **options).fit(X, Y)
     theirs = RandomizedSearchCV(estimator, space, **options).fit(X, Y)
     assert_same_results(ours.cv_results_, theirs.cv_results_)
     np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
@@ -52,47 +51,27 @@ def test_a_single_value_stands_for_a_list_of_one():
     ]
 
 
-@pytest.mark.parametrize(("search", "name"), [(TreeSearchCV, "param_grid"), (BoostSearchCV, "param_grid")])
-@pytest.mark.parametrize(
-    ("space", "options", "words"),
-    [
-        ({"max_depth": randint(1, 3)}, {}, "has a distribution of 'max_depth': n_iter must be the number"),
-        ([], {}, "must have one setting or more"),
-        ({"max_depth": []}, {}, "'max_depth'"),
-        ({"max_depth": [2]}, {"n_iter": 0}, "n_iter.*Got 0"),
-        ({"max_depht": [2]}, {}, "'max_depht'"),
-    ],
-)
-def test_bad_spaces_fail_before_any_growth(search, name, space, options, words, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.tree_search.evaluate", None)
-    monkeypatch.setattr("jaxtree.search.boost_search.fit_settings", None)
-    estimator = DecisionTreeClassifier() if search is TreeSearchCV else GradientBoostingClassifier(2)
-    with pytest.raises(ValueError, match=words) as caught:
-        search(estimator, space, cv=FOLDS, **options).fit(X, Y)
-    assert "n_iter" in words or "depht" in words or name in str(caught.value)
-
-
 @pytest.mark.parametrize("refit", ["ensemble", "fold-ensemble"])
 def test_an_ensemble_is_chosen_by_one_score(refit, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.boost_search.fit_settings", None)
-    search = BoostSearchCV(GradientBoostingClassifier(2), {}, scoring=["accuracy", "neg_log_loss"], refit=refit)
+    monkeypatch.setattr("jaxtree.search.rounds.fit_settings", None)
+    search = SearchCV(GradientBoostingClassifier(2), {}, scoring=["accuracy", "neg_log_loss"], refit=refit)
     with pytest.raises(InvalidInputError, match="chooses by one score: scoring must be one"):
         search.fit(X, Y)
 
 
 def test_trees_make_no_ensembles(monkeypatch):
-    monkeypatch.setattr("jaxtree.search.tree_search.evaluate", None)
-    with pytest.raises(InvalidInputError, match="refit='ensemble' is for BoostSearchCV"):
-        TreeSearchCV(DecisionTreeClassifier(), {}, refit="ensemble").fit(X, Y)
+    monkeypatch.setattr("jaxtree.search.tree_folds.evaluate_trees", None)
+    with pytest.raises(InvalidInputError, match="refit='ensemble' averages boosted models"):
+        SearchCV(DecisionTreeClassifier(), {}, refit="ensemble").fit(X, Y)
 
 
 def test_parameters_of_a_tree_have_importances():
     space = {"max_depth": [1, 2, 3, 4, 5], "min_samples_split": [2, 3], "criterion": ["gini"]}
-    search = TreeSearchCV(DecisionTreeClassifier(), space, cv=FOLDS).fit(X, Y)
+    search = SearchCV(DecisionTreeClassifier(), space, cv=FOLDS).fit(X, Y)
     own = search.parameter_importances()
     assert own.names == ["max_depth", "min_samples_split"] and own.mean[0] > 5 * abs(own.mean[1])
 
 
 def test_numbers_of_settings_are_whole():
     with pytest.raises(InvalidParameterError, match="n_iter"):
-        TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, n_iter=1.5).fit(X, Y)
+        SearchCV(DecisionTreeClassifier(), {"max_depth": [1]}, n_iter=1.5).fit(X, Y)

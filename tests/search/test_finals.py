@@ -13,7 +13,7 @@ from jaxtree.search.tuning import find_ensemble
 from tests.cli.test_tune import Clock, interrupt_at, interrupt_fits, small_space, task
 from tests.marks import rows_are_slow
 
-FINALS = {"n_estimators": 5, "early_stopping": "folds", "n_iter_no_change": 3}
+FINALS = {"n_estimators": 5, "early_stopping": "cv", "n_iter_no_change": 3}
 SPACE = small_space()._replace(finals=FINALS)
 NUM_FITS = 4
 """The fits of a finalist: on all rows, and without each of three folds."""
@@ -44,7 +44,7 @@ def test_finalists_are_judged_as_what_members_are(whole):
             expected = fitted(whole, number, train).predict(task().X[test])
             np.testing.assert_array_equal(whole.finalists.predicted[place, test, 0], expected)
     chosen = np.argsort(-whole.weights, kind="stable")[: np.count_nonzero(whole.weights)]
-    for number, member in zip(chosen, whole.model.estimators_, strict=True):
+    for number, member in zip(chosen, whole.members, strict=True):
         expected = fitted(whole, number, slice(None)).predict(task().X)
         np.testing.assert_array_equal(member.predict(task().X), expected)
     assert whole.weights.sum() == pytest.approx(1) and not whole.was_interrupted
@@ -111,7 +111,7 @@ def test_defaults_for_which_there_is_time_on_all_rows_alone_are_judged_by_their_
     budget = Budget(seconds, clock=SlowFits(monkeypatch, 0.1 * seconds, 0.2 * seconds))
     tuned = find_ensemble(task(3), SPACE, budget)
     assert budget.used() <= seconds
-    (member,) = tuned.model.estimators_
+    (member,) = tuned.members
     assert tuned.finalists.numbers == [0] and tuned.weights[0] == 1
     np.testing.assert_array_equal(tuned.predicted[:, 0], member.oof_predictions_)
     assert "taken alone" in reason_in_words(tuned)
@@ -121,7 +121,7 @@ def test_without_time_for_the_defaults_members_are_single_models(monkeypatch):
     # Ten rounds of a batch take nine tenths of the time, and those of all models of folds many more.
     budget = Budget(20, clock=SlowFits(monkeypatch, 18.0, 0.0))
     tuned = find_ensemble(task(3), SPACE, budget)
-    assert tuned.finalists is None and not any(own.early_stopping for own in tuned.model.estimators_)
+    assert tuned.finalists is None and not any(own.early_stopping for own in tuned.members)
 
 
 @pytest.mark.parametrize("seconds", [1, 12, 30, 60, 120, 1e6])
@@ -138,7 +138,7 @@ def test_nothing_is_worse_than_the_defaults_in_the_scores_of_the_search(seconds,
         assert best.mean() >= defaults.mean() and tuned.scores.mean() >= defaults.mean()
         shown = scores_of_folds(own.yardstick, tuned.predicted[None], tuned.tests)[0]
         np.testing.assert_array_equal(shown, tuned.scores)
-        assert len(tuned.model.estimators_) == np.count_nonzero(tuned.weights)
+        assert len(tuned.members) == np.count_nonzero(tuned.weights)
 
 
 @pytest.mark.parametrize("lacks", ["time", "numbers"])
@@ -149,7 +149,7 @@ def test_where_the_defaults_are_no_finalist_no_other_setting_is(lacks, monkeypat
     else:
 
         def fails(model, *arguments, **options):
-            if model.early_stopping == "folds":
+            if model.early_stopping == "cv":
                 raise jaxtree.errors.TrainingError("no numbers")
             return fit(model, *arguments, **options)
 
@@ -218,5 +218,5 @@ def test_classes_that_a_part_lacks_and_rows_without_weight_are_judged():
     assert np.isfinite(tuned.scores).all()
     place = list(yardstick.classes).index("rare")
     assert (predicted[:, 4, place] == 0).all() and (predicted[:, 5, place] > 0).all()
-    by_own_folds = finals._by_its_folds(tuned.model.estimators_[0], X)
-    assert np.isnan(tuned.model.estimators_[0].oof_predictions_[7]).all() and np.isfinite(by_own_folds).all()
+    by_own_folds = finals._by_its_folds(tuned.members[0], X)
+    assert np.isnan(tuned.members[0].oof_predictions_[7]).all() and np.isfinite(by_own_folds).all()

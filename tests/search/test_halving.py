@@ -5,9 +5,9 @@ import pytest
 from scipy.stats import loguniform
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from jaxtree import BoostSearchCV, GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor, SearchCV
 from jaxtree.errors import InterruptedFitWarning
-from jaxtree.search import halving as module
+from jaxtree.search import rounds as module
 from tests.marks import rows_are_slow
 
 SPACE = {"learning_rate": loguniform(0.01, 0.5), "max_leaf_nodes": [3, 5], "max_depth": [3], "n_estimators": [8, 12]}
@@ -16,7 +16,7 @@ OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0, "refit": False}
 
 def search_over(space=None, estimator=None, **options):
     estimator = GradientBoostingRegressor(random_state=0, subsample=0.8) if estimator is None else estimator
-    return BoostSearchCV(estimator, SPACE if space is None else space, **(OPTIONS | options))
+    return SearchCV(estimator, SPACE if space is None else space, **(OPTIONS | options))
 
 
 @pytest.fixture(scope="module")
@@ -64,16 +64,6 @@ def test_those_that_go_on_are_those_of_the_plain_search_and_the_others_stop_earl
         assert_same(own, then, stopped, stopped)
         assert then.cv_results_["mean_test_score"][stopped].max() < then.cv_results_["mean_test_score"][went_on].min()
     assert own.best_index_ in np.flatnonzero(ended)
-
-
-def test_the_order_of_settings_changes_nothing(numbers):
-    drawn = [{name: [value] for name, value in own.items()} for own in search_over()._settings()]
-    own = search_over(drawn, factor=2, min_resources=3, n_iter=None).fit(*numbers)
-    order = [4, 1, 5, 0, 2, 3]
-    other = search_over([drawn[number] for number in order], factor=2, min_resources=3, n_iter=None).fit(*numbers)
-    assert_same(other, own, slice(None), order)
-    np.testing.assert_array_equal(other.cv_results_["iter"], own.cv_results_["iter"][order])
-    assert other.best_params_ == own.best_params_
 
 
 @pytest.mark.slow
@@ -134,7 +124,7 @@ def test_an_interrupt_keeps_what_is_finished(number, num_folds, kept_settings, k
     X, y = load_iris(return_X_y=True)
     # The first two settings are two programs, whose folds are done first; the others share one.
     space = [{"max_bins": [15, 31]}, {"max_bins": [63], "max_depth": [1, 2, 3, 4]}]
-    search = BoostSearchCV(GradientBoostingClassifier(3, random_state=0), space, cv=num_folds)
+    search = SearchCV(GradientBoostingClassifier(3, random_state=0), space, cv=num_folds)
     interrupt_after(monkeypatch, number)
     with pytest.warns(InterruptedFitWarning, match=f"{kept_settings} of .* settings on {kept_folds} of"):
         search.fit(X, y)
@@ -174,6 +164,6 @@ def test_progress_ends_where_all_rounds_are_made(numbers, capsys):
 def test_settings_that_do_not_share_a_program_are_told(numbers, capsys):
     X, y = numbers
     for bins in ([63], [15, 63]):
-        BoostSearchCV(GradientBoostingRegressor(2), {"max_bins": bins}, cv=2, refit=False, verbose=2).fit(X, y)
+        SearchCV(GradientBoostingRegressor(2), {"max_bins": bins}, cv=2, refit=False, verbose=2).fit(X, y)
         said = capsys.readouterr().err
         assert all((f"program {n} of 2: max_bins={own}" in said) == (len(bins) == 2) for n, own in enumerate(bins, 1))

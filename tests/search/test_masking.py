@@ -19,13 +19,13 @@ from jaxtree import (
     MaxLeafNodes,
     MinimumError,
     Pessimistic,
-    ReducedError,
 )
-from jaxtree.estimators.common.conventions import key_of
+from jaxtree.estimators.common.conventions import configured, key_of
 from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.limits import limit_masks
 from jaxtree.growth import take_tree
 from jaxtree.search import settings as masking
-from jaxtree.search.settings import configured, limit_masks, masks_of, votes_of
+from jaxtree.search.settings import masks_of, votes_of
 from jaxtree.tree.paths import stop_at
 from tests.estimators.comparing import assert_same_tree
 from tests.search.beside import numbers, targets, weights, words
@@ -175,21 +175,6 @@ def test_votes_are_those_of_each_setting():
         expected = own.pruning.vote(pruned, own.model_of(pruned).node_votes(), key=key_of(own.random_state))
         kept = take_tree(dataclasses.replace(tree, code=np.arange(tree.node_count)), collapsed=masks[number]).code
         np.testing.assert_allclose(found[kept], expected, atol=1e-12)
-
-
-def test_held_out_rows():
-    estimator, _, _ = grown("CART")
-    estimator = configured(estimator, {"pruning": ReducedError()})
-    task = estimator.growth_task(*table_of("CART"))
-    estimator.learn(task.data)
-    (tree,) = grow_tables([task])
-    settings = [
-        configured(estimator, {"max_depth": depth, "max_leaf_nodes": m}) for depth in (1, None) for m in (None, 9)
-    ]
-    masks = masks_of(settings, tree, task, estimator.hold_out_validation(tree, task))
-    for setting, mask in zip(settings, masks, strict=True):
-        assert_same_tree(take_tree(tree, collapsed=mask), take_tree(tree, collapsed=as_if_alone(setting, tree, task)))
-    assert len(np.unique(masks, axis=0)) == 3
 
 
 def test_settings_that_differ_in_batched_parameters_are_pruned_by_one_call(monkeypatch):

@@ -9,16 +9,15 @@ import sklearn
 from scipy.stats import randint
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, RandomizedSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 
 import jaxtree
-from jaxtree import BoostSearchCV, SearchCV, TreeSearchCV
-from jaxtree.errors import InvalidInputError
+from jaxtree import SearchCV
+from jaxtree.errors import InternalError, InvalidInputError
+from jaxtree.estimators.common.prunings import ReducedError
 from jaxtree.metrics import concordance_index, mean_reciprocal_rank, ndcg, scorer
 from jaxtree.resampling import cross_validate
-from jaxtree.search.alone import PlainSearchCV
-from jaxtree.search.soft_folds import SoftSearchCV
 from tests.examples import EXTRAS, ROWS, of_every_class, unfitted
 from tests.marks import are_slow
 from tests.search.beside import assert_same_results
@@ -28,8 +27,6 @@ OTHER_PARAMETERS = {
     "c45": {"min_samples_leaf": [2, 5]},
     "c45_words": {"min_samples_leaf": [2, 5]},
     "id3": {"max_depth": [1, 3]},
-    "ensemble": {"weights": [None, [1, 3]]},
-    "ensemble_regression": {"weights": [None, [1, 3]]},
     "optimal": {"leaf_penalty": [0.0, 0.05]},
 }
 SEARCHED = [name for name in unfitted() if name != "cart_outputs"]
@@ -83,44 +80,35 @@ def test_results_are_those_of_scikit_learn_for_every_estimator(name):
     assert own.score(table, target, **extras) == own.best_estimator_.score(table, target, **extras)
 
 
-def test_estimators_go_to_the_search_that_shares_most():
-    kinds = {
-        "cart": TreeSearchCV, "optimal": TreeSearchCV, "forest": TreeSearchCV, "boosted": BoostSearchCV,
-        "boosted_ranker": BoostSearchCV, "boosted_distribution": BoostSearchCV, "soft": SoftSearchCV,
-        "ensemble": PlainSearchCV,
-    }  # fmt: skip
-    for name, kind in kinds.items():
-        assert type(SearchCV(unfitted()[name][0], {}).specialised()) is kind
-    asked = SearchCV(unfitted()["boosted"][0], {}, return_train_score=True)
-    assert type(asked.specialised()) is PlainSearchCV
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"factor": 2},
+            "factor=2 is for searches over boosted trees without .*, got DecisionTreeClassifier",
+        ),
+        ({"refit": "ensemble"}, "refit='ensemble' averages boosted models of classes"),
+    ],
+)
+def test_options_of_boosted_trees_are_refused_by_others(options, said):
+    with pytest.raises(InvalidInputError, match=said):
+        SearchCV(jaxtree.DecisionTreeClassifier(), DEPTHS, **options).fit(X, X[:, 0] > 0)
 
 
-@pytest.mark.slow
-def test_training_scores_several_metrics_and_draws():
-    model, own_space = jaxtree.GradientBoostingRegressor(3), {"max_depth": randint(1, 4)}
-    options = {"n_iter": 3, "cv": FOLDS, "random_state": 0, "return_train_score": True, "refit": "r2"}
-    options["scoring"] = ["r2", "neg_mean_absolute_error"]
-    table, numbers = unfitted()["regression"][1:]
-    own = SearchCV(model, own_space, **options).fit(table, numbers)
-    theirs = RandomizedSearchCV(model, own_space, **options).fit(table, numbers)
-    assert_same_results(own.cv_results_, theirs.cv_results_)
-    assert own.best_params_ == theirs.best_params_ and set(own.scorer_) == set(theirs.scorer_)
+def test_training_scores_are_refused_with_what_needs_rounds():
+    search = SearchCV(jaxtree.GradientBoostingClassifier(2), DEPTHS, factor=2, return_train_score=True)
+    with pytest.raises(InvalidInputError, match=r"factor=2 .* and return_train_score=True"):
+        search.fit(X, X[:, 0] > 0)
 
 
-@pytest.mark.slow
-def test_groups_stay_whole_and_every_row_keeps_its_own():
-    folds = list(GroupKFold(3).split(X, groups=QUERY))
-    search = SearchCV(ranker(), DEPTHS, cv=3).fit(X, RELEVANCE, group=QUERY)
-    slow = []
-    for train, test in folds:
-        model = ranker().set_params(max_depth=1).fit(X[train], RELEVANCE[train], group=QUERY[train])
-        slow.append(model.score(X[test], RELEVANCE[test], group=QUERY[test]))
-    np.testing.assert_allclose([search.cv_results_[f"split{fold}_test_score"][0] for fold in range(3)], slow)
-    scores = cross_validate(ranker().set_params(max_depth=1), X, RELEVANCE, cv=3, fit_params={"group": QUERY})
-    np.testing.assert_allclose(scores["test_score"], slow)
-    for (train, test), own in zip(folds, scores["indices"]["test"], strict=True):
-        np.testing.assert_array_equal(test, own)
-        assert not set(QUERY[train]) & set(QUERY[test])
+@pytest.mark.parametrize("name", ["cart", "forest", "boosted", "additive", "soft"])
+def test_a_defect_of_fits_together_is_no_slow_way(name, monkeypatch):
+    estimator, table, target = unfitted()[name]
+    ways = ("estimators.boosting.many._open", "estimators.additive.base.fit_alike", "estimators.soft.base.train_runs")
+    for way in (*ways, "estimators.trees.base.loosest", "estimators.forests.base.loosest"):
+        monkeypatch.setattr(f"jaxtree.{way}", lambda *arguments, **options: undefined)
+    with pytest.raises(InternalError, match="fits together failed, and none of them alone: name 'undefined' is not"):
+        SearchCV(clone(estimator), grid_of(name, estimator), cv=FOLDS).fit(table, target)
 
 
 def test_measures_of_order_by_name_beside_those_of_scikit_learn():
@@ -214,8 +202,7 @@ def test_weights_are_cut_by_folds():
         (lambda: SearchCV(cox(), {"eta": [0.1]}), "Invalid parameter 'eta'.*learning_rate"),
         (lambda: SearchCV(jaxtree.SoftTreeClassifier(), {"dept": [1]}), "Invalid parameter 'dept'"),
         (lambda: SearchCV(cox(), {"max_depth": randint(1, 3)}), "n_iter must be the number of settings"),
-        (lambda: SearchCV(cox(), DEPTHS, refit="ensemble"), "refit='ensemble' is for BoostSearchCV"),
-        (lambda: BoostSearchCV(cox(), DEPTHS, refit="ensemble"), "averages models of classes, or of numbers"),
+        (lambda: SearchCV(cox(), DEPTHS, refit="ensemble"), "averages boosted models of classes, or of numbers"),
         (lambda: SearchCV(cox(), DEPTHS, scoring="concordanc"), "'concordanc'"),
     ],
 )
@@ -238,7 +225,35 @@ def test_scores_that_cannot_be_given_are_named():
 def test_another_fit_leaves_nothing_of_the_first(monkeypatch):
     y = pd.Series(np.where(X[:, 0] > 0, "a", "b"))
     search = SearchCV(jaxtree.DecisionTreeClassifier(), DEPTHS, cv=2).fit(pd.DataFrame(X, columns=list("abc")), y)
-    assert list(search.feature_names_in_) == ["a", "b", "c"] and search.search_.best_params_ == search.best_params_
+    assert list(search.feature_names_in_) == ["a", "b", "c"]
     search.set_params(refit=False).fit(X, y)
     assert not hasattr(search, "best_estimator_") and not hasattr(search, "feature_names_in_")
     assert clone(search).get_params()["refit"] is False
+
+
+VALIDATED = {
+    "tree": (jaxtree.DecisionTreeRegressor(pruning=ReducedError()), {"max_depth": [3, None]}),
+    "boosting": (jaxtree.GradientBoostingRegressor(20, early_stopping=True), {"max_depth": [2, 3]}),
+    "boosting, alone": (
+        jaxtree.GradientBoostingRegressor(30, early_stopping=True, drop_rate=0.1),
+        {"random_state": [0]},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", VALIDATED)
+def test_as_many_validation_rows_as_the_table_has_stay_whole(kind):
+    estimator, grid = VALIDATED[kind]
+    y = X[:, 0] + RNG.normal(size=len(X))
+    # In this order a fold's validation rows would be those of one half of the line.
+    order = np.argsort(X[:, 0])
+    given = {"X_val": X[order] + 0.1, "y_val": X[order, 0]}
+    search = SearchCV(estimator, grid, cv=KFold(2)).fit(X, y, **given)
+    for fold, (train, test) in enumerate(KFold(2).split(X)):
+        alone = [
+            clone(estimator).set_params(**own).fit(X[train], y[train], **given).score(X[test], y[test])
+            for own in search.cv_results_["params"]
+        ]
+        np.testing.assert_allclose(search.cv_results_[f"split{fold}_test_score"], alone, rtol=1e-12)
+    again = cross_validate(clone(estimator).set_params(**search.best_params_), X, y, cv=KFold(2), fit_params=given)
+    assert again["test_score"].mean() == pytest.approx(search.best_score_)

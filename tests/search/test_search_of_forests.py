@@ -9,17 +9,15 @@ from sklearn.model_selection import GridSearchCV
 from jaxtree import (
     Dropout,
     ExtraTreesClassifier,
-    ExtraTreesRegressor,
     Pessimistic,
     RandomForestClassifier,
-    RandomForestRegressor,
     ReducedError,
-    TreeSearchCV,
+    SearchCV,
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.forests import base as forest_base
 from tests.marks import rows_are_slow
-from tests.search.beside import FOLDS, ROWS, compare, numbers, targets, weights, words
+from tests.search.beside import FOLDS, ROWS, compare, numbers, weights
 
 X, Y = numbers()
 FOREST = RandomForestClassifier(6, random_state=0)
@@ -61,12 +59,6 @@ def test_limits_and_numbers_of_trees(forest, is_weighted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forest", [RandomForestRegressor(5, random_state=0), ExtraTreesRegressor(5, random_state=0)])
-def test_numbers(forest):
-    compare(forest, LIMITS | {"min_samples_split": [2, 12], "min_impurity_decrease": [0, 0.3]}, *targets())
-
-
-@pytest.mark.slow
 def test_prunings():
     grid = {
         "pruning": [None, Pessimistic(), ReducedError(), Dropout(0.2), Dropout(0.2, draws=3)],
@@ -75,23 +67,17 @@ def test_prunings():
     compare(FOREST, [grid, {"max_leaf_nodes": [4], "ccp_alpha": [0, 0.02]}], X, Y, return_train_score=True)
 
 
-@pytest.mark.slow
-def test_words_gaps_and_several_outputs():
-    compare(FOREST, LIMITS, *words(missing=True), scoring=["accuracy", "roc_auc"], refit="roc_auc")
-    compare(FOREST, {"max_depth": [1, 3], "n_estimators": [1, 4]}, X, np.stack([Y > 0, Y > 1], axis=1))
-
-
 def test_limits_numbers_and_prunings_never_cause_another_growth(growths):
     grid = [LIMITS, {"pruning": [Pessimistic()], "ccp_alpha": [0.01], "n_jobs": [1], "oob_score": [True]}]
-    TreeSearchCV(FOREST, grid, cv=FOLDS, refit=False).fit(X, Y)
+    SearchCV(FOREST, grid, cv=FOLDS, refit=False).fit(X, Y)
     assert growths == [6, 6, 6]
-    TreeSearchCV(FOREST, {"max_features": [1, 2], "random_state": [0, 1], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
+    SearchCV(FOREST, {"max_features": [1, 2], "random_state": [0, 1], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
     assert growths[3:] == [6] * 13
 
 
 def test_a_generator_lets_every_setting_grow(growths):
     forest = RandomForestClassifier(3, random_state=np.random.RandomState(0))
-    TreeSearchCV(forest, {"max_depth": [1, 2]}, cv=FOLDS, refit=False).fit(X, Y)
+    SearchCV(forest, {"max_depth": [1, 2]}, cv=FOLDS, refit=False).fit(X, Y)
     assert growths == [3] * 6
 
 
@@ -100,9 +86,9 @@ def test_settings_that_are_not_allowed_fail_alone():
     ours = compare(FOREST, grid, X, Y)
     assert np.isfinite(ours.cv_results_["mean_test_score"]).tolist() == [True, False, True, False]
     with pytest.raises(InvalidInputError, match=r"Out of bag.*bootstrap=True"):
-        TreeSearchCV(FOREST, grid[1], cv=FOLDS, error_score="raise").fit(X, Y)
+        SearchCV(FOREST, grid[1], cv=FOLDS, error_score="raise").fit(X, Y)
     with pytest.raises(ValueError, match="Invalid parameter 'deep'"):
-        TreeSearchCV(FOREST, {"deep": [1]}, cv=FOLDS).fit(X, Y)
+        SearchCV(FOREST, {"deep": [1]}, cv=FOLDS).fit(X, Y)
 
 
 @pytest.mark.parametrize("shares", [True, False])
@@ -118,7 +104,7 @@ def test_an_interrupted_growth_ends_the_search(shares, monkeypatch):
     monkeypatch.setattr(forest_base, "grow_sample", interrupted)
     forest = FOREST if shares else RandomForestClassifier(6, random_state=np.random.RandomState(0))
     grid = {"max_features": [1, 2]} if shares else [{"max_depth": [1]}, {"max_features": [1]}]
-    search = TreeSearchCV(forest, grid, cv=FOLDS)
+    search = SearchCV(forest, grid, cv=FOLDS)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     assert len(search.cv_results_["params"]) == 1 and search.best_index_ == 0 and len(calls) == 6
@@ -129,13 +115,23 @@ def test_a_warning_of_a_fit_comes_through():
     forest = RandomForestClassifier(2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        TreeSearchCV(forest, {"max_depth": [1]}, cv=FOLDS).fit(X, y)
+        SearchCV(forest, {"max_depth": [1]}, cv=FOLDS).fit(X, y)
     with pytest.warns(UserWarning, match="do not have OOB scores"):
-        TreeSearchCV(forest.set_params(oob_score=True), {"max_depth": [1]}, cv=FOLDS).fit(X, y)
+        SearchCV(forest.set_params(oob_score=True), {"max_depth": [1]}, cv=FOLDS).fit(X, y)
+
+
+def test_rows_out_of_bag_are_scored_for_the_refit_and_for_scorers_that_read_it(monkeypatch):
+    really, calls = RandomForestClassifier._score_out_of_bag, []
+    monkeypatch.setattr(RandomForestClassifier, "_score_out_of_bag", lambda *given: calls.append(1) or really(*given))
+    forest = RandomForestClassifier(9, random_state=0, oob_score=True)
+    search = SearchCV(forest, {"max_depth": [1, 2]}, cv=FOLDS).fit(X, Y)
+    assert len(calls) == 1 and search.best_estimator_.oob_score_ > 0
+    read = SearchCV(forest, {"max_depth": [1, 2]}, cv=FOLDS, scoring=lambda own, X, y: own.oob_score_, refit=False)
+    assert len(calls) == 1 and np.isfinite(read.fit(X, Y).cv_results_["mean_test_score"]).all()
 
 
 def test_the_search_leaves_the_forest_alone_and_predicts_by_the_best():
-    search = TreeSearchCV(FOREST, LIMITS, cv=FOLDS).fit(X, Y)
+    search = SearchCV(FOREST, LIMITS, cv=FOLDS).fit(X, Y)
     assert not hasattr(FOREST, "forest_")
     other = GridSearchCV(FOREST, {}, cv=FOLDS).fit(X, Y)
     assert search.best_score_ >= other.best_score_

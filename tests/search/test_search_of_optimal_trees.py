@@ -5,7 +5,7 @@ import collections
 import numpy as np
 import pytest
 
-from jaxtree import Dropout, OptimalTreeClassifier, OptimalTreeRegressor, TreeSearchCV
+from jaxtree import Dropout, OptimalTreeClassifier, OptimalTreeRegressor, SearchCV
 from jaxtree.optimal.exact import SplitTable
 from tests.search.beside import FOLDS, compare, numbers, targets, weights, words
 
@@ -29,7 +29,7 @@ def products(monkeypatch):
 @pytest.mark.slow
 def test_a_path_of_penalties_costs_one_product_a_fold_and_depth(products):
     grid = {"leaf_penalty": PENALTIES, "max_depth": [1, 2, 3]}
-    TreeSearchCV(OptimalTreeClassifier(), grid, cv=FOLDS, refit=False).fit(*numbers())
+    SearchCV(OptimalTreeClassifier(), grid, cv=FOLDS, refit=False).fit(*numbers())
     assert products == dict.fromkeys((1, 2, 3), len(FOLDS))
 
 
@@ -60,7 +60,7 @@ def test_penalties_of_numbers_with_weights():
 
 def test_the_best_tree_tells_its_objective():
     X, y = numbers()
-    search = TreeSearchCV(OptimalTreeClassifier(max_depth=2), {"leaf_penalty": PENALTIES}, cv=FOLDS).fit(X, y)
+    search = SearchCV(OptimalTreeClassifier(max_depth=2), {"leaf_penalty": PENALTIES}, cv=FOLDS).fit(X, y)
     best = search.best_estimator_
     penalty = best.leaf_penalty * best.get_n_leaves()
     np.testing.assert_allclose(best.objective_, np.sum(best.predict(X) != y) + penalty)
@@ -70,8 +70,3 @@ def test_four_levels_share_what_they_can():
     X, y = numbers()
     trees = OptimalTreeClassifier(max_depth=4, max_thresholds=3, refine_thresholds=False)
     compare(trees, {"leaf_penalty": [1.0, 4.0]}, X, y, refit=False)
-
-
-def test_a_setting_that_is_not_allowed_fails_alone():
-    X, y = numbers()
-    compare(OptimalTreeClassifier(max_depth=1), {"leaf_penalty": [0.0, -1.0]}, X, y)

@@ -13,9 +13,22 @@ from jaxtree import (
     Pessimistic,
     ReducedError,
 )
-from jaxtree.search.settings import configured, group_by_growth, identity, loosest
+from jaxtree.estimators.common.conventions import configured, identity
+from jaxtree.estimators.common.jobs import Job, TablePart, grouped
+from jaxtree.estimators.common.limits import loosest
 
 CART = DecisionTreeClassifier(random_state=0)
+
+
+def group_by_growth(estimator, candidates):
+    """The numbers of the settings that are made together, group by group."""
+    part = TablePart(None, ())
+    jobs = [Job(configured(estimator, own), part) for own in candidates]
+    return [numbers for _, numbers in grouped(jobs)]
+
+
+def loosest_of(estimator, candidates):
+    return loosest([configured(estimator, own) for own in candidates])
 
 
 @pytest.mark.parametrize(
@@ -149,14 +162,14 @@ def test_values_that_are_not_allowed_stand_alone():
     ],
 )
 def test_the_loosest_limit(estimator, name, values, expected):
-    loose = loosest(estimator, [{name: value} for value in values])
+    loose = loosest_of(estimator, [{name: value} for value in values])
     assert getattr(loose, name) == expected
     # A limit that only some settings name has the estimator's own value in the others.
-    assert getattr(loosest(estimator, [{name: values[0]}, {}]), name) in (getattr(estimator, name), values[0])
+    assert getattr(loosest_of(estimator, [{name: values[0]}, {}]), name) in (getattr(estimator, name), values[0])
 
 
 def test_an_estimator_s_own_limit_counts_where_a_setting_does_not_name_it():
     estimator = DecisionTreeClassifier(max_depth=5)
-    assert loosest(estimator, [{"max_depth": 2}, {}]).max_depth == 5
-    assert loosest(estimator, [{"max_depth": 2}, {"max_depth": 3}]).max_depth == 3
+    assert loosest_of(estimator, [{"max_depth": 2}, {}]).max_depth == 5
+    assert loosest_of(estimator, [{"max_depth": 2}, {"max_depth": 3}]).max_depth == 3
     assert estimator.max_depth == 5

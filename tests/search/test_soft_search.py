@@ -1,21 +1,18 @@
-"""Searches over soft models: every member is its fit by itself, and all of one form share a program."""
+"""Searches over soft models: settings of one form share a program; `tests/test_batches.py` has their members."""
 
 import warnings
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.exceptions import FitFailedWarning
 
-from jaxtree import SearchCV, SoftForestRegressor, SoftTreeClassifier, SoftTreeRegressor
+from jaxtree import SearchCV, SoftTreeRegressor
 from jaxtree.boosting import Loss
 from jaxtree.compilation import PROGRAMS
 from jaxtree.errors import DivergedFitWarning
-from jaxtree.search import soft_folds
-from jaxtree.search.alone import PlainSearchCV
-from jaxtree.search.soft_folds import SoftSearchCV
+from jaxtree.estimators.common import jobs
+from jaxtree.estimators.soft import base
 from jaxtree.soft.epochs import run_epochs
-from tests.marks import slow
 
 GRID = {"gate_rate": [0.03, 0.2], "last_temperature": [0.1, 0.5], "averaging": [0.0, 0.9]}
 FEW = {"depth": 2, "max_epochs": 8, "batch_size": 64, "random_state": 0}
@@ -32,47 +29,13 @@ def scores_of(search):
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(2)])
 
 
-KINDS = ["classes", *map(slow, ("restarts", "gates", "forest", "weights", "held", "offset", "words"))]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_members_are_what_their_lone_fits_are(kind, monkeypatch):
-    X, y = table()
-    estimator, params, grid = SoftTreeRegressor(**FEW), {}, GRID
-    if kind == "classes":
-        estimator, y = SoftTreeClassifier(class_weight="balanced", **FEW), y > 1
-    elif kind == "restarts":
-        grid = {"n_restarts": [1, 3], "gate": ["oblique", "axis"], "scaling": ["standard", "quantile"]}
-    elif kind == "gates":
-        grid = {"gate": ["axis", "hard"], "n_restarts": [1, 2]}  # scales of numbers follow from the gate
-    elif kind == "forest":
-        estimator = SoftForestRegressor(2, **FEW)
-        grid = {"mixture": ["mean", "learned"], "leaf_rate": [0.05, 0.3]}
-    elif kind == "weights":
-        params = {"sample_weight": np.arange(160) % 3}
-    elif kind == "words":
-        estimator, y = SoftTreeClassifier(categorical_features=[3], **FEW), y > 1
-        X = np.column_stack([X, np.arange(160) * 7 % 13])
-        grid = {"gate_rate": [0.03, 0.2], "one_hot_max_size": [None, 12], "random_state": [0, 1]}
-    elif kind == "offset":
-        estimator, y, params = SoftTreeRegressor(loss="poisson", **FEW), np.exp(y / 2).round(), {"offset": X[:, 0] / 9}
-    else:
-        estimator = SoftTreeRegressor(**FEW | {"max_epochs": 40})
-        grid = GRID | {"validation_fraction": [0.2, None], "n_iter_no_change": [2], "random_state": [0, 1]}
-    monkeypatch.setattr(soft_folds, "fit_alone", None)
-    search = SearchCV(estimator, grid, cv=2, refit=False).fit(X, y, **params)
-    alone = PlainSearchCV(estimator, grid, cv=2, refit=False).fit(X, y, **params)
-    assert isinstance(search.search_, SoftSearchCV)
-    np.testing.assert_array_equal(scores_of(search), scores_of(alone))
-
-
 def test_settings_folds_and_restarts_share_a_program_in_any_order_and_company(monkeypatch):
     PROGRAMS.clear()
-    monkeypatch.setattr(soft_folds, "fit_alone", None)
+    monkeypatch.setattr(jobs, "_fit_alone", None)
     X, y = table()
     grid = {"gate_rate": [0.01, 0.1, 0.3], "n_restarts": [1, 2], "max_epochs": [5, 9]}
     search = SearchCV(SoftTreeRegressor(**FEW), grid, cv=2, refit=False).fit(X, y)
-    monkeypatch.setattr(soft_folds, "MOST_FITS", 5)
+    monkeypatch.setattr(base, "MOST_FITS", 5)
     backwards = {name: values[::-1] for name, values in grid.items()}
     again = SearchCV(SoftTreeRegressor(**FEW), backwards, cv=2, refit=False).fit(X, y)
     one = SearchCV(SoftTreeRegressor(**FEW), {"gate_rate": [0.1], "max_epochs": [9]}, cv=2, refit=False).fit(X, y)
@@ -84,7 +47,6 @@ def test_settings_folds_and_restarts_share_a_program_in_any_order_and_company(mo
 
 def test_rows_of_a_fold_are_read_once_for_settings_of_training(monkeypatch):
     read, original = [], SoftTreeRegressor.read_rows
-    monkeypatch.setattr(soft_folds, "can_share_growth", lambda search: True)
     monkeypatch.setattr(SoftTreeRegressor, "read_rows", lambda *own: read.append(1) or original(*own))
     X, y = table()
     grid = {"leaf_rate": [0.05, 0.1, 0.2], "scaling": ["standard", "quantile"]}
@@ -92,22 +54,12 @@ def test_rows_of_a_fold_are_read_once_for_settings_of_training(monkeypatch):
     assert len(read) == 4
 
 
-def test_a_setting_that_fails_fails_alone():
-    X, y = table()
-    with pytest.warns(FitFailedWarning, match="the loss is not finite in epoch 1: smaller learning rates"):
-        search = SearchCV(SoftTreeRegressor(**FEW), {"leaf_rate": [0.05, 1e30], "depth": [2]}, cv=2).fit(X, y)
-    assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == [False, True]
-    assert search.best_params_ == {"leaf_rate": 0.05, "depth": 2}
-
-
 def test_a_setting_that_diverges_is_named_and_keeps_its_best():
     X, y = table()
     endless = Loss(lambda scores, target, extras: -jnp.abs(scores[0]), constant=lambda target, weight: jnp.ones(1))
     estimator = SoftTreeRegressor(loss=endless, **FEW | {"max_epochs": 40})
     grid = {"leaf_rate": [0.05, 3e37]}
-    with pytest.warns(
-        DivergedFitWarning, match=r"leaf_rate': 3e\+37} on fold [01]: the loss is not finite in epoch"
-    ) as told:
+    with pytest.warns(DivergedFitWarning, match=r"leaf_rate=3e\+37.*: the loss is not finite in epoch") as told:
         search = SearchCV(estimator, grid, cv=2, refit=False, scoring="neg_mean_absolute_error").fit(X, y)
     assert sum(own.category is DivergedFitWarning for own in told) == 2
     assert np.isfinite(scores_of(search)).all() and scores_of(search)[0, 1] < -1e30

@@ -16,7 +16,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
 )
 
-from jaxtree import BoostSearchCV, GradientBoostingClassifier
+from jaxtree import GradientBoostingClassifier, SearchCV
 from jaxtree.boosting import batch
 from tests.marks import rest_is_slow
 
@@ -37,7 +37,7 @@ def least_rank(results):
 
 def assert_as_in_scikit_learn(options, params=None):
     params = params or {}
-    own = BoostSearchCV(BASE, SPACE, **OPTIONS | options).fit(X, Y, **params)
+    own = SearchCV(BASE, SPACE, **OPTIONS | options).fit(X, Y, **params)
     other = RandomizedSearchCV(BASE, SPACE, **OPTIONS | options).fit(X, Y, **params)
     assert set(other.cv_results_) <= set(own.cv_results_)
     for name, expected in other.cv_results_.items():
@@ -67,7 +67,7 @@ def assert_as_in_scikit_learn(options, params=None):
 def test_scorers(options):
     own = assert_as_in_scikit_learn({"cv": 2} | options)
     if isinstance(options.get("refit"), str):
-        halved = BoostSearchCV(BASE, SPACE, **OPTIONS | options, cv=2, factor=3, min_resources=2).fit(X, Y)
+        halved = SearchCV(BASE, SPACE, **OPTIONS | options, cv=2, factor=3, min_resources=2).fit(X, Y)
         assert set(halved.cv_results_["n_resources"]) == {2, 4}
         assert halved.best_params_ in own.cv_results_["params"]
 
@@ -97,11 +97,6 @@ def test_splitters(cv):
     np.testing.assert_allclose(own.oof_predictions_[:, is_tested].sum(axis=2), 1)
 
 
-def test_weights_are_split_like_the_rows():
-    weight = np.random.default_rng(0).uniform(0, 3, len(Y))
-    assert_as_in_scikit_learn({"cv": 2, "scoring": "neg_log_loss"}, {"sample_weight": weight})
-
-
 @pytest.mark.parametrize(
     ("space", "words"),
     [
@@ -117,16 +112,16 @@ def test_weights_are_split_like_the_rows():
     ],
 )
 def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.boost_search.fit_settings", None)
+    monkeypatch.setattr("jaxtree.search.rounds.fit_settings", None)
     n_iter = 2 if isinstance(space, dict) else None
     with pytest.raises(ValueError, match=words):
-        BoostSearchCV(BASE, space, n_iter=n_iter, random_state=0).fit(X, Y)
+        SearchCV(BASE, space, n_iter=n_iter, random_state=0).fit(X, Y)
 
 
 @pytest.mark.slow
 def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch):
     space = {"learning_rate": [0.1, 0.2, 0.3, 0.4], "max_depth": [2]}
-    whole = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
+    whole = SearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
     really, tried = batch.make_rounds_of_many, []
 
     def with_little_memory(*arrays, **static):
@@ -136,7 +131,7 @@ def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch)
         return really(*arrays, **static)
 
     monkeypatch.setattr(batch, "make_rounds_of_many", with_little_memory)
-    halved = BoostSearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
+    halved = SearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
     assert tried == [4, 2, 2, 4]
     np.testing.assert_array_equal(halved.oof_predictions_, whole.oof_predictions_)
     assert halved.cv_results_["mean_n_rounds"].tolist() == [4, 4, 4, 4]

@@ -2,13 +2,8 @@
 
 import inspect
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
@@ -111,12 +106,6 @@ def searches():
     return lambda name: made.setdefault(name, None) or made.update({name: SEARCHES[name]()}) or made[name]
 
 
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
-
-
 def functions():
     """All public functions whose first argument is an estimator or a model, by name."""
     rooms = (jaxtree, jaxtree.explain, jaxtree.plot)
@@ -158,12 +147,12 @@ def test_a_search_is_saved_as_its_best_estimator(kind, searches, tmp_path):
 
 def test_a_search_is_a_teacher_and_is_bagged(searches):
     search = searches("boosting")
-    labels = jaxtree.teacher_labels(search, PLAIN, folds=None)
+    labels = jaxtree.teacher_labels(search, PLAIN, cv=None)
     np.testing.assert_array_equal(labels.probabilities, search.predict_proba(PLAIN))
     other = jaxtree.teacher_labels(search.best_estimator_, PLAIN, LOW)
     np.testing.assert_array_equal(jaxtree.teacher_labels(search, PLAIN, LOW).probabilities, other.probabilities)
-    model = bag(search, PLAIN, LOW, n_estimators=2).model
-    assert model.estimators_[0].get_params() == search.best_estimator_.get_params()
+    bagged = bag(search, PLAIN, LOW, n_estimators=2)
+    assert bagged.members[0].get_params() == bagged.model.get_params() == search.best_estimator_.get_params()
 
 
 def test_a_search_without_a_best_estimator_is_refused_in_words(tmp_path):

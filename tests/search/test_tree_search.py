@@ -8,11 +8,9 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import FitFailedWarning, NotFittedError
-from sklearn.model_selection import GroupKFold
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import InvalidParameterError
 
-import jaxtree
 from jaxtree import (
     ChiSquared,
     Collapse,
@@ -20,19 +18,18 @@ from jaxtree import (
     CriticalValue,
     DecisionTreeClassifier,
     Dropout,
-    ID3Classifier,
     MaxLeafNodes,
     MinimumError,
     Pessimistic,
     Pessimistic1987,
     ReducedError,
-    TreeSearchCV,
+    SearchCV,
     ValidationGate,
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common import growing
 from jaxtree.growth.loop.grow import num_programs
-from tests.search.beside import FOLDS, ROWS, assert_same_results, compare, numbers, weights
+from tests.search.beside import FOLDS, ROWS, assert_same_results, compare, numbers
 
 pytestmark = pytest.mark.slow
 
@@ -81,15 +78,6 @@ def test_limits_of_growth():
     compare(DecisionTreeClassifier(), LIMITS, X, Y, return_train_score=True)
 
 
-@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), DecisionTreeClassifier(class_weight="balanced")])
-def test_limits_count_rows_where_rows_have_weights(estimator):
-    compare(estimator, LIMITS, X, Y, fit_params={"sample_weight": weights()})
-
-
-def test_class_weights_without_weights_of_rows():
-    compare(DecisionTreeClassifier(class_weight="balanced"), LIMITS, X, Y)
-
-
 def test_prunings_that_are_masks():
     compare(DecisionTreeClassifier(), {"pruning": MASKS, "max_depth": [3, None], "random_state": [0]}, X, Y)
 
@@ -111,11 +99,6 @@ def test_prunings_that_follow_one_another():
         "max_depth": [3, None],
     }
     compare(DecisionTreeClassifier(random_state=1), grid, X, Y)
-
-
-def test_prices_found_by_cross_validation():
-    prunings = [CostComplexity("cv", folds=3), CostComplexity("cv", rule="1se", folds=3), CostComplexity(0.01)]
-    compare(DecisionTreeClassifier(random_state=0), {"pruning": prunings, "max_depth": [3, None]}, X, Y)
 
 
 def test_held_out_parts_of_the_training_rows():
@@ -151,35 +134,10 @@ def test_a_list_of_grids_and_parameters_that_change_splits():
     compare(DecisionTreeClassifier(), grid, X, Y)
 
 
-def test_several_scores():
-    scoring = {"right": "accuracy", "loss": "neg_log_loss", "area": "roc_auc_ovr"}
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=scoring, refit="loss", return_train_score=True)
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=["accuracy", "f1_macro"], refit=False)
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring={"score": "accuracy"}, refit="score")
-
-
-def test_functions_as_scores():
-    def small(estimator, X, y):
-        return estimator.score(X, y) - 0.01 * estimator.get_n_leaves()
-
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=small)
-    several = lambda estimator, X, y: {"small": small(estimator, X, y), "depth": estimator.get_depth()}  # noqa: E731
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, scoring=several, refit="small")
-
-
 @pytest.mark.parametrize("refit", [False, True, lambda results: 2])
 def test_refitting(refit):
     ours = compare(DecisionTreeClassifier(), DEPTHS, X, Y, refit=refit)
     assert hasattr(ours, "best_estimator_") == bool(refit)
-
-
-def test_groups_of_rows():
-    compare(DecisionTreeClassifier(), DEPTHS, X, Y, cv=GroupKFold(3), fit_params={"groups": np.arange(ROWS) % 7})
-
-
-def test_a_generator_as_random_state():
-    grid = {"pruning": [Dropout(0.2), ReducedError()], **DEPTHS}
-    compare(DecisionTreeClassifier(random_state=np.random.RandomState(3)), grid, X, Y)
 
 
 def test_classes_that_one_part_of_a_fold_lacks():
@@ -197,28 +155,28 @@ def test_values_that_are_not_allowed():
     ours = compare(estimator, grid, X, Y, scoring=["accuracy", "neg_log_loss"], refit="accuracy")
     assert np.isfinite(ours.cv_results_["mean_test_accuracy"]).sum() == 1
     with pytest.warns(FitFailedWarning, match="3 fits failed out of a total of 6"):
-        TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS).fit(X, Y)
+        SearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS).fit(X, Y)
     with pytest.warns(FitFailedWarning):
-        failed = TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score=-7.0).fit(X, Y)
+        failed = SearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score=-7.0).fit(X, Y)
     assert failed.cv_results_["mean_test_score"][1] == -7
     with pytest.raises(InvalidInputError, match=r"'max_depth' parameter of DecisionTreeClassifier.*-1"):
-        TreeSearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score="raise").fit(X, Y)
+        SearchCV(estimator, {"max_depth": [2, -1]}, cv=FOLDS, error_score="raise").fit(X, Y)
     with warnings.catch_warnings(), pytest.raises(ValueError, match="All the 3 fits failed"):
         warnings.simplefilter("ignore")
-        TreeSearchCV(estimator, {"max_depth": [-1]}, cv=FOLDS).fit(X, Y)
+        SearchCV(estimator, {"max_depth": [-1]}, cv=FOLDS).fit(X, Y)
 
 
 def test_names_that_are_no_parameters():
     for grid, words in (({"depth": [1]}, "Invalid parameter 'depth'"), ({"pruning__r": [1]}, "Invalid parameter 'r'")):
         with pytest.raises(ValueError, match=words):
-            TreeSearchCV(DecisionTreeClassifier(pruning=Dropout(0.1)), grid, cv=FOLDS).fit(X, Y)
+            SearchCV(DecisionTreeClassifier(pruning=Dropout(0.1)), grid, cv=FOLDS).fit(X, Y)
 
 
 def test_what_is_not_searched():
-    with pytest.raises(InvalidInputError, match="trees and forests of jaxtree, got RandomForestClassifier"):
-        TreeSearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
+    with pytest.raises(InvalidInputError, match="estimators of jaxtree, got RandomForestClassifier"):
+        SearchCV(RandomForestClassifier(), DEPTHS).fit(X, Y)
     with pytest.raises(InvalidParameterError, match="'verbose' parameter"):
-        TreeSearchCV(DecisionTreeClassifier(), DEPTHS, verbose="yes").fit(X, Y)
+        SearchCV(DecisionTreeClassifier(), DEPTHS, verbose="yes").fit(X, Y)
 
 
 # Growing once
@@ -235,7 +193,7 @@ def test_masks_never_cause_another_growth(growths):
         "ccp_alpha": [0, 0.01],
         "random_state": [0, 1],
     }
-    TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, refit=False).fit(X, Y)
+    SearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, refit=False).fit(X, Y)
     assert growths == [3]
 
 
@@ -245,18 +203,18 @@ def test_a_growth_for_every_value_that_changes_splits_however_it_is_named(growth
         {"min_samples_leaf": [4], "ccp_alpha": [0.01]},
         {"max_depth": [5], "pruning": [None, Dropout(0.1)]},
     ]
-    TreeSearchCV(DecisionTreeClassifier(random_state=0), grid, cv=FOLDS, refit=False).fit(X, Y)
+    SearchCV(DecisionTreeClassifier(random_state=0), grid, cv=FOLDS, refit=False).fit(X, Y)
     assert growths == [3, 3]
 
 
 def test_a_value_that_is_not_allowed_grows_nothing_and_spoils_nothing(growths):
     with pytest.warns(FitFailedWarning):
-        TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, -1]}, cv=FOLDS, refit=False).fit(X, Y)
+        SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, -1]}, cv=FOLDS, refit=False).fit(X, Y)
     assert growths == [3]
 
 
 def test_ten_times_the_settings_compile_no_growth():
-    search = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
+    search = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
     before = num_programs()
     search.set_params(param_grid={**LIMITS, "ccp_alpha": np.arange(10) / 100}).fit(X, Y)
     assert len(search.cv_results_["params"]) == 480
@@ -275,10 +233,10 @@ def test_an_interrupt_keeps_what_was_scored():
         return estimator.score(X, y)
 
     grid = {"min_samples_leaf": [1, 4], "max_depth": [1, 2]}
-    search = TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
+    search = SearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
-    whole = TreeSearchCV(DecisionTreeClassifier(), {**grid, "min_samples_leaf": [1]}, cv=FOLDS).fit(X, Y)
+    whole = SearchCV(DecisionTreeClassifier(), {**grid, "min_samples_leaf": [1]}, cv=FOLDS).fit(X, Y)
     assert_same_results(search.cv_results_, whole.cv_results_)
     assert (search.best_params_, search.best_score_) == (whole.best_params_, whole.best_score_)
     with pytest.raises((NotFittedError, AttributeError)):
@@ -290,7 +248,7 @@ def test_an_interrupt_is_raised_where_nothing_was_scored_or_all_has_failed():
         raise KeyboardInterrupt
 
     grid = [{"max_depth": [-1]}, {"max_depth": [2]}]
-    search = TreeSearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
+    search = SearchCV(DecisionTreeClassifier(), grid, cv=FOLDS, scoring=interrupting)
     with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
         warnings.simplefilter("ignore")
         search.fit(X, Y)
@@ -298,9 +256,9 @@ def test_an_interrupt_is_raised_where_nothing_was_scored_or_all_has_failed():
 
 
 def test_progress_is_shown_and_changes_nothing(capsys):
-    shown = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, verbose=1).fit(X, Y)
-    assert "scoring settings: 12 of 12 scores" in capsys.readouterr().err.splitlines()[-1]
-    hidden = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
+    shown = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, verbose=1).fit(X, Y)
+    assert "fitting settings: 12 of 12 fits" in capsys.readouterr().err.splitlines()[-1]
+    hidden = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
     assert_same_results(shown.cv_results_, hidden.cv_results_)
 
 
@@ -308,7 +266,7 @@ def test_progress_is_shown_and_changes_nothing(capsys):
 
 
 def test_conventions():
-    search = TreeSearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS)
+    search = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS)
     assert clone(search).get_params().keys() == search.get_params().keys()
     assert search.get_params()["estimator__max_depth"] is None
     assert clone(search.set_params(estimator__criterion="entropy")).estimator.criterion == "entropy"
@@ -324,36 +282,12 @@ def test_conventions():
 
 def test_the_estimator_and_the_grid_are_left_alone():
     estimator, pruning = DecisionTreeClassifier(random_state=0), Dropout(0.1)
-    TreeSearchCV(estimator, {"pruning": [pruning], "pruning__p": [0.3, 0.4], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
+    SearchCV(estimator, {"pruning": [pruning], "pruning__p": [0.3, 0.4], "max_depth": [2]}, cv=FOLDS).fit(X, Y)
     assert not hasattr(estimator, "tree_") and estimator.pruning is None
     assert pruning.p == 0.1
 
 
 # Real data
-
-
-SOME_LIMITS = {"max_depth": [2, 6, None], "min_samples_split": [2, 40], "min_gain": [0, 0.05], "pruning__p": [0, 0.1]}
-ALL_LIMITS = {
-    "max_depth": [2, 4, 6, 8, 10, None],
-    "min_samples_split": [2, 10, 40],
-    "min_gain": [0, 0.01, 0.05],
-    "pruning__p": [0, 0.05, 0.1],
-    "pruning__q": [0, 0.5],
-}
-
-
-@pytest.mark.parametrize(
-    ("grid", "number"),
-    [
-        pytest.param(SOME_LIMITS, 240, marks=pytest.mark.slow),
-        pytest.param(ALL_LIMITS, 3240, marks=pytest.mark.exhaustive),
-    ],
-)
-def test_cars(grid, number):
-    """Settings times folds, up to 3,240: scikit-learn's search fits each."""
-    table, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
-    ours = compare(ID3Classifier(encoding="onehot", pruning=Dropout(0.1), random_state=0), grid, table, y, cv=10)
-    assert len(ours.cv_results_["params"]) * 10 == number
 
 
 class Stump(DecisionTreeClassifier):
@@ -368,11 +302,11 @@ class Stump(DecisionTreeClassifier):
 
 
 def test_the_fit_of_a_subclass_is_heeded():
-    search = TreeSearchCV(Stump(), {"max_depth": [1, 4]}, cv=FOLDS).fit(X, Y)
+    search = SearchCV(Stump(), {"max_depth": [1, 4]}, cv=FOLDS).fit(X, Y)
     scores = search.cv_results_["mean_test_score"]
     assert scores[0] == scores[1]
 
 
 def test_tables_may_hold_what_trees_may():
     """So that scikit-learn does not check that missing values are refused."""
-    assert get_tags(TreeSearchCV(DecisionTreeClassifier(), DEPTHS)).input_tags.allow_nan
+    assert get_tags(SearchCV(DecisionTreeClassifier(), DEPTHS)).input_tags.allow_nan

@@ -7,7 +7,7 @@ import pytest
 import jaxtree
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, tune
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.search import additive_folds, tuned_additive, tuned_search
+from jaxtree.search import tuned_additive, tuned_search
 from jaxtree.search.additive_spaces import additive_space_for
 from jaxtree.search.budget import Budget
 from jaxtree.search.out_of_fold import make_yardstick
@@ -95,7 +95,7 @@ def test_what_is_not_tuned_is_refused(options, said):
 
 
 def test_an_interrupt_keeps_the_settings_that_are_finished(classes, monkeypatch):
-    fit, calls = additive_folds.fit_on_folds, []
+    fit, calls = tuned_additive.fit_many, []
 
     def interrupted(*arguments, **options):
         calls.append(1)
@@ -103,7 +103,7 @@ def test_an_interrupt_keeps_the_settings_that_are_finished(classes, monkeypatch)
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(tuned_additive, "fit_on_folds", interrupted)
+    monkeypatch.setattr(tuned_additive, "fit_many", interrupted)
     at = (2,)
     with pytest.warns(InterruptedFitWarning, match="its model is of 1 setting$"):
         search = tune(FRAME, WORDS, **QUICK)

@@ -1,8 +1,8 @@
-"""Successive halving: after some rounds only the best settings of boosted trees go on, after more the best of these.
+"""A search over boosted trees: all settings make their rounds side by side, and the worst may be dropped on the way.
 
-A *rung* is a number of rounds at which settings are compared (Jamieson and Talwalkar, *Non-stochastic best arm
-identification and hyperparameter optimization*, AISTATS 2016). Models pause at a rung, so that those that go on make no
-round again.
+In successive halving only the best settings go on after some rounds, and after more the best of these. A *rung* is a
+number of rounds at which settings are compared (Jamieson and Talwalkar, *Non-stochastic best arm identification and
+hyperparameter optimization*, AISTATS 2016). Models pause at a rung, so that those that go on make no round again.
 """
 
 import math
@@ -13,18 +13,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InvalidInputError
-from jaxtree.search.boosted_folds import Fitted, Leg, fit_folds
-from jaxtree.search.evaluation import Search
-from jaxtree.search.search_progress import SearchProgress
-from jaxtree.search.settings import configured
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
+from jaxtree.estimators.common.conventions import configured, progress_of
+from jaxtree.search.boosted_folds import Fitted, Leg, SearchProgress, fit_folds
+from jaxtree.search.evaluation import Results, Search
+from jaxtree.search.out_of_fold import out_of_fold
 
 
 class Halving(NamedTuple):
     """When settings are dropped.
 
     Attributes:
-        factor: Of the settings that are compared, the best of so many goes on.
+        factor: The number of compared settings of which one goes on.
         first: The rounds of the first rung; those of each next one are more by the factor.
         metric: The name of the metric that compares.
     """
@@ -62,7 +62,7 @@ class Standings:
     Attributes:
         most: The most rounds of every setting.
         num_folds: The number of folds.
-        fits: Of every setting its fits on all folds, after the last rung at which all were there; or an empty list.
+        fits: The fits of every setting on all folds, after the last rung at which all were there; or an empty list.
         rung: The number of that rung, or of the end.
         num_rounds: The rounds that the setting may have made by then.
     """
@@ -101,6 +101,8 @@ class Standings:
         be.
         """
         num_folds = self.num_folds
+        if all(self.fits):
+            return [*range(len(self.fits))], num_folds
         scored = [
             num_folds if row else (*newest, None).index(None)
             for row, newest in zip(self.fits, self.newest, strict=True)
@@ -116,6 +118,77 @@ class Standings:
         row = [own for own in self.newest[setting] if own is not None]
         if len(row) == self.num_folds:
             self.fits[setting], self.rung[setting], self.num_rounds[setting] = row, self._leg, self._until[setting]
+
+
+class ScoredInRounds(NamedTuple):
+    """The scored settings of a search over boosted trees.
+
+    Attributes:
+        search: The task, of the settings and folds that can be compared: of all, unless there was an interrupt.
+        results: A row for every setting, with the result of every fold.
+        columns: Further columns of `cv_results_`.
+        known: Further attributes of the search.
+    """
+
+    search: Search
+    results: Results
+    columns: dict[str, Any]
+    known: dict[str, Any]
+
+
+def search_in_rounds(search: Search, settings: list[Any], halving: Halving | None, verbose: int) -> ScoredInRounds:
+    """Fits and scores all settings on all folds.
+
+    An interrupt ends it with a warning, if settings can be compared by then.
+
+    Args:
+        search: The task.
+        settings: The estimators with the parameters of its candidates.
+        halving: When settings are dropped; never if None.
+        verbose: 1 for a bar of progress, with the number of models alive; n for a line every n rounds.
+
+    Raises:
+        KeyboardInterrupt: There was an interrupt before any setting had a score.
+    """
+    standings = Standings([own.most_rounds for own in settings], len(search.splits))
+    rounds = standings.most_rounds()
+    try:
+        with progress_of(verbose, sum(rounds.values()), "fitting settings", "rounds") as report:
+            fit_settings(search, settings, halving, standings, SearchProgress(report, rounds))
+    except KeyboardInterrupt:
+        if not standings.kept()[0]:
+            raise
+        _warn_of_interrupt(standings)
+    return _known_of(search, standings, halving)
+
+
+def _known_of(search: Search, standings: Standings, halving: Halving | None) -> ScoredInRounds:
+    numbers, num_folds = standings.kept()
+    kept = [search.candidates[number] for number in numbers]
+    search = search._replace(candidates=kept, splits=search.splits[:num_folds])
+    fits = [standings.row(number, num_folds) for number in numbers]
+    rounds = np.array([[own.num_rounds for own in row] for row in fits])
+    columns = {f"split{fold}_n_rounds": column for fold, column in enumerate(rounds.T)}
+    columns["mean_n_rounds"] = rounds.mean(axis=1)
+    known: dict[str, Any] = {"learning_curves_": [[own.curve for own in row] for row in fits]}
+    known["oof_predictions_"] = out_of_fold(search, fits)
+    if halving is not None:
+        columns |= {"iter": standings.rung[numbers], "n_resources": standings.num_rounds[numbers]}
+        rungs = [*halving.rungs(max(standings.most)), max(standings.most)]
+        known["n_candidates_"] = [int((columns["iter"] >= rung).sum()) for rung in range(len(rungs))]
+        known["n_resources_"] = rungs
+    results: Results = [[own.result for own in row] for row in fits]
+    return ScoredInRounds(search, results, columns, known)
+
+
+def _warn_of_interrupt(standings: Standings) -> None:
+    """Warns of what an interrupt leaves."""
+    settings, num_folds = standings.kept()
+    text = (
+        f"the search was interrupted: it has scores of {len(settings)} of {len(standings.most)} settings on {num_folds}"
+        f" of {standings.num_folds} folds"
+    )
+    warn_user(text, InterruptedFitWarning)
 
 
 def fit_settings(
