@@ -9,11 +9,11 @@ $g_v = \sum_c (z_c - \sum_k n_{ck}\, h_{vk})$ over the children c; rows that sta
 change nothing. The score of a pruned tree is $z_0 + \sum_v g_v$ over its kept nodes.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Int32, Num, PRNGKeyArray, Real, UInt
+from jaxtyping import Array, Float, Int, Num, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import AnyArray, FloatLike, is_traced, library_of
 from jaxtree.buckets import pad_to, row_bucket
@@ -22,6 +22,7 @@ from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import check_classes, exactly
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree, apply, majority_class
 from jaxtree.tree.nodes import pad_to_bucket, target_means
 from jaxtree.tree.paths import Links, along_path, links_of, sum_below, sum_over_children
@@ -32,6 +33,9 @@ RowCodes = UInt[AnyArray, "feature row"]
 RowClasses = Int[AnyArray, " row"]
 """The class of every row."""
 
+RowWeights = Real[AnyArray, " row"] | None
+"""The weight of every row; None is 1."""
+
 
 class SplitEffects(NamedTuple):
     """A score as the root alone has it, and what the split of every node adds where it is kept; 0 for a leaf."""
@@ -41,7 +45,14 @@ class SplitEffects(NamedTuple):
 
 
 def sampled_accuracy(
-    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, key: PRNGKeyArray, num_draws: int
+    tree: Tree,
+    codes: RowCodes,
+    y: RowClasses,
+    rates: Rates,
+    *,
+    key: PRNGKeyArray,
+    num_draws: int,
+    weight: RowWeights = None,
 ) -> Float[Array, "... draw"]:
     """Returns the accuracy of every draw; draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
 
@@ -54,6 +65,7 @@ def sampled_accuracy(
         rates: The rate of every node, see `jaxtree.prune.dropout`.
         key: A typed key.
         num_draws: Number of draws; fewer draws are the first of more.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates, the number of draws or the shapes are out of their range.
@@ -73,13 +85,14 @@ def sampled_accuracy(
         0.86 0.86
     """
     plan, batch = plan_draws(tree, rates, key, num_draws)
-    correct = _score_draws(plan, right_rows(tree, codes, y), num_draws=num_draws, platform=current_platform()).reshape(
-        *batch, num_draws
-    )
-    return correct / jnp.asarray(codes.shape[1], float)
+    right = right_rows(tree, codes, y, weight)
+    correct = _score_draws(plan, right, num_draws=num_draws, platform=current_platform())
+    return correct.reshape(*batch, num_draws) / jnp.asarray(total_weight(codes, weight), float)
 
 
-def expected_accuracy(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) -> Float[Array, "..."]:
+def expected_accuracy(
+    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, weight: RowWeights = None
+) -> Float[Array, "..."]:
     r"""Returns the exact mean accuracy over all draws, differentiable in the rates.
 
     $E = \frac{1}{n}\bigl(R_0 + \sum_v K_v\, g_v\bigr)$, where $R_0$ counts the rows that the root
@@ -91,15 +104,22 @@ def expected_accuracy(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) 
         codes: Codes of every feature.
         y: Class of every row.
         rates: The rate of every node, see `jaxtree.prune.dropout`.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates or the shapes are out of their range.
     """
-    return _mean(tree, right_rows(tree, codes, y), codes, rates)
+    return _mean(tree, right_rows(tree, codes, y, weight), rates, total_weight(codes, weight))
 
 
 def expected_log_loss(
-    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, laplace: FloatLike = 1.0
+    tree: Tree,
+    codes: RowCodes,
+    y: RowClasses,
+    rates: Rates,
+    *,
+    laplace: FloatLike = 1.0,
+    weight: RowWeights = None,
 ) -> Float[Array, "..."]:
     r"""Returns the exact mean over rows and draws of $-\ln \frac{w_y + a}{w + a\,C}$, differentiable in the rates.
 
@@ -112,6 +132,7 @@ def expected_log_loss(
         y: Class of every row.
         rates: The rate of every node, see `jaxtree.prune.dropout`.
         laplace: The weight a that is added to every class, above 0.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates, the shapes, the classes or `laplace` are out of their range.
@@ -128,10 +149,12 @@ def expected_log_loss(
         >>> print(f"{losses[0]:.3f} {losses[1]:.3f}")
         0.230 0.534
     """
-    return _mean(tree, log_losses(tree, codes, y, laplace), codes, rates)
+    return _mean(tree, log_losses(tree, codes, y, weight, laplace), rates, total_weight(codes, weight))
 
 
-def expected_squared_error(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], rates: Rates) -> Float[Array, "..."]:
+def expected_squared_error(
+    tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], rates: Rates, *, weight: RowWeights = None
+) -> Float[Array, "..."]:
     """Returns the exact mean squared error over rows and draws of a regression tree, differentiable in the rates.
 
     Args:
@@ -139,6 +162,7 @@ def expected_squared_error(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"
         codes: Codes of every feature.
         y: Target of every row.
         rates: The rate of every node, see `jaxtree.prune.dropout`.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates or the shapes are out of their range, or the tree is of classes.
@@ -152,10 +176,12 @@ def expected_squared_error(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"
         >>> print(expected_squared_error(estimator.tree_, estimator.encode(X), y, rates).round(3))
         [0.    2.167]
     """
-    return _mean(tree, squared_errors(tree, codes, y), codes, rates)
+    return _mean(tree, squared_errors(tree, codes, y, weight), rates, total_weight(codes, weight))
 
 
-def accuracy_variance(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) -> Float[Array, "..."]:
+def accuracy_variance(
+    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, weight: RowWeights = None
+) -> Float[Array, "..."]:
     r"""Returns the exact variance of the accuracy over all draws, differentiable in the rates.
 
     Below a kept node v, $G_v = g_v + \sum_c B_c\, G_c$ rows more are right, with independent $B_c$ that are 1 with
@@ -168,12 +194,13 @@ def accuracy_variance(tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates) 
         codes: Codes of every feature.
         y: Class of every row.
         rates: The rate of every node, see `jaxtree.prune.dropout`.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates or the shapes are out of their range.
     """
-    variance = _variance_of_sum(links_of(tree), right_rows(tree, codes, y), padded_rates(tree, rates))
-    return variance / jnp.asarray(codes.shape[1], float) ** 2
+    variance = _variance_of_sum(links_of(tree), right_rows(tree, codes, y, weight), padded_rates(tree, rates))
+    return variance / jnp.asarray(total_weight(codes, weight), float) ** 2
 
 
 def sum_of_kept(links: Links, effects: SplitEffects, rates: Float[Array, "... node"]) -> Float[Array, "..."]:
@@ -185,17 +212,17 @@ def sum_of_kept(links: Links, effects: SplitEffects, rates: Float[Array, "... no
 _sum_of_kept = compiled()(sum_of_kept)
 
 
-def _mean(tree: Tree, effects: SplitEffects, codes, rates) -> Float[Array, "..."]:
+def _mean(tree: Tree, effects: SplitEffects, rates, total) -> Float[Array, "..."]:
     """The mean over rows and draws, in the user's floats."""
-    return _sum_of_kept(links_of(tree), effects, padded_rates(tree, rates)) / codes.shape[1]
+    return _sum_of_kept(links_of(tree), effects, padded_rates(tree, rates)) / total
 
 
 @compiled("num_draws", "platform")
-def _score_draws(plan: DrawPlan, right: SplitEffects, *, num_draws: int, platform: str) -> Int32[Array, "setting draw"]:
+def _score_draws(plan: DrawPlan, right: SplitEffects, *, num_draws: int, platform: str) -> Real[Array, "setting draw"]:
     effect = right.by_split[plan.inner.node][:, None]
 
     def score(_, kept):
-        return right.at_root + jnp.sum(jnp.where(kept, effect, 0), axis=1, dtype=jnp.int32)
+        return right.at_root + jnp.sum(jnp.where(kept, effect, 0), axis=1, dtype=effect.dtype)
 
     return scan_draws(plan, num_draws, score, platform=platform)[1]
 
@@ -208,19 +235,28 @@ def _variance_of_sum(links: Links, right: SplitEffects, rates) -> Float[Array, "
     return jnp.sum(kept * rates * expected**2, axis=-1)
 
 
-def right_rows(tree: Tree, codes: RowCodes, y: RowClasses) -> SplitEffects:
-    """Returns the number of rows whose class is predicted."""
-    ended = ended_rows(tree, codes, y)
-    return exactly(_effects, links_of(tree), ended, majority_table(tree).astype(np.int32))
+def total_weight(codes: RowCodes, weight: RowWeights) -> Any:
+    """Returns the sum of the weights of all rows, which is their number without weights."""
+    return codes.shape[1] if weight is None else weight.sum()
 
 
-def log_losses(tree: Tree, codes: RowCodes, y: RowClasses, laplace: FloatLike = 1.0) -> SplitEffects:
+def right_rows(tree: Tree, codes: RowCodes, y: RowClasses, weight: RowWeights = None) -> SplitEffects:
+    """Returns the weight of the rows whose class is predicted; their number, if no weights are given."""
+    ended = ended_rows(tree, codes, y, weight)
+    return exactly(_effects, links_of(tree), ended, majority_table(tree).astype(ended.dtype))
+
+
+def log_losses(
+    tree: Tree, codes: RowCodes, y: RowClasses, weight: RowWeights = None, laplace: FloatLike = 1.0
+) -> SplitEffects:
     r"""Returns the sum over rows of $-\ln \frac{w_y + a}{w + a\,C}$, by training weights of y and of all C classes.
+
+    The rows count with their weights.
 
     Raises:
         InvalidInputError: A class is none of the tree's, or a is not above 0.
     """
-    ended = ended_rows(tree, codes, y)
+    ended = ended_rows(tree, codes, y, weight)
     num_classes = ended.shape[1]
     if not is_traced(y) and y.size and not (y.min() >= 0 and y.max() < num_classes):
         raise InvalidInputError(f"y must hold classes from 0 to {num_classes - 1}, got {y.min()} to {y.max()}")
@@ -232,53 +268,65 @@ def log_losses(tree: Tree, codes: RowCodes, y: RowClasses, laplace: FloatLike = 
     return exactly(_effects, links_of(tree), ended, pad_like_links(tree, -library.log(share)))
 
 
-def squared_errors(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"]) -> SplitEffects:
-    r"""Returns the sum over rows of $(y - m)^2$, with the node's training mean m.
+def squared_errors(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], weight: RowWeights = None) -> SplitEffects:
+    r"""Returns the weighted sum over rows of $(y - m)^2$, with the node's training mean m.
 
     Targets and means are counted from the root's mean, so that large ones do not cancel. Rows are summed as their
-    number and the sum of their targets: a node's scores of these are $m^2$ and $-2m$.
+    weight and the weighted sum of their targets: a node's scores of these are $m^2$ and $-2m$.
     """
     if tree.num_classes or tree.target_sum.shape[-1] != 1:
         given = f"{len(tree.num_classes)} of classes" if tree.num_classes else f"{tree.target_sum.shape[-1]} of numbers"
         raise InvalidInputError(f"squared errors need a tree of one target of numbers, got {given}")
     mean, links = target_means(tree)[:, 0], links_of(tree)
     target, mean = y - mean[0], mean - mean[0]
-    sums = library_of(target).stack([target * 0 + 1, target], axis=1)
-    codes, sums = _pad_rows(codes, y, sums, 0)
+    weight = target * 0 + 1 if weight is None else _checked(weight, y)
+    sums = library_of(target, weight).stack([weight, weight * target], axis=1)
+    codes, sums = _pad_rows(codes, y, (sums, 0))
     ended = exactly(_sum_ended, apply(tree, codes), sums, num_nodes=len(links.parent))
     scores = pad_like_links(tree, library_of(mean).stack([mean**2, -2 * mean], axis=1))
     effects = exactly(_effects, links, ended, scores)
-    return effects._replace(at_root=effects.at_root + (target**2).sum())
+    return effects._replace(at_root=effects.at_root + (weight * target**2).sum())
 
 
-def ended_rows(tree: Tree, codes: RowCodes, y: RowClasses) -> Int32[AnyArray, "node class"]:
-    """Returns the rows of every class whose unpruned walk ends at each node; unknown classes do not count."""
+def ended_rows(tree: Tree, codes: RowCodes, y: RowClasses, weight: RowWeights = None) -> Real[AnyArray, "node class"]:
+    """Returns the weight of the rows of every class whose unpruned walk ends at each node.
+
+    It is their number, of int32, if no weights are given. Unknown classes do not count.
+    """
     check_classes(tree, "the analysis of dropout", of_one_output=True)
-    codes, y = _pad_rows(codes, y, y, -1)
+    weight = np.ones(y.shape, np.int32) if weight is None else _checked(weight, y)
+    codes, y, weight = _pad_rows(codes, y, (y, -1), (weight, 0))
     sizes = {"num_nodes": len(links_of(tree).parent), "num_classes": tree.count.shape[-1]}
-    return exactly(_count_ended, apply(tree, codes), y, **sizes)
+    return exactly(_count_ended, apply(tree, codes), y, weight, **sizes)
 
 
-def _pad_rows(codes, y, values, fill) -> tuple[UInt[AnyArray, "feature padded"], Real[AnyArray, "padded *column"]]:
-    """Pads codes, and what is known of every row, to a bucket of rows on the host.
+def _checked(weight: Real[AnyArray, " row"], y: Real[AnyArray, " row"]) -> Real[AnyArray, " row"]:
+    """Weights of rows; on the host in float64, after a check."""
+    return weight if is_traced(weight) else check_sample_weight(weight, len(y))
+
+
+def _pad_rows(codes, y, *columns: tuple[Any, int]) -> tuple[Real[AnyArray, "..."], ...]:
+    """Pads codes, and columns of every row each with its own number, to a bucket of rows on the host.
 
     Raises:
-        InvalidInputError: There are not as many targets as rows of codes.
+        InvalidInputError: There are not as many targets as rows of codes, or there are no rows or features.
     """
     if codes.ndim != 2 or y.shape != codes.shape[1:]:
         raise InvalidInputError(
             f"codes must have the shape (feature, row) and y the shape (row,), got {codes.shape} and {y.shape}"
         )
-    if is_traced(codes, values):
-        return codes, values
+    if 0 in codes.shape:
+        raise InvalidInputError(f"codes must have a feature and a row at least, got the shape {codes.shape}")
+    if is_traced(codes, *(values for values, _ in columns)):
+        return codes, *(values for values, _ in columns)
     size = row_bucket(len(y))
-    return np.pad(codes, [(0, 0), (0, size - len(y))]), pad_to(values, size, fill)
+    return np.pad(codes, [(0, 0), (0, size - len(y))]), *(pad_to(values, size, fill) for values, fill in columns)
 
 
 @compiled("num_nodes", "num_classes")
-def _count_ended(end, y, *, num_nodes: int, num_classes: int) -> Int32[Array, "node class"]:
+def _count_ended(end, y, weight, *, num_nodes: int, num_classes: int) -> Real[Array, "node class"]:
     y = jnp.where((y < 0) | (y >= num_classes), num_classes, y)
-    return jnp.zeros((num_nodes, num_classes), jnp.int32).at[end, y].add(1, mode="drop")
+    return jnp.zeros((num_nodes, num_classes), weight.dtype).at[end, y].add(weight, mode="drop")
 
 
 @compiled("num_nodes")

@@ -11,7 +11,15 @@ from jaxtyping import Array, Float, Int, Real, UInt
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
-from jaxtree.dropout.scores import SplitEffects, log_losses, right_rows, squared_errors, sum_of_kept
+from jaxtree.dropout.scores import (
+    RowWeights,
+    SplitEffects,
+    log_losses,
+    right_rows,
+    squared_errors,
+    sum_of_kept,
+    total_weight,
+)
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.prune.inputs import check_choice, check_numbers, check_whole_number
@@ -64,6 +72,7 @@ def tune(
     loss: str = "log_loss",
     steps: int = STEPS,
     learning_rate: float = LEARNING_RATE,
+    weight: RowWeights = None,
 ) -> Tuned:
     r"""Tunes the rates of dropout pruning to the least expected loss on held-out rows.
 
@@ -81,6 +90,7 @@ def tune(
             "squared_error" for a regression tree.
         steps: Number of steps of every descent, 1 or more.
         learning_rate: Adam's step, in logarithms of odds.
+        weight: Weight of every row in the mean loss; 1 if not given.
 
     Raises:
         InvalidInputError: A parameter or a shape is not allowed, or the tree is traced.
@@ -99,14 +109,14 @@ def tune(
     check_choice("loss", loss, tuple(_LOSSES))
     check_whole_number("steps", steps)
     check_numbers("learning_rate", learning_rate)
-    if is_traced(tree, codes, y):
+    if is_traced(tree, codes, y, weight):
         raise InvalidInputError("tuning dropout needs a tree and rows on the host, got traced ones")
-    links, effects = links_of(tree), _LOSSES[loss](tree, codes, y)
+    links, effects = links_of(tree), _LOSSES[loss](tree, codes, y, weight)
     num_levels = max(FEWEST_LEVELS, 1 << int(links.depth.max()).bit_length())
     candidates = _candidates(per, links.depth.size if per == "node" else num_levels)
     with jax.enable_x64(True):
         found = _descend(links, effects, candidates, float(learning_rate), per=per, steps=int(steps))
-    return _on_tree(tree, jax.tree.map(np.asarray, found), codes.shape[1], per)
+    return _on_tree(tree, jax.tree.map(np.asarray, found), total_weight(codes, weight), per)
 
 
 class _Found(NamedTuple):
@@ -117,9 +127,9 @@ class _Found(NamedTuple):
     losses: Float[AnyArray, " step"]
 
 
-def _errors(tree: Tree, codes, y) -> SplitEffects:
-    right = right_rows(tree, codes, y)
-    return SplitEffects(np.float64(codes.shape[1] - right.at_root), -right.by_split.astype(np.float64))
+def _errors(tree: Tree, codes, y, weight: RowWeights) -> SplitEffects:
+    right = right_rows(tree, codes, y, weight)
+    return SplitEffects(np.float64(total_weight(codes, weight) - right.at_root), -right.by_split.astype(np.float64))
 
 
 _LOSSES = {"log_loss": log_losses, "accuracy": _errors, "squared_error": squared_errors}
@@ -170,10 +180,10 @@ def _descend(links: Links, effects: SplitEffects, candidates, learning_rate, *, 
     return _Found(best[winner], _rates_of(best[winner], links.depth, per), losses[:, winner])
 
 
-def _on_tree(tree: Tree, found: _Found, num_rows: int, per: str) -> Tuned:
+def _on_tree(tree: Tree, found: _Found, total: float | int, per: str) -> Tuned:
     """The rates found, cut to the size of the tree."""
     depth = np.asarray(tree.depth)
-    rates, losses = np.where(tree.is_leaf, 0.0, found.rates[: depth.size]), found.losses / num_rows
+    rates, losses = np.where(tree.is_leaf, 0.0, found.rates[: depth.size]), found.losses / total
     p = q = levels = None
     if per != "node":
         levels = np.zeros(depth.max())

@@ -8,12 +8,20 @@ are kept. A node is *kept* in a draw if neither it nor any node above it is coll
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int32, PRNGKeyArray, Real
 
 from jaxtree.arrays import AnyArray, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.devices import current_platform
-from jaxtree.dropout.scores import RowClasses, RowCodes, ended_rows, majority_table, pad_like_links
+from jaxtree.dropout.scores import (
+    RowClasses,
+    RowCodes,
+    RowWeights,
+    ended_rows,
+    majority_table,
+    pad_like_links,
+    total_weight,
+)
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
 from jaxtree.prune.inputs import exactly
@@ -113,11 +121,18 @@ def vote_share(tree: Tree, codes: RowCodes, rates: Rates) -> Float[AnyArray, "..
 
 
 def vote_accuracy(
-    tree: Tree, codes: RowCodes, y: RowClasses, rates: Rates, *, key: PRNGKeyArray, num_draws: int
+    tree: Tree,
+    codes: RowCodes,
+    y: RowClasses,
+    rates: Rates,
+    *,
+    key: PRNGKeyArray,
+    num_draws: int,
+    weight: RowWeights = None,
 ) -> Float[Array, "... draw"]:
     """Returns the accuracy of the vote of the first draw, of the first two, and so on.
 
-    Of equal votes the lowest class wins. Draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
+    The lowest class of equal votes wins. Draw d is `dropout(tree, rates, key=jax.random.fold_in(key, d))`.
 
     Args:
         tree: A tree of one target of classes, with its root at node 0.
@@ -126,6 +141,7 @@ def vote_accuracy(
         rates: The rate of every node, see `jaxtree.prune.dropout`.
         key: A typed key.
         num_draws: The most draws that vote.
+        weight: Weight of every row; 1 if not given.
 
     Raises:
         InvalidInputError: The rates, the number of draws or the shapes are out of their range.
@@ -143,10 +159,10 @@ def vote_accuracy(
         >>> print(f"{accuracy[0]:.3f} {accuracy[-1]:.3f}")
         0.857 1.000
     """
-    ended, votes = ended_rows(tree, codes, y), majority_table(tree).astype(bool)
+    ended, votes = ended_rows(tree, codes, y, weight), majority_table(tree).astype(bool)
     plan, batch = plan_draws(tree, rates, key, num_draws)
     right = _count_right_votes(plan, votes, ended, num_draws=num_draws, platform=current_platform())
-    return right.reshape(*batch, num_draws) / jnp.asarray(codes.shape[1], float)
+    return right.reshape(*batch, num_draws) / jnp.asarray(total_weight(codes, weight), float)
 
 
 def _padded_values(tree: Tree, node_value) -> Float[AnyArray, "node column"]:
@@ -183,11 +199,11 @@ def _mix(inner: Inner, kept, stopped, node_value) -> Float[Array, "*setting node
 def _count_right_votes(
     plan: DrawPlan,
     node_votes: Bool[Array, "node class"],
-    ended: Int32[Array, "node class"],
+    ended: Real[Array, "node class"],
     *,
     num_draws: int,
     platform: str,
-) -> Int32[Array, "setting draw"]:
+) -> Real[Array, "setting draw"]:
     def count_right(before, kept):
         count = before[..., None] + jnp.cumsum(kept, axis=-1, dtype=jnp.int32)
         return _right_votes(plan.inner, count, node_votes, ended)
@@ -197,7 +213,7 @@ def _count_right_votes(
 
 def _right_votes(
     inner: Inner, count: Int32[Array, "setting place draw"], node_votes, ended
-) -> Int32[Array, "setting draw"]:
+) -> Real[Array, "setting draw"]:
     """Rows for whose class most draws vote, by how many draws up to each one keep a node."""
     stopped = count[:, inner.parent] - count
 
@@ -208,5 +224,5 @@ def _right_votes(
         return jnp.maximum(most, votes), jnp.where(votes > most, ended[:, class_, None], right)
 
     shape = (count.shape[0], node_votes.shape[0], count.shape[2])
-    start = jnp.full(shape, -1, jnp.int32), jnp.zeros(shape, jnp.int32)
-    return jnp.sum(lax.fori_loop(0, node_votes.shape[1], vote_for, start)[1], axis=1, dtype=jnp.int32)
+    start = jnp.full(shape, -1, jnp.int32), jnp.zeros(shape, ended.dtype)
+    return jnp.sum(lax.fori_loop(0, node_votes.shape[1], vote_for, start)[1], axis=1, dtype=ended.dtype)

@@ -18,7 +18,7 @@ from jaxtree.estimators.soft.hardened import HardTreeClassifier, HardTreeRegress
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.export.models import best_of_search
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
-from jaxtree.optimal.nodes import CodedTable, branching_at, node_table
+from jaxtree.optimal.nodes import CodedTable, node_table, split_node_at
 from jaxtree.optimal.refine import refined
 from jaxtree.soft.harden import agreement
 from jaxtree.soft.refine import Target, refined_planes
@@ -91,7 +91,7 @@ def _refined(estimator: Any, X: Any, y: Any, sample_weight: Any, n_restarts: int
     used, _, costed = _costed(target, sample_weight, num_classes)
     schema = estimator.schema_
     table = CodedTable(codes[:, used], schema.num_values, schema.is_categorical)
-    better = refined(branching_at(estimator.tree_, 0), table, costed, restarts=n_restarts, key=key)
+    better = refined(split_node_at(estimator.tree_, 0), table, costed, restarts=n_restarts, key=key)
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
 

@@ -24,6 +24,7 @@ from jaxtree.optimal.exact import MOST_EXACT_DEPTH
 from jaxtree.prune.stopping import max_leaf_nodes
 from jaxtree.prune.training_errors import collapse, pessimistic
 from jaxtree.prune.weakest_links import cost_complexity, cost_complexity_path
+from jaxtree.table.weights import check_sample_weight, rows_there
 from jaxtree.tree import Tree
 from jaxtree.tree.paths import survivors
 
@@ -128,6 +129,7 @@ def trees_by_size(
     sizes: Sequence[int] = SIZES,
     max_depth: int = 3,
     random_state: int = 0,
+    sample_weight: Any = None,
 ) -> dict[str, list[Any]]:
     """Returns classification trees of many sizes, made small by several methods.
 
@@ -143,12 +145,13 @@ def trees_by_size(
         sizes: Numbers of leaves, at least 2.
         max_depth: The depth of the optimal trees, up to 3; the others have any.
         random_state: Seed of what is drawn.
+        sample_weight: The weight of every row; rows of weight 0 are left out.
 
     Returns:
         For every method a tree for each size: the one of most leaves that it makes within that number.
 
     Raises:
-        InvalidInputError: There is no such method, or a size is less than 2.
+        InvalidInputError: There is no such method, a size is less than 2, or a weight is not allowed.
 
     Example:
         >>> from sklearn.datasets import load_iris
@@ -172,7 +175,8 @@ def trees_by_size(
     if not 1 <= max_depth <= MOST_EXACT_DEPTH:
         raise InvalidInputError(f"max_depth must be from 1 to {MOST_EXACT_DEPTH}, got {max_depth}")
     with placed_fit(DecisionTreeClassifier(), X, num_fits=len(methods)):
-        maker = _Maker(X, y, list(sizes), random_state)
+        weight = check_sample_weight(sample_weight, X.shape[0] if hasattr(X, "shape") else len(X))
+        maker = _Maker(*rows_there(X, y, weight), list(sizes), random_state)
         return {method: known[method](maker) for method in methods}
 
 
@@ -182,14 +186,15 @@ class _Maker:
     Args:
         X: The table.
         y: Its classes.
+        weight: The weight of every row; None is 1.
         sizes: Numbers of leaves.
         seed: Seed of what is drawn.
     """
 
-    def __init__(self, X: Any, y: Any, sizes: Sequence[int], seed: int):
-        self._X, self._y, self._sizes, self._seed = X, y, sizes, seed
+    def __init__(self, X: Any, y: Any, weight: Float64[np.ndarray, " row"] | None, sizes: Sequence[int], seed: int):
+        self._X, self._y, self._weight, self._sizes, self._seed = X, y, weight, sizes, seed
         self._cart = DecisionTreeClassifier(categorical_splits="one_vs_rest", ties="first", random_state=seed)
-        self._whole = self._grown(X, y)
+        self._whole = self._grown(X, y, weight)
         masks = max_leaf_nodes(self._whole.tree_, np.array(sizes))
         self.greedy = [prune_to(self._whole, mask) for mask in masks]
 
@@ -202,35 +207,38 @@ class _Maker:
 
     def pruned_as_c45(self) -> list[Any]:
         """C4.5's tree after its pruning."""
-        grown = C45Classifier(confidence=None, subtree_raising=False, random_state=self._seed).fit(self._X, self._y)
+        grown = C45Classifier(confidence=None, subtree_raising=False, random_state=self._seed)
+        grown = grown.fit(self._X, self._y, self._weight)
         return self._largest(grown, lambda tree: pessimistic(tree, CONFIDENCES) | collapse(tree))
 
     def drawn(self) -> list[Any]:
         """One draw of dropout pruning."""
         y = np.asarray(self._y)
         strata = y if np.unique(y, return_counts=True)[1].min() > 1 else None
+        weight = np.ones(len(y)) if self._weight is None else self._weight
         parts: Any = train_test_split(
-            self._X, self._y, test_size=TUNING_SHARE, random_state=self._seed, stratify=strata
+            self._X, self._y, weight, test_size=TUNING_SHARE, random_state=self._seed, stratify=strata
         )
-        X_train, X_held, y_train, y_held = parts
-        rates = tune_dropout(self._grown(X_train, y_train), X_held, y_held, loss="accuracy")
+        X_train, X_held, y_train, y_held, weight_train, weight_held = parts
+        grown = self._grown(X_train, y_train, weight_train)
+        rates = tune_dropout(grown, X_held, y_held, loss="accuracy", sample_weight=weight_held)
         pruning, key = Dropout(present(rates.p), present(rates.q)), key_of(self._seed)
         return [prune_to(tree, pruning.collapsed(tree.tree_, key=key)) for tree in self.greedy]
 
     def refined(self) -> list[Any]:
         """The greedy trees with all splits chosen again."""
-        return [refine(tree, self._X, self._y) for tree in self.greedy]
+        return [refine(tree, self._X, self._y, self._weight) for tree in self.greedy]
 
     def optimal(self, max_depth: int) -> list[Any]:
         """The best trees of a depth."""
         settings = [{"max_leaf_nodes": int(size)} for size in self._sizes]
         trees = OptimalTreeClassifier(max_depth=max_depth, random_state=self._seed)
-        return fit_together(trees, settings, self._X, self._y)
+        return fit_together(trees, settings, self._X, self._y, self._weight)
 
-    def _grown(self, X: Any, y: Any) -> DecisionTreeClassifier:
+    def _grown(self, X: Any, y: Any, weight: Any) -> DecisionTreeClassifier:
         """CART, fully grown."""
         blank: Any = clone(self._cart)
-        return blank.fit(X, y)
+        return blank.fit(X, y, weight)
 
     def _largest(self, grown: Any, prune: Callable[[Tree], Any]) -> list[Any]:
         """The largest of some pruned trees for every size."""

@@ -8,8 +8,8 @@ from concurrent.futures import wait
 from typing import Any, NamedTuple, TypeVar
 
 from jaxtree.blocks import Threads
-from jaxtree.compilation import is_out_of_memory
 from jaxtree.cores import with_share_of_cores
+from jaxtree.errors import is_out_of_memory
 
 Grown = TypeVar("Grown")
 
@@ -29,7 +29,7 @@ class BatchLimits(NamedTuple):
 CPU_LIMITS = BatchLimits(2**17, 2**30)
 """Few enough entries for a core's cache, and enough for small trees.
 
-Of 100 trees on 63,000 rows each, batches of 2**21 entries take twice as long; of trees on 800 rows, 2**16 half as long
+For 100 trees on 63,000 rows each, batches of 2**21 entries take twice as long; of trees on 800 rows, 2**16 half as long
 again.
 """
 

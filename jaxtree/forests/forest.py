@@ -37,8 +37,9 @@ from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, 
 from jaxtree.growth.inputs.checks import check_codes, check_data, check_features, check_limits, check_rules
 from jaxtree.growth.loop.grow import Growth, grow_checked
 from jaxtree.growth.loop.on_host import grow_on_host
-from jaxtree.growth.native.trees import grows_on_host
+from jaxtree.growth.native import engine_of
 from jaxtree.growth.plan import costs
+from jaxtree.kernels.choose import Engine
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
@@ -218,7 +219,7 @@ class _ForestGrowth:
     def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
         with jax.default_device(device):
-            if kind_of(device) == "cpu" and grows_on_host(self._rules):
+            if engine_of(self._rules, kind_of(device), on_host=True) is Engine.HOST:
                 return self._grow(batch, self._rows.codes, self._target, grow_on_host)
             return self._grow(batch, *self._arrays_on(device), grow_checked)
 

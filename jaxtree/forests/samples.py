@@ -6,7 +6,7 @@ batch in which it grows nor on how many trees there are. Predictions of rows by 
 *out of bag* (Breiman, *Out-of-bag estimation*, 1996).
 
 Growth sums weights and targets in fixed point, with a unit that follows from all entries of a batch (see
-`jaxtree.growth.inputs.whole_numbers`). So they are rounded here to multiples of a coarser unit, chosen from the whole
+`jaxtree.kernels.fixed_point`). So they are rounded here to multiples of a coarser unit, chosen from the whole
 table alone, which are summed exactly in every batch.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
 
 from jaxtree.compilation import compiled, options_of_small_programs
-from jaxtree.growth.inputs.whole_numbers import BITS
+from jaxtree.kernels.fixed_point import BITS
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.predictor import Predictor
 

@@ -42,7 +42,7 @@ def collapse_to_cheapest(
     Args:
         tree: A tree with its root at node 0.
         own: The cost $c_t$ of every node as a leaf.
-        stays: What a split node costs by itself, $s_t$; 0 if not given.
+        stays: The cost of a split node by itself, $s_t$; 0 if not given.
         slack: By how much more a leaf may cost and still be taken.
     """
     return (own <= _add_children(tree, own, stays, slack) + slack) & ~tree.is_leaf

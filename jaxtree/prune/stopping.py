@@ -135,9 +135,9 @@ def min_gain(tree: Tree, min_gain: Number) -> Bool[AnyArray, "... node"]:
 def max_leaf_nodes(tree: Tree, max_leaf_nodes: Number) -> Bool[AnyArray, "... node"]:
     """Returns the nodes collapsed by stopping at a number of leaves; the split of greatest weighted gain comes first.
 
-    Of equal gains that of the first node comes first. A multiway split that would make too many leaves ends the growth.
+    The first node of equal gains comes first. A multiway split that would make too many leaves ends the growth.
     (Shi, *Best-first decision tree learning*, 2007; scikit-learn's `max_leaf_nodes`.) One number or many: the splits
-    are put in order once. Of n nodes that takes O(n log n) on the host, and O(n^2) for a tree that is traced.
+    are put in order once. For n nodes that takes O(n log n) on the host, and O(n^2) for a tree that is traced.
 
     Args:
         tree: A tree with its root at node 0.

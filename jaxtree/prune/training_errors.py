@@ -79,13 +79,13 @@ def minimum_error(tree: Tree, m: Number = 2.0, *, prior: str = "root") -> Bool[A
 
     The expected error of a node as a leaf is $E(t) = 1 - \max_c \frac{n_c + m\,p_c}{n + m}$ (Cestnik and Bratko, *On
     estimating probabilities in tree pruning*, 1991), with weights $n_c$ of the classes and n of the node, and priors
-    $p_c$. That of a subtree is the mean over its branches of the smaller of the branch's own error and its subtree's,
-    weighted by n. From the leaves up, a node is collapsed if its own error is not greater than its subtree's. With
-    "uniform" priors and as many m as classes it is Laplace's estimate and the pruning of Niblett and Bratko
-    (*Learning decision rules in noisy domains*, 1987).
+    $p_c$. The error of a subtree is the mean over its branches of the smaller of the branch's own error and its
+    subtree's, weighted by n. From the leaves up, a node is collapsed if its own error is not greater than its
+    subtree's. With "uniform" priors and as many m as classes it is Laplace's estimate and the pruning of Niblett and
+    Bratko (*Learning decision rules in noisy domains*, 1987).
 
     The formula takes the class of the greatest m-estimate; the pruned tree still predicts the majority of a leaf, which
-    may be another class where m is large and the leaf small. Of several outputs the errors are added.
+    may be another class where m is large and the leaf small. With several outputs the errors are added.
 
     Args:
         tree: A tree of classes with its root at node 0.
@@ -256,7 +256,7 @@ def pessimistic(tree: Tree, confidence: Number = 0.25, *, z: str = "exact") -> B
     """Returns the nodes that are estimated to make no more errors as a leaf than the tree below them does.
 
     From the leaves up, a node is collapsed if it is estimated to make at most 0.1 errors more as a leaf than its
-    children, pruned, make together (Quinlan, *C4.5: Programs for Machine Learning*, 1993, section 4.2). That is J48's
+    children, pruned, make together (Quinlan, *C4.5: Programs for Machine Learning*, 1993, section 4.2). This is J48's
     pruning without subtree raising (`-S`); with it, see `prune_with_raising`.
 
     Args:

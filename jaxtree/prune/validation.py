@@ -84,8 +84,8 @@ def hold_out_rows(
 
     Args:
         tree: The tree.
-        predictor: That of the same tree in units of the values.
-        values: What its thresholds are compared with.
+        predictor: The predictor of the same tree in units of the values.
+        values: The values that its thresholds are compared with.
         target: Classes as codes, a negative one for a class that is unknown to the tree; or numbers.
         weight: The weight of every row; None is 1.
     """
@@ -129,13 +129,13 @@ def leaf_errors(
 ) -> Float[np.ndarray, " node"]:
     """Returns the error that every node makes on held-out rows as a leaf, summed over the outputs.
 
-    Of classes it is the weight that is not of the class that the node predicts; of numbers the squared deviations from
+    For classes it is the weight that is not of the class that the node predicts; of numbers the squared deviations from
     the node's training mean.
 
     Args:
         tree: The tree of the sums, or what remains of it after nodes were made leaves.
-        sums: Those of a `HeldOut`: `passed` for all rows that come to the node, `ended` for those that end there when
-            nothing is pruned.
+        sums: The sums of a `HeldOut`: `passed` for all rows that come to the node, `ended` for those that end there
+            when nothing is pruned.
         label: The class that every node predicts; if not given its majority, of equal weights the lowest.
     """
     if not tree.num_classes:
@@ -189,7 +189,7 @@ def validation_gate(
     """Returns the splits that do not lower the error on held-out rows (Z.-H. Zhou, *Machine Learning*, section 4.3.1).
 
     Pre-pruning: a node is split only if its children as leaves make strictly fewer errors than the node does, whatever
-    splits further down would add. Of numbers the errors are squared.
+    splits further down would add. For numbers the errors are squared.
 
     Args:
         tree: A tree with its root at node 0, on the host.

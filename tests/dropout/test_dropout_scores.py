@@ -151,14 +151,6 @@ def test_a_tree_as_deep_as_it_has_inner_nodes():
     assert sample.var() == pytest.approx(float(accuracy_variance(tree, *rows, rates)), rel=0.05)
 
 
-def test_without_pruning_and_with_all(tiny):
-    root = np.arange(tiny[0].node_count) == 0
-    for mask, p in ((~root & False, 0.0), (~root, 1.0)):
-        assert expected_accuracy(*tiny, node_rates(tiny[0], p)) == pytest.approx(oracle.accuracy(*tiny, mask))
-        assert expected_log_loss(*tiny, node_rates(tiny[0], p)) == pytest.approx(oracle.log_loss(*tiny, mask, 1.0))
-        assert accuracy_variance(*tiny, node_rates(tiny[0], p)) == 0
-
-
 def test_a_tree_that_is_one_leaf(tiny):
     tree, codes, y = dropouts.stop_at(tiny[0], 0)[1], *tiny[1:]
     share = oracle.accuracy(tree, codes, y, None)

@@ -8,9 +8,8 @@ import pytest
 from jaxtree.dropout import votes
 from jaxtree.dropout.votes import drawn_votes, expected_votes, vote_accuracy, vote_share
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import apply
 from jaxtree.prune import draws as drawing
-from jaxtree.prune.draws import draws, dropout, node_rates
+from jaxtree.prune.draws import draws, node_rates
 from tests.prune import dropouts
 from tests.reference import dropout_oracle as oracle
 
@@ -152,15 +151,6 @@ def test_gradient_of_votes_is_the_finite_difference(tiny):
         for p in (0.0, 0.2, 1.0):
             inwards = -1e-7 if p == 1 else 1e-7
             np.testing.assert_allclose(jax.grad(f)(p), (f(p + inwards) - f(p)) / inwards, rtol=1e-5, atol=1e-5)
-
-
-def test_masks_and_rows_agree_with_votes(noisy):
-    """One draw's vote is the class at the node where its mask stops."""
-    tree, codes, _ = noisy
-    mask = dropout(tree, node_rates(tree, 0.3, 0.1), key=jax.random.fold_in(KEY, 0))
-    vote = drawn_votes(tree, node_rates(tree, 0.3, 0.1), key=KEY, num_draws=1)
-    stops = dropouts.majority_table(tree)[np.asarray(apply(tree, codes, mask))]
-    np.testing.assert_array_equal(vote[np.asarray(apply(tree, codes))], stops)
 
 
 def test_trees_of_a_like_size_share_programs(noisy):

@@ -8,7 +8,7 @@ from jaxtree.estimators.boosting.training import Rounds, encode, train
 from jaxtree.tree.nodes import target_means
 
 ROWS = 160
-FEW = {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "folds", "folds": 4}
+FEW = {"n_estimators": 12, "n_iter_no_change": 3, "min_samples_leaf": 5, "early_stopping": "cv", "cv": 4}
 RANDOM = np.random.default_rng(5)
 X = RANDOM.normal(size=(ROWS, 4))
 SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RANDOM.normal(size=ROWS)
@@ -31,7 +31,7 @@ def assert_models_are_lone(model, table, y, **fit):
     for fold in range(len(task.folds)):
         own = task_of_fold(task, fold)
         rows = encode(own)
-        lone = train(own, rows, model.config(task.data.num_rows, rows.num_bins)).rounds
+        lone = train(own, rows, model.config(task.data.num_rows, rows.num_bins))
         assert_same_rounds(model.folds_.model_of(fold, model.forest_), lone.forest)
         np.testing.assert_array_equal(model.folds_.start[fold], lone.start)
         measured = np.array(list(model.evals_result_[f"fold_{fold}"].values())).T

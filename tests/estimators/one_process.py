@@ -12,8 +12,8 @@ from jax.sharding import Mesh
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree.additive import fitting
-from jaxtree.dataset.collectives import gather_arrays
+from jaxtree.additive import fit
+from jaxtree.dataset.exchange import exchange_of
 from jaxtree.estimators.common import growing
 
 ROWS, FIRST_PART = 2500, 1000
@@ -73,7 +73,7 @@ def fit_boosting(part, mesh):
     stopped.fit(X[part], label[part], mesh=mesh, **given)
     median.fit(X[part], target[part], weight[part], offset=offset[part], mesh=mesh)
     for model in (stopped, median):
-        for threshold in gather_arrays(model.forest_.nodes.threshold):
+        for threshold in exchange_of(mesh).gather(model.forest_.nodes.threshold):
             np.testing.assert_array_equal(threshold, model.forest_.nodes.threshold)
     if jax.process_index() == 0:
         assert_same_rounds(stopped, clone(stopped).fit(X, label, **given))
@@ -148,7 +148,7 @@ def fit_additive(part, mesh):
     for model, options, y, extras in cases:
         together = clone(model).set_params(**options)
         together.fit(X[part], y[part], mesh=mesh, **{name: values[part] for name, values in extras.items()})
-        for values in gather_arrays(together.additive_.values):
+        for values in exchange_of(mesh).gather(together.additive_.values):
             np.testing.assert_array_equal(values, together.additive_.values)
         if jax.process_index() == 0:
             alone = clone(together).fit(X, y, **extras)
@@ -204,7 +204,7 @@ def fit_while_the_other_dies_in_growth(part, mesh):
 
 def fit_additive_while_the_other_dies(part, mesh):
     def die_in_boosting():
-        fitting.boost_terms = lambda *arrays, **keywords: os._exit(1)
+        fit.boost_terms = lambda *arrays, **keywords: os._exit(1)
 
     fit_beside_a_dead_process(part, mesh, die_in_boosting, jaxtree.ExplainableBoostingClassifier())
 

@@ -11,8 +11,8 @@ from sklearn.model_selection import GroupKFold, cross_val_score
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError
-from jaxtree.estimators.common.peers import NAMES, hint_for_argument
-from jaxtree.resampling import cross_validate
+from jaxtree.estimators.common.peers import hint_for_argument, peers
+from jaxtree.resampling import BorutaSelector, ConformalRegressor, cross_validate, learning_curve
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(60, 3))
@@ -68,6 +68,40 @@ def test_a_misspelt_argument_of_fit_is_named(kind):
         follows(str(caught.value), kind, "fit")
 
 
+FITTING_MANY = {
+    "search": lambda model, y, given: jaxtree.SearchCV(model, {}, cv=2).fit(X, y, **given),
+    "validation": lambda model, y, given: cross_validate(model, X, y, cv=2, fit_params=given),
+    "curve": lambda model, y, given: learning_curve(model, X, y, cv=2, **given),
+    "selection": lambda model, y, given: BorutaSelector(model).fit(X, y, **given),
+    "intervals": lambda model, y, given: ConformalRegressor(model, cv=2).fit(X, y, **given),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_misspelt_argument_of_many_fits_is_named_before_the_first(kind):
+    """It is no failure of each of them, to be found among their tracebacks."""
+    model, y, extras = made(kind)
+    for way, fit in FITTING_MANY.items():
+        if way == "intervals" and is_classifier(model):
+            continue
+        for name in ("sample_weights", "colour", "evals"):
+            with pytest.raises(InvalidInputError, match=f"^{kind.__name__}.fit.* takes no '{name}'") as caught:
+                fit(model, y, {**extras, name: np.ones(60)})
+            follows(str(caught.value), kind, "fit")
+
+
+def test_a_search_takes_what_one_of_its_losses_takes():
+    upper = NUMBERS + 1
+    model = jaxtree.GradientBoostingRegressor(2)
+    losses = {"loss": ["squared_error", "accelerated_failure_time"]}
+    search = jaxtree.SearchCV(model, losses, cv=2, error_score=-9e9, scoring="neg_mean_absolute_error")
+    with pytest.raises(InvalidInputError, match=r"takes no 'uper': do you mean upper\?; .* takes offset, upper"):
+        search.fit(X, np.exp(NUMBERS), uper=np.exp(upper))
+    with pytest.warns(Warning, match="fits failed"):
+        search.fit(X, np.exp(NUMBERS), upper=np.exp(upper))
+    assert search.best_params_ == {"loss": "accelerated_failure_time"}
+
+
 def follows(message, kind, method):
     """Advice names what the method, or the constructor, takes."""
     own = {*inspect.signature(getattr(kind, method)).parameters, *inspect.signature(kind).parameters}
@@ -103,23 +137,18 @@ def test_functions_name_arguments_that_they_do_not_take():
 @pytest.mark.parametrize("own", [["X", "y", "eval_set", "group"], ["X", "y", "X_val", "y_val"], ["X", "y"]])
 def test_a_hint_names_arguments_that_there_are(own):
     for parameters in (["validation_size"], ["n_iter_no_change", "early_stopping"], []):
-        for name in ("evals", "X_val", "qid", "groups", "early_stopping_rounds", "baseline", *sorted(NAMES)):
+        for name in (
+            "evals",
+            "X_val",
+            "qid",
+            "groups",
+            "early_stopping_rounds",
+            "baseline",
+            *sorted(peers().parameters),
+        ):
             hint = hint_for_argument(name, own, parameters)
             advised = {one for pair in re.findall(r"(\w+)=(?!')|give (\w+) ", hint) for one in pair if one}
             assert advised <= {*own, *parameters}, hint
-
-
-def test_folds_keep_groups_together():
-    """The model is that of the splits that do, and the loss never sees the groups."""
-    few = {"n_estimators": 3, "early_stopping": "folds", "random_state": 0}
-    model = jaxtree.GradientBoostingClassifier(**few).fit(X, CLASSES, group=GROUP)
-    held = np.split(model.folds_.row, model.folds_.first[1:-1])
-    assert len(held) > 1 and not any(np.isin(GROUP[own], np.delete(GROUP, own)).any() for own in held)
-    given = jaxtree.GradientBoostingClassifier(**few, folds=list(GroupKFold(3).split(X, CLASSES, GROUP)))
-    grouped = jaxtree.GradientBoostingClassifier(**few, folds=GroupKFold(3))
-    np.testing.assert_array_equal(
-        grouped.fit(X, CLASSES, group=GROUP).predict_proba(X), given.fit(X, CLASSES).predict_proba(X)
-    )
 
 
 def test_a_part_that_is_held_out_keeps_groups_together():
@@ -131,13 +160,13 @@ def test_a_part_that_is_held_out_keeps_groups_together():
 
 
 def test_a_fit_that_holds_no_rows_out_says_where_groups_count():
-    with pytest.raises(InvalidInputError, match=r"takes no 'group': .*early_stopping='folds'"):
+    with pytest.raises(InvalidInputError, match=r"takes no 'group': .*early_stopping='cv'"):
         jaxtree.GradientBoostingClassifier(2).fit(X, CLASSES, group=GROUP)
     with pytest.raises(InvalidInputError, match="pass its groups to fit as group="):
-        jaxtree.GradientBoostingClassifier(2, early_stopping="folds", folds=GroupKFold(3)).fit(X, CLASSES)
+        jaxtree.GradientBoostingClassifier(2, early_stopping="cv", cv=GroupKFold(3)).fit(X, CLASSES)
 
 
-@pytest.mark.parametrize("early_stopping", [True, "folds"])
+@pytest.mark.parametrize("early_stopping", [True, "cv"])
 def test_groups_reach_fits_and_no_scores(early_stopping):
     """By a search, by a cross-validation, and by scikit-learn's routing of metadata."""
     model = jaxtree.GradientBoostingRegressor(2, early_stopping=early_stopping, n_iter_no_change=1)

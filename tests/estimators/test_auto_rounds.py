@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.cli.models import make_estimator, make_grid
-from jaxtree.cli.notes import shape_of
-from jaxtree.estimators.boosting.usual import MOST_ROUNDS, ROUNDS_OF_ONE_MODEL
+from jaxtree.cli.training import shape_of
+from jaxtree.estimators.boosting.parameters import MOST_ROUNDS, ROUNDS_OF_ONE_MODEL
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(160, 3))
@@ -24,7 +24,7 @@ KINDS = {
     "order": (jaxtree.GradientBoostingRanker, np.digitize(SIGNAL, [0, 1, 2]), {"group": GROUP}),
     "distributions": (jaxtree.GradientBoostingDistribution, SIGNAL, {}),
 }
-ENDINGS = {"held out": {"early_stopping": True}, "folds": {"early_stopping": "folds", "folds": 2}}
+ENDINGS = {"held out": {"early_stopping": True}, "folds": {"early_stopping": "cv", "cv": 2}}
 
 
 def same_trees(one, other):
@@ -78,33 +78,18 @@ def test_a_warm_start_goes_on_to_as_many(ending):
         more.set_params(n_estimators="auto").fit(X, SIGNAL)
 
 
-def test_a_warm_start_of_few_rows_goes_on_to_a_fourth_of_them():
-    make = jaxtree.GradientBoostingDistribution
-    parts = make(20, **SMALL, warm_start=True).fit(X, SIGNAL).set_params(n_estimators="auto").fit(X, SIGNAL)
-    np.testing.assert_array_equal(parts.predict(X), make(**SMALL).fit(X, SIGNAL).predict(X))
-    with pytest.warns(UserWarning, match="Warm-start"):
-        assert parts.fit(X, SIGNAL).n_estimators_ == 40
-
-
-def test_a_file_keeps_the_word(tmp_path):
-    model = jaxtree.GradientBoostingRegressor(**SMALL, **ENDINGS["folds"]).fit(X, SIGNAL)
-    model.save(tmp_path / "m")
-    loaded = jaxtree.load(tmp_path / "m")
-    assert loaded.n_estimators == "auto" and same_trees(loaded, model)
-
-
 @pytest.mark.parametrize("stopping", [False, True])
 def test_a_search_scores_the_word_as_a_fit_does(stopping):
     base = jaxtree.GradientBoostingRegressor(**SMALL, early_stopping=stopping)
     halves = [(np.arange(80, 160), np.arange(80)), (np.arange(80), np.arange(80, 160))]
-    search = jaxtree.BoostSearchCV(base, {"n_estimators": [5, "auto"]}, cv=halves).fit(X, SIGNAL)
+    search = jaxtree.SearchCV(base, {"n_estimators": [5, "auto"]}, cv=halves).fit(X, SIGNAL)
     for settings, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True):
         model = clone(base).set_params(**settings)
         alone = [model.fit(X[train], SIGNAL[train]).score(X[test], SIGNAL[test]) for train, test in halves]
         assert score == pytest.approx(np.mean(alone))
     assert search.best_params_ == {"n_estimators": "auto"}
     assert rounds_of(search.best_estimator_) == rounds_of(clone(base).fit(X, SIGNAL))
-    rungs = jaxtree.BoostSearchCV(base, {"n_estimators": [5, "auto"]}, cv=halves, factor=3, random_state=0)
+    rungs = jaxtree.SearchCV(base, {"n_estimators": [5, "auto"]}, cv=halves, factor=3, random_state=0)
     assert rungs.fit(X, SIGNAL).best_params_ == {"n_estimators": "auto"}
 
 

@@ -166,7 +166,7 @@ def lost_gain(model, train, test):
     return np.array(own), np.array(random), None
 
 
-FOLDS, STOPS = {"early_stopping": "folds"}, {"early_stopping": True}
+FOLDS, STOPS = {"early_stopping": "cv"}, {"early_stopping": True}
 MODELS = {
     "distribution": (jaxtree.GradientBoostingDistribution(), "numbers", log_density),
     "distribution of folds": (jaxtree.GradientBoostingDistribution(**FOLDS), "numbers", log_density),

@@ -67,17 +67,6 @@ def test_many_categories_are_not_learned_by_heart():
     assert losses["auto"] == losses["ordered"] < 0.6 < losses["subset"]
 
 
-def test_few_categories_are_split_by_the_best_subset():
-    X, y = table(num_shops=16)
-    X = X[["shop", "age"]]
-    auto, subset, ordered = (
-        GradientBoostingRegressor(**FEW, categorical_splits=splits).fit(X, y).predict(X)
-        for splits in ("auto", "subset", "ordered")
-    )
-    np.testing.assert_array_equal(auto, subset)
-    assert np.any(auto != ordered)
-
-
 def test_the_seed_draws_the_order_and_rows_of_no_weight_are_not_there():
     X, y = table()
     first, same = (GradientBoostingRegressor(**FEW).fit(X, y).predict(X) for _ in range(2))

@@ -60,7 +60,7 @@ def test_what_is_predicted_is_scipy_s_distribution_of_these_parameters(name):
     np.testing.assert_allclose(levels, np.stack([other.ppf(level) for level in (0.1, 0.5, 0.9)], axis=1), rtol=1e-5)
     np.testing.assert_allclose(predicted.interval(0.8), levels[:, [0, 2]], rtol=1e-9)
     np.testing.assert_array_equal(predicted.quantile(0.5), levels[:, 1])
-    assert model.score(X, y) > model.first(1).score(X, y)
+    assert model.score(X, y) > model.truncated(1).score(X, y)
 
 
 def test_a_distribution_may_be_given_and_kept(tmp_path):

@@ -11,11 +11,12 @@ from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
 
 import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.boosting import Loss, absolute, accelerated_failure_time, cox, logistic, poisson, quantile, quantiles
+from jaxtree.boosting import Loss, absolute, cox, logistic, poisson, quantile
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
-from jaxtree.estimators.boosting import usual
-from jaxtree.estimators.boosting.loss_names import LOSSES, METRICS
+from jaxtree.estimators.boosting import parameters as usual
+from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.metrics import metric_of
+from jaxtree.estimators.common.peers import peers
 from jaxtree.tree.nodes import target_means
 
 FEW = {"n_estimators": 12, "max_depth": 3}
@@ -66,7 +67,7 @@ def test_scores_are_the_start_and_the_steps_of_all_trees(case):
 def test_the_first_rounds_are_a_shorter_fit_and_its_stage(case):
     model, X, y = case
     model.fit(X, y, eval_set=[(X, y)])
-    few, short = model.first(5), type(model)(**model.get_params() | {"n_estimators": 5}).fit(X, y)
+    few, short = model.truncated(5), type(model)(**model.get_params() | {"n_estimators": 5}).fit(X, y)
     same_trees(few, short)
     assert few.n_estimators_ == 5 and model.n_estimators_ == 12
     np.testing.assert_array_equal(few.predict(X), short.predict(X))
@@ -74,7 +75,7 @@ def test_the_first_rounds_are_a_shorter_fit_and_its_stage(case):
     (column,) = few.evals_result_["validation_0"].values()
     assert column == next(iter(model.evals_result_["validation_0"].values()))[:5]
     with pytest.raises(InvalidInputError, match="must be from 1 to 12, got 13"):
-        model.first(13)
+        model.truncated(13)
 
 
 def test_a_warm_start_makes_the_rounds_of_one_fit(case, tmp_path):
@@ -206,15 +207,6 @@ def test_a_warm_start_that_does_not_fit_is_named():
         warm.set_params(n_estimators=4, loss="absolute_error").fit(X, y)
 
 
-def test_weights_are_repeats_and_zero_is_not_there(case):
-    model, X, y = case
-    model.set_params(max_bins=None, min_samples_leaf=1, max_depth=2)
-    repeats = np.arange(len(y)) % 3
-    weighted = model.fit(X, y, sample_weight=repeats.astype(float)).raw_scores(X)
-    repeated = model.fit(np.repeat(X, repeats, axis=0), np.repeat(y, repeats)).raw_scores(X)
-    np.testing.assert_allclose(weighted, repeated, rtol=1e-8, atol=1e-10)
-
-
 def test_class_weights_are_weights_of_rows():
     X, y = classes()
     y[np.arange(len(y)) % 3 > 0] = "a"
@@ -236,25 +228,6 @@ def test_large_tables_ask_for_more_in_a_leaf(monkeypatch):
     large = fitted()
     same_trees(large, fitted(min_samples_leaf=1, min_child_weight=1.0))
     assert len(large.forest_.nodes.feature) != len(small.forest_.nodes.feature)
-
-
-def lopsided(scores, target, extras):
-    error = scores[0] - target
-    return jnp.where(error > 0, 5.0, 1.0) * error**2 + 0 * extras["unused"]
-
-
-@pytest.mark.slow
-def test_a_loss_of_one_s_own_with_an_offset_and_an_extra():
-    X, y, _ = numbers()
-    offset, extra = np.linspace(-1, 3, len(y)), {"unused": np.ones(len(y))}
-    own = Loss(lopsided, needs=("unused",))
-    plain = GradientBoostingRegressor(**FEW, loss=own).fit(X, y, **extra)
-    moved = GradientBoostingRegressor(**FEW, loss=own).fit(X, y + offset, offset=offset, **extra)
-    np.testing.assert_allclose(moved.raw_scores(X), plain.raw_scores(X), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(moved.predict(X, offset=offset), moved.predict(X) + offset)
-    assert np.mean(plain.predict(X) > y) < 0.35
-    with pytest.raises(InvalidInputError, match="needs the extra 'unused'"):
-        GradientBoostingRegressor(loss=own).fit(X, y)
 
 
 def test_an_exposure_is_an_offset():
@@ -279,40 +252,6 @@ def test_several_outputs_share_their_trees():
     np.testing.assert_allclose(model.predict(X)[:, 1], -2 * model.predict(X)[:, 0], rtol=1e-6, atol=1e-6)
     with pytest.raises(InvalidInputError, match="loss 'huber' has one target, got 3 columns"):
         GradientBoostingRegressor(loss="huber").fit(X, several)
-
-
-@pytest.mark.slow
-def test_quantiles_are_columns_that_do_not_cross():
-    X, y, _ = numbers(600)
-    model = GradientBoostingRegressor(60, max_depth=3, loss=quantiles([0.1, 0.5, 0.9])).fit(X, y)
-    predicted = model.predict(numbers(200, seed=1)[0] * 2)
-    assert predicted.shape == (200, 3) and np.all(np.diff(predicted, axis=1) >= 0)
-    np.testing.assert_allclose(np.mean(y[:, None] <= model.predict(X), axis=0), [0.1, 0.5, 0.9], atol=0.07)
-    assert model.score(X, y) > GradientBoostingRegressor(1, loss=quantiles([0.1, 0.5, 0.9])).fit(X, y).score(X, y)
-
-
-def concordance(time, event, risk):
-    """The share of pairs with a known first event in which that row has the higher risk; ties are halves."""
-    first = (time[:, None] < time) & (event[:, None] > 0)
-    return np.mean(((risk[:, None] > risk) + (risk[:, None] == risk) / 2)[first])
-
-
-@pytest.mark.slow
-def test_survival_times_come_with_what_is_known_of_them():
-    X, y, rng = numbers(600)
-    time, end = rng.exponential(np.exp(-y)), rng.exponential(2.0, 600)
-    event, seen = time <= end, np.minimum(time, end)
-    hazard = GradientBoostingRegressor(**FEW, loss=cox()).fit(X, seen, event=event)
-    assert concordance(seen, event, hazard.predict(X)) > 0.7
-    assert hazard.score(X, seen, event=event) == pytest.approx(concordance(seen, event, hazard.predict(X)), abs=0.02)
-    upper = np.where(event, seen, np.inf)
-    times = GradientBoostingRegressor(**FEW, loss=accelerated_failure_time()).fit(
-        X, seen, upper=upper, eval_set=[(X, seen, {"upper": upper})]
-    )
-    assert concordance(seen, event, -times.predict(X)) > 0.7
-    assert times.score(X, seen, upper=upper) == pytest.approx(concordance(seen, event, -times.predict(X)), abs=0.02)
-    with pytest.raises(InvalidInputError, match="a target must be 0 or more, got -"):
-        hazard.fit(X, seen - seen.max() - 1, event=event)
 
 
 def test_early_stopping_keeps_the_best_round_of_what_decides():
@@ -375,8 +314,8 @@ def test_an_interrupt_keeps_the_rounds_that_were_made(monkeypatch):
     model = GradientBoostingRegressor(**FEW, warm_start=True)
     with pytest.warns(InterruptedFitWarning, match="fit was interrupted: the model has been made in 8 of 12 rounds"):
         model.fit(X, y, eval_set=[(X, y)], callbacks=[lambda number, _: number == 8 and interrupted()])
-    same_trees(model, whole.first(8))
-    assert model.evals_result_ == whole.first(8).evals_result_
+    same_trees(model, whole.truncated(8))
+    assert model.evals_result_ == whole.truncated(8).evals_result_
     same_trees(model.fit(X, y, eval_set=[(X, y)]), whole)
     monkeypatch.setattr("jaxtree.boosting.booster.make_rounds", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -462,5 +401,5 @@ def test_other_libraries_names_of_metrics_are_answered(given, said):
 
 
 def test_every_suggested_metric_is_one():
-    for name in METRICS:
+    for name in peers().metrics:
         assert metric_of(name, LOSSES).name == name

@@ -82,10 +82,10 @@ def test_a_model_is_not_grown_on_rows_that_its_split_leaves_out():
     for fold, (grown, held) in zip(divide(sample_of(SIGNAL), splitter, 0), splitter.split(X), strict=True):
         assert fold.held.tolist() == held.tolist()
         assert np.setdiff1d(np.arange(ROWS), [*fold.held, *fold.left_out]).tolist() == grown.tolist()
-    model = GradientBoostingRegressor(**FEW | {"folds": splitter}).fit(X, SIGNAL)
+    model = GradientBoostingRegressor(**FEW | {"cv": splitter}).fit(X, SIGNAL)
     assert_models_are_lone(model, X, SIGNAL)
     later = np.where(np.arange(ROWS) < 64, SIGNAL, -9.0)
-    moved = GradientBoostingRegressor(**FEW | {"folds": splitter}).fit(X, later)
+    moved = GradientBoostingRegressor(**FEW | {"cv": splitter}).fit(X, later)
     np.testing.assert_array_equal(model.oof_predictions_[32:64], moved.oof_predictions_[32:64])
     assert np.isnan(model.oof_predictions_[:32]).all() and np.isfinite(model.oof_predictions_[32:]).all()
 
@@ -94,15 +94,15 @@ def test_auto_is_chosen_from_the_rows_and_said(caplog):
     caplog.set_level(logging.INFO, "jaxtree")
     folds = divide(sample_of(SIGNAL), "auto", 0)
     assert np.bincount(np.concatenate([fold.held for fold in folds])).tolist() == [3] * ROWS and len(folds) == 15
-    assert caplog.messages == ['folds="auto": 3 x 5 folds of 160 rows']
+    assert caplog.messages == ['cv="auto": 3 x 5 folds of 160 rows']
     assert scheme_of(3, 3) == Scheme(3, 1) and scheme_of(10**6, 10**6) == scheme_of(10**6, 500) == Scheme(8, 1)
     caplog.clear()
     divide(sample_of(SIGNAL, group=np.arange(ROWS) % 5), "auto", 0)
-    assert caplog.messages == ['folds="auto": 1 x 5 folds of 5 groups']
+    assert caplog.messages == ['cv="auto": 1 x 5 folds of 5 groups']
 
 
 WRONG = {
-    "folds must be from 2 to 160, the number of rows, got 161": 161,
+    "cv must be from 2 to 160, the number of rows, got 161": 161,
     "must be a number, a splitter, or a list of pairs of rows to grow on and to hold out, got None": None,
     r"got \[\], which has none": [],
     "got ndarray as split 0": [np.arange(3)],
@@ -112,7 +112,7 @@ WRONG = {
     "from 0 to 159, or masks of 160, got int64 of shape": [(np.arange(9), [ROWS])],
     "got bool of shape": [(np.ones(9, bool), np.zeros(9, bool))],
     "got float64 of shape": [(np.arange(9.0), np.arange(9.0, 12))],
-    r"folds=GroupKFold.* cannot divide the rows \(The 'groups' parameter should not be None.\)": GroupKFold(4),
+    r"cv=GroupKFold.* cannot divide the rows \(The 'groups' parameter should not be None.\)": GroupKFold(4),
 }
 
 
@@ -130,10 +130,10 @@ def test_a_generator_of_splits_is_used_up_by_a_fit():
 
 
 def test_too_few_rows_and_groups_that_are_cut_are_said():
-    with pytest.raises(InvalidInputError, match='early_stopping="folds" needs two rows of weight or more, got 1'):
+    with pytest.raises(InvalidInputError, match='early_stopping="cv" needs two rows of weight or more, got 1'):
         divide(sample_of([1.0]), "auto", 0)
     with pytest.raises(InvalidInputError, match="needs two groups of weight or more, got 1"):
         divide(sample_of(SIGNAL, group=np.zeros(ROWS)), "auto", 0)
     group = np.repeat(np.arange(16), 10)
     with pytest.raises(InvalidInputError, match="must keep the rows of a group together, and split 0 cuts one"):
-        GradientBoostingRanker(**FEW | {"folds": KFold(4, shuffle=True)}).fit(X, CLASSES, group=group)
+        GradientBoostingRanker(**FEW | {"cv": KFold(4, shuffle=True)}).fit(X, CLASSES, group=group)

@@ -1,24 +1,22 @@
-"""`early_stopping="folds"`: every model is the lone one that holds out its fold, and the fitted one is their mean."""
+"""`early_stopping="cv"`: every model is the lone one that holds out its fold, and the fitted one is their mean."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import KFold, RepeatedKFold
+from sklearn.model_selection import KFold
 
 import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import quantile
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
 from jaxtree.estimators.boosting import folds as rooms
-from jaxtree.explain import shap_values
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.predictor import Predictor
-from tests.estimators.lone_folds import FEW, RANDOM, ROWS, SIGNAL, WEIGHT, X, assert_models_are_lone, models_of
+from tests.estimators.lone_folds import FEW, RANDOM, ROWS, SIGNAL, WEIGHT, X, models_of
 from tests.marks import marked
 
 TARGETS = {
@@ -63,12 +61,6 @@ def fitted(name):
 
 
 @OF_ALL
-def test_every_model_is_the_lone_one_that_holds_its_fold_out(name):
-    model, y, extras = fitted(name)
-    assert_models_are_lone(model, X, y, **extras)
-
-
-@OF_ALL
 def test_scores_are_the_mean_of_the_models_and_each_row_is_judged_by_the_one_that_has_not_seen_it(name):
     model, y, extras = fitted(name)
     folds, models = model.folds_, models_of(model, X, y, **extras)
@@ -99,32 +91,10 @@ def test_rows_in_another_order_with_their_folds_make_the_same_model():
     place = np.argsort(order)
     moved = [(place[train], place[test]) for train, test in splits]
     options = FEW | {"subsample": 1.0}  # rows are drawn by their numbers
-    model = GradientBoostingRegressor(**options | {"folds": splits}).fit(X, SIGNAL)
-    other = GradientBoostingRegressor(**options | {"folds": moved}).fit(X[order], SIGNAL[order])
+    model = GradientBoostingRegressor(**options | {"cv": splits}).fit(X, SIGNAL)
+    other = GradientBoostingRegressor(**options | {"cv": moved}).fit(X[order], SIGNAL[order])
     np.testing.assert_allclose(model.predict(X), other.predict(X), rtol=1e-6)
     np.testing.assert_allclose(model.oof_predictions_[order], other.oof_predictions_, rtol=1e-5)
-
-
-def test_rows_without_weight_are_those_that_are_not_there():
-    weight = np.where(np.arange(ROWS) % 5 == 0, 0.0, WEIGHT)
-    there = np.flatnonzero(weight)
-    model = GradientBoostingRegressor(**FEW, random_state=0).fit(X, SIGNAL, sample_weight=weight)
-    other = GradientBoostingRegressor(**FEW, random_state=0).fit(X[there], SIGNAL[there], sample_weight=weight[there])
-    np.testing.assert_array_equal(model.predict(X), other.predict(X))
-    np.testing.assert_array_equal(model.oof_predictions_[there], other.oof_predictions_)
-    assert np.isnan(model.oof_predictions_[::5]).all() and (model.folds_.row % 5 != 0).all()
-
-
-@pytest.mark.slow
-def test_what_is_not_one_program_is_the_lone_models_too():
-    word = np.array([f"word {number % 23}" for number in range(ROWS)])
-    table = {"number": X[:, 0], "word": word}
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(table)
-    for params, fit in (({}, {}), ({"drop_rate": 0.1}, {}), ({}, {"eval_metric": "r2"})):
-        model = GradientBoostingRegressor(**FEW, **params, random_state=3).fit(frame, SIGNAL, **fit)
-        assert model.oof_predictions_.shape == (ROWS,) and np.isfinite(model.oof_predictions_).all()
-        assert model.predict(frame).shape == (ROWS,) and len(model.folds_) == 4
 
 
 def test_evaluation_sets_stand_beside_and_decide_nothing():
@@ -164,13 +134,6 @@ def test_a_file_a_pickle_and_a_copy_know_all_of_it(tmp_path):
         clone(model).oof_score_  # noqa: B018
 
 
-def test_shapley_values_and_programs_are_those_of_the_mean():
-    model, *_ = fitted("numbers")
-    shap = shap_values(model, X[:5])
-    np.testing.assert_allclose(shap.base + shap.values.sum(axis=1), model.predict(X[:5]), rtol=1e-9)
-    assert "double" in jaxtree.to_c(model)
-
-
 def test_intervals_are_those_of_all_sums():
     model, *_ = fitted("numbers")
     folds, other = model.folds_, RANDOM.normal(size=(7, 4))
@@ -193,42 +156,15 @@ def _sum_of_steps(forest, model, table):
     return target_means(forest.nodes)[ends, 0].sum(axis=1)
 
 
-@pytest.mark.slow
-def test_groups_stay_together_and_repeats_are_averaged():
-    group = np.repeat(np.arange(16), 10)
-    ranker = jaxtree.GradientBoostingRanker(**FEW).fit(X, np.digitize(SIGNAL, [0.3, 1.2]), group=group)
-    folds = ranker.folds_
-    for fold in range(4):
-        held = folds.row[folds.first[fold] : folds.first[fold + 1]]
-        assert not set(group[held]) & set(np.delete(group, held))
-    repeated = GradientBoostingRegressor(**FEW | {"folds": RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)})
-    repeated.fit(X, SIGNAL)
-    assert len(repeated.folds_) == 8 and np.bincount(repeated.folds_.row).tolist() == [2] * ROWS
-    assert np.isfinite(repeated.oof_predictions_).all()
-
-
-@pytest.mark.slow
-def test_few_rows_rare_classes_and_constant_targets():
-    three = GradientBoostingRegressor(early_stopping="folds").fit(X[:3], SIGNAL[:3])
-    assert len(three.folds_) == 3
-    np.testing.assert_allclose(
-        GradientBoostingRegressor(**FEW).fit(X, np.full(ROWS, 2.5)).predict(X), np.full(ROWS, 2.5), rtol=1e-6
-    )
-    y = np.digitize(SIGNAL, [0.3, 1.2])
-    y[7] = 9
-    rare = GradientBoostingClassifier(**FEW).fit(X, y)
-    assert np.isfinite(rare.predict_proba(X)).all() and rare.oof_predictions_.shape == (ROWS, 4)
-
-
 @pytest.mark.parametrize(
     ("params", "fit", "words"),
     [
-        ({"folds": 1}, {}, "'folds' parameter"),
-        ({"folds": 161}, {}, "folds must be from 2 to 160, the number of rows, got 161"),
+        ({"cv": 1}, {}, "'cv' parameter"),
+        ({"cv": 161}, {}, "cv must be from 2 to 160, the number of rows, got 161"),
         (
-            {"folds": [(np.arange(3), np.arange(ROWS))]},
+            {"cv": [(np.arange(3), np.arange(ROWS))]},
             {},
-            "folds must hold out rows that are not grown on, and split 0 has",
+            "cv must hold out rows that are not grown on, and split 0 has",
         ),
         ({"early_stopping": "fold"}, {}, "early_stopping"),
         ({}, {"callbacks": [print]}, "callbacks are for one model"),
@@ -241,8 +177,8 @@ def test_what_is_not_allowed_is_said(params, fit, words):
 
 def test_what_a_mean_of_models_has_not_is_said():
     model, *_ = fitted("numbers")
-    with pytest.raises(InvalidInputError, match="first is for the rounds of one model, and these are the mean of 4"):
-        model.first(2)
+    with pytest.raises(InvalidInputError, match="truncated is for the rounds of one model, and these are the mean"):
+        model.truncated(2)
     with pytest.raises(InvalidInputError, match="refit is for the rounds of one model"):
         model.refit(X, SIGNAL)
     with pytest.raises(InvalidInputError, match="one target of numbers"):
@@ -252,7 +188,7 @@ def test_what_a_mean_of_models_has_not_is_said():
     assert not hasattr(plain, "predict_interval")
     with pytest.raises(AttributeError) as caught:
         plain.predict_interval(X)
-    assert 'needs GradientBoostingRegressor(early_stopping="folds")' in str(caught.value.__cause__)
+    assert 'needs GradientBoostingRegressor(early_stopping="cv")' in str(caught.value.__cause__)
 
 
 def test_an_interrupt_keeps_the_models_that_are_done(monkeypatch):
@@ -269,11 +205,3 @@ def test_an_interrupt_keeps_the_models_that_are_done(monkeypatch):
         model = GradientBoostingRegressor(**FEW).fit(X, SIGNAL)
     assert len(model.folds_) < 4 and np.isfinite(model.predict(X)).all()
     assert np.isnan(model.oof_predictions_).any()
-
-
-def test_a_search_and_a_bag_take_it():
-    search = jaxtree.BoostSearchCV(GradientBoostingRegressor(**FEW), {"learning_rate": [0.1, 0.3]}, cv=2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        search.fit(X, SIGNAL)
-    assert len(search.best_estimator_.folds_) == 4

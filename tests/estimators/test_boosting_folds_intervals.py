@@ -18,7 +18,7 @@ def share_held(seed, num_rows, repeats):
     noise = random.standard_t(3, len(table)) * (1 + np.abs(table[:, 0]))
     y = table[:, 0] + table[:, 1] ** 2 + noise
     folds = RepeatedKFold(n_splits=4, n_repeats=repeats, random_state=seed)
-    model = GradientBoostingRegressor(8, **SMALL, early_stopping="folds", folds=folds)
+    model = GradientBoostingRegressor(8, **SMALL, early_stopping="cv", cv=folds)
     low, high = model.fit(table[:num_rows], y[:num_rows]).predict_interval(table[num_rows:], coverage=COVERAGE).T
     return np.mean((low <= y[num_rows:]) & (y[num_rows:] <= high))
 
@@ -37,13 +37,13 @@ def test_an_interval_of_repeats_is_infinite_where_that_of_one_is():
     for coverage, is_known in ((0.88, True), (0.91, False)):
         for repeats in (1, 3):
             folds = RepeatedKFold(n_splits=3, n_repeats=repeats, random_state=0)
-            model = GradientBoostingRegressor(8, **SMALL, early_stopping="folds", folds=folds).fit(X[:9], SIGNAL[:9])
+            model = GradientBoostingRegressor(8, **SMALL, early_stopping="cv", cv=folds).fit(X[:9], SIGNAL[:9])
             assert np.isfinite(model.predict_interval(X[:2], coverage=coverage)).all() == is_known
 
 
 def test_intervals_of_repeats_are_those_of_all_sums():
     folds = RepeatedKFold(n_splits=4, n_repeats=2, random_state=0)
-    model = GradientBoostingRegressor(**FEW | {"folds": folds}).fit(X, SIGNAL)
+    model = GradientBoostingRegressor(**FEW | {"cv": folds}).fit(X, SIGNAL)
     kept = model.folds_
     center = model._scores_of_folds(X[:5])
     place = int(np.ceil(0.8 * 2 * (ROWS + 1)))

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.table import open_source
-from jaxtree.table.source_rows import rows_of_source
+from jaxtree.table.sources import rows_of_source
 from tests.estimators.lone_folds import CLASSES, FEW, ROWS, SIGNAL, WEIGHT, X, assert_same_rounds
 from tests.marks import are_slow
 

@@ -17,7 +17,7 @@ SLOWLY = FEW | {"learning_rate": 0.02, "n_estimators": 12}
 
 CASES = {
     "numbers": (GradientBoostingRegressor(**SLOWLY), SIGNAL, {}),
-    "three classes": (GradientBoostingClassifier(**SLOWLY | {"folds": 5}), CLASSES, {}),
+    "three classes": (GradientBoostingClassifier(**SLOWLY | {"cv": 5}), CLASSES, {}),
     "draws": (GradientBoostingRegressor(**SLOWLY, subsample=0.7, random_state=3), SIGNAL, {}),
     "metric": (GradientBoostingRegressor(**SLOWLY), SIGNAL, {"eval_metric": "r2", "eval_set": [(X, SIGNAL)]}),
 }
@@ -55,7 +55,7 @@ def test_models_that_have_their_rounds_stay_and_others_go_on():
 def test_what_a_warm_start_cannot_go_on_from_is_said():
     model = GradientBoostingRegressor(**FEW, warm_start=True).fit(X, SIGNAL)
     with pytest.raises(InvalidInputError, match="warm_start needs the folds of the fit before, which held out 4 parts"):
-        clone_fitted(model, folds=5).fit(X, SIGNAL)
+        clone_fitted(model, cv=5).fit(X, SIGNAL)
     with pytest.raises(InvalidInputError, match="warm_start needs the folds of the fit before"):
         clone_fitted(model, random_state=1).fit(X, SIGNAL)
     with pytest.raises(InvalidInputError, match="goes on from a mean of models of folds"):
@@ -64,7 +64,7 @@ def test_what_a_warm_start_cannot_go_on_from_is_said():
         clone_fitted(model, n_estimators=1).fit(X, SIGNAL)
     one = GradientBoostingRegressor(5, warm_start=True).fit(X, SIGNAL)
     with pytest.raises(InvalidInputError, match="goes on from one model"):
-        clone_fitted(one, early_stopping="folds").fit(X, SIGNAL)
+        clone_fitted(one, early_stopping="cv").fit(X, SIGNAL)
 
 
 def clone_fitted(model, **params):
@@ -97,7 +97,7 @@ def test_other_rows_of_the_same_number_are_noticed(name, tmp_path):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_rows_that_are_held_out_of_others_are_noticed(name, recwarn):
-    held_out = FEW | {"early_stopping": True, "folds": "auto", "learning_rate": 0.02}
+    held_out = FEW | {"early_stopping": True, "cv": "auto", "learning_rate": 0.02}
     model = GradientBoostingRegressor(**held_out, warm_start=True).fit(X, SIGNAL)
     again = clone_fitted(model).fit(X, SIGNAL)
     assert not [own for own in recwarn if "may have learned from some that are held out" in str(own.message)]

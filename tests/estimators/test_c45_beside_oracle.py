@@ -89,10 +89,10 @@ def test_same_pruned_tree_on_more_data(real_data, monkeypatch, name, option, con
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cuts_are_counted_once_however_many_rows_have_a_value(monkeypatch, seed):
-    """In a node of few rows, where all pairs of rows are compared, the MDL correction counts cuts and not rows."""
+    """The MDL correction counts cuts, not rows, in nodes of few rows, too."""
     monkeypatch.setattr(c45_oracle, "best_cut", c45_cuts.best_cut)
     rng = np.random.default_rng(seed)
-    # So many values, classes and columns that the rows are sorted by node, and small nodes compared in pairs.
+    # So many values, classes and columns that the rows are sorted by node.
     most = (4, 6, 10, 5, 7, 9, 200, 180)
     rows = pd.DataFrame({f"x{i}": rng.integers(0, values, 250) for i, values in enumerate(most)}, dtype=float)
     y = pd.Series(pd.Categorical((rows["x0"] + rows["x1"] + rows["x6"] / 40 + 2 * rng.random(250)) // 2.2))

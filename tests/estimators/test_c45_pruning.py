@@ -52,34 +52,11 @@ def test_by_default_it_is_pruned_with_raising_and_else_by_a_mask():
     assert changed
 
 
-@pytest.mark.parametrize("missing", ["fraction", pytest.param("learn", marks=pytest.mark.slow)])
-def test_the_training_rows_are_where_the_tree_counts_them(missing):
-    """Also rows that raising brings to a threshold, with values that the node had not seen."""
-    for seed in range(8):
-        X, y = draw_table(seed)
-        estimator = C45Classifier(missing=missing, confidence=0.05).fit(X, y)
-        tree, target = estimator.tree_, np.searchsorted(estimator.classes_, y)
-        visits = estimator.model_.predictor.instances(estimator.encoder_.values(X))
-        count = np.zeros(tree.count.shape)
-        np.add.at(count, (visits.node, target[visits.row]), visits.weight)
-        np.testing.assert_allclose(count[tree.is_leaf], tree.count[tree.is_leaf], atol=1e-6)
-
-
 def test_a_criterion_that_is_not_c45_s_is_that_of_raised_nodes_too():
     for seed in range(12):
         tree = C45Classifier(criterion="gini", confidence=0.1, missing="learn").fit(*draw_table(seed)).tree_
         shares = tree.count / np.maximum(tree.weight, 1e-300)[:, None]
         np.testing.assert_allclose(tree.impurity, (tree.weight > 0) - (shares**2).sum(axis=1), atol=1e-9)
-
-
-def test_rows_of_weight_two_are_two_rows():
-    X, y = draw_table(8)
-    times = 1 + (np.arange(ROWS) % 3 == 0)
-    rows = np.repeat(np.arange(ROWS), times)
-    weighted = C45Classifier(confidence=0.05).fit(X, y, sample_weight=times.astype(float)).tree_
-    repeated = C45Classifier(confidence=0.05).fit(X.iloc[rows], y[rows]).tree_
-    assert weighted.node_count > 1
-    assert_same_trees(weighted, dataclasses.replace(repeated, num_rows=weighted.num_rows), atol=1e-6)
 
 
 def test_weights_of_classes_count_for_the_errors():
@@ -107,12 +84,6 @@ def test_trees_of_several_outputs_are_not_pruned():
     ours, grown = (C45Classifier(confidence=confidence).fit(X, both).tree_ for confidence in (0.01, None))
     assert ours.node_count > 1
     assert_same_trees(ours, grown)
-
-
-def test_lower_confidences_prune_more():
-    X, y = draw_table(7)
-    sizes = [C45Classifier(confidence=c).fit(X, y).tree_.node_count for c in (None, 0.5, 0.25, 0.05, 1e-6)]
-    assert sizes == sorted(sizes, reverse=True) and sizes[2] > sizes[3] > sizes[-1] == 1
 
 
 @pytest.mark.parametrize("confidence", [0, 0.51, 2, "low"])

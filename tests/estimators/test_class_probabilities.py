@@ -127,7 +127,7 @@ def test_an_additive_model_says_what_its_probabilities_say():
     assert losses[0] <= losses[1] < losses[2]
 
 
-@pytest.mark.parametrize("early_stopping", [True, "folds"])
+@pytest.mark.parametrize("early_stopping", [True, "cv"])
 def test_boosting_holds_out_rows_of_probabilities(early_stopping):
     model = GradientBoostingClassifier(n_estimators=20, early_stopping=early_stopping, random_state=0)
     model.fit(X, ClassProbabilities(SHARES, NAMES))

@@ -1,16 +1,13 @@
 """Trees of dates are trees of days, and say dates wherever they speak."""
 
-import io
 import re
 import sqlite3
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 import jaxtree
-from jaxtree.errors import InvalidTypeError
 
 CHANCE = np.random.default_rng(0)
 DAY = CHANCE.integers(0, 700, 60)
@@ -33,21 +30,6 @@ def test_dates_give_the_tree_of_their_days(tree):
     np.testing.assert_array_equal(tree.tree_.feature, numbers.tree_.feature)
     np.testing.assert_array_equal(tree.predict_proba(TABLE), numbers.predict_proba(IN_DAYS))
     assert tree.score(TABLE, Y) == 1
-
-
-def test_shuffled_rows_and_other_frames_give_the_same_tree(tree):
-    order = CHANCE.permutation(60)
-    frames = [TABLE.iloc[order], pl.from_pandas(TABLE)[order.tolist()]]
-    for frame in frames:
-        fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(frame, Y[order])
-        assert jaxtree.export_text(fitted) == jaxtree.export_text(tree)
-        np.testing.assert_array_equal(fitted.predict(TABLE), tree.predict(TABLE))
-
-
-@pytest.mark.slow
-def test_forests_take_them():
-    forests = [jaxtree.RandomForestClassifier(3, max_depth=3, random_state=0).fit(X, Y) for X in (TABLE, IN_DAYS)]
-    np.testing.assert_array_equal(forests[0].predict_proba(TABLE), forests[1].predict_proba(IN_DAYS))
 
 
 def test_a_warm_start_keeps_the_origin():
@@ -83,13 +65,6 @@ def test_a_row_given_by_its_values(tree):
     assert jaxtree.explain_row(tree, list(row.values())).prediction == "yes"
 
 
-def test_files_keep_the_origin(tree, tmp_path):
-    tree.save(tmp_path / "dates.jaxtree")
-    loaded = jaxtree.load(tmp_path / "dates.jaxtree")
-    assert loaded.schema_ == tree.schema_ and jaxtree.export_text(loaded) == jaxtree.export_text(tree)
-    np.testing.assert_array_equal(loaded.predict_proba(TABLE[7:]), tree.predict_proba(TABLE[7:]))
-
-
 def test_databases_compare_their_own_dates(tree):
     rows = TABLE.assign(joined=TABLE["joined"].dt.strftime("%Y-%m-%d"), waited=IN_DAYS["waited"])
     with sqlite3.connect(":memory:") as connection:
@@ -98,28 +73,9 @@ def test_databases_compare_their_own_dates(tree):
     assert answers == tree.predict(TABLE).tolist()
 
 
-def test_parts_give_the_tree_of_the_whole(tree, tmp_path):
-    file = io.BytesIO()
-    pl.from_pandas(TABLE.assign(left=Y)).write_parquet(file, row_group_size=25)
-    path = tmp_path / "rows.parquet"
-    path.write_bytes(file.getvalue())
-    fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(path, y="left")
-    assert jaxtree.export_text(fitted) == jaxtree.export_text(tree)
-    np.testing.assert_array_equal(fitted.predict(path), tree.predict(TABLE))
-    with pytest.raises(InvalidTypeError, match="'joined' has dates: targets and weights cannot"):
-        jaxtree.DecisionTreeRegressor().fit(path, y="joined")
-
-
-def test_other_kinds_are_refused(tree):
-    with pytest.raises(InvalidTypeError, match="'joined' had dates in fit, and now has numbers such as 0"):
-        tree.predict(IN_DAYS)
-    with pytest.raises(InvalidTypeError, match="and now has dates with a time zone"):
-        tree.predict(TABLE.assign(joined=TABLE["joined"].dt.tz_localize("UTC")))
-
-
 def test_a_search_has_an_origin_for_every_fold():
     searches = [
-        jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2, 4]}, cv=2).fit(X, Y)
+        jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2, 4]}, cv=2).fit(X, Y)
         for X in (TABLE, IN_DAYS)
     ]
     scores = [search.cv_results_["mean_test_score"].tolist() for search in searches]

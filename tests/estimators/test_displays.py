@@ -15,10 +15,10 @@ from sklearn.utils import estimator_html_repr
 
 import jaxtree
 from jaxtree.boosting import huber
-from jaxtree.estimators.common.display import HIDDEN, facts_of
+from jaxtree.estimators.common.display import METHODS, Shown, facts_of, is_for_users
 from jaxtree.explain import shap_interaction_values, shap_values
-from jaxtree.page.answers import answers_of
-from jaxtree.page.parts import summary_of
+from jaxtree.page.model import page_model
+from jaxtree.page.page import summary_of
 from tests.page.pages import HOSTILE, elements_of
 
 PAGES = pathlib.Path(__file__).parents[2] / "notebooks" / "how_do_i"
@@ -29,9 +29,8 @@ ESTIMATORS = {
     "forest": jaxtree.RandomForestClassifier(3, random_state=0),
     "boosted": BOOSTED,
     "soft": jaxtree.SoftTreeClassifier(max_epochs=2, depth=1),
-    "ensemble": jaxtree.BoostedEnsembleClassifier([BOOSTED], None),
-    "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2),
-    "boost search": jaxtree.BoostSearchCV(BOOSTED, {"max_depth": [1, 2]}, cv=2),
+    "search": jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2),
+    "boost search": jaxtree.SearchCV(BOOSTED, {"max_depth": [1, 2]}, cv=2),
 }
 
 
@@ -71,7 +70,7 @@ BY_LOSS = [
 @pytest.mark.parametrize(("estimator", "y", "extras", "loss"), BY_LOSS, ids=[loss for *_, loss in BY_LOSS])
 def test_displays_and_pages_name_the_loss_as_the_user_did(estimator, y, extras, loss):
     model = clone(estimator).fit(X, y, **extras)
-    assert dict(summary_of(answers_of(model), [], None))["loss"] == loss
+    assert dict(summary_of(page_model(model), [], None))["loss"] == loss
     assert facts(model).get("loss", loss) == loss
     if hasattr(model, "additive_"):
         assert model.flatten("b").cost_of_edits(X, y).loss == loss
@@ -99,7 +98,6 @@ def test_facts_are_those_of_the_fit(fitted):
     assert facts(fitted["forest"])["trees"] == "3" and "most important" in facts(fitted["forest"])
     assert facts(fitted["boosted"])["rounds"] == "3" and "best" not in facts(fitted["boosted"])
     assert facts(fitted["soft"])["epochs"] == "2" and facts(fitted["soft"])["kept"] == "that after 2"
-    assert facts(fitted["ensemble"])["members"] == "1.00"
     search = fitted["search"]
     assert facts(search)["settings"] == "2" and facts(search)["best score"] == f"{search.best_score_:.4g}"
     assert facts(search)["best"] == f"max_depth={search.best_params_['max_depth']}"
@@ -110,6 +108,7 @@ def test_facts_are_those_of_the_fit(fitted):
     assert facts(many)["classes"] == "0, 1, 2, 3, 4 and 15 more"
 
 
+@pytest.mark.slow
 def test_a_tuning_shows_its_leaderboard():
     search = jaxtree.tune(X, Y, n_iter=1, cv=2, verbose=0)
     assert "log_loss" in html_of(search) and "log_loss" not in html_of(clone(search))
@@ -170,19 +169,34 @@ def test_a_graph_is_a_text_and_shows_a_picture(fitted, tmp_path, monkeypatch):
 def test_completion_lists_what_users_call(name, fitted):
     own = fitted[name]
     listed = {word for word in dir(own) if not word.startswith("_")}
-    assert not listed & HIDDEN and not [word for word in listed if word.endswith("_request")]
+    assert not listed & {"check_parameters", "make_encoder", "set_fit_request", "get_booster", "booster_"}
     assert {"fit", "predict", "predict_proba", "score", "n_features_in_", "classes_"} <= listed
     assert set(own.get_params(deep=False)) <= listed
-    assert all(hasattr(own, word) for word in HIDDEN & set(object.__dir__(own)))
 
 
-def test_what_is_hidden_is_there_and_on_no_page_of_questions():
-    kinds = [own for name in jaxtree.__all__ if inspect.isclass(own := getattr(jaxtree, name))]
-    known = {word for kind in kinds for word in dir(kind)}
-    known |= {word for kind in kinds for word in vars(kind).get("__annotations__", ())}
+def kinds_shown():
+    return [
+        own for name in jaxtree.__all__ if inspect.isclass(own := getattr(jaxtree, name)) and issubclass(own, Shown)
+    ]
+
+
+def test_methods_of_users_are_there_and_those_of_the_pages_are_among_them():
+    known = {word for kind in kinds_shown() for word in dir(kind) if not word.startswith("_")}
+    assert known >= METHODS
     pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
-    assert not {word for word in HIDDEN if re.search(rf"\.{word}\(", pages)}
-    assert known >= HIDDEN
+    inner = {
+        word for word in known if not any(is_for_users(kind, word) for kind in kinds_shown() if hasattr(kind, word))
+    }
+    assert "make_encoder" in inner
+    assert not {word for word in inner if re.search(rf"(model|tree|forest|search|estimator)\.{word}\(", pages)}
+
+
+def test_a_class_of_the_user_s_own_shows_its_methods():
+    class Mine(jaxtree.DecisionTreeClassifier):
+        def count_words(self):
+            return 0
+
+    assert {"count_words", "predict", "max_depth", "get_params"} <= set(dir(Mine()))
 
 
 def test_the_package_lists_public_names():

@@ -79,7 +79,7 @@ def test_own_searches_hand_extras_on(name):
     expected = expected_scores(name)
     scores = cross_validate_together(model, X, y, cv=SPLITS, fit_params=extras)["test_score"]
     np.testing.assert_array_equal(scores, expected)
-    search = jaxtree.BoostSearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y, **extras)
+    search = jaxtree.SearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y, **extras)
     np.testing.assert_allclose(search.cv_results_["split0_test_score"][0], expected[0], rtol=1e-6)
     np.testing.assert_allclose(search.cv_results_["split1_test_score"][0], expected[1], rtol=1e-6)
 
@@ -121,7 +121,7 @@ def test_structured_targets_are_events_and_times(loss):
     np.testing.assert_array_equal(given.predict(X), apart.predict(X))
     assert given.score(X, y) == apart.score(X, TIME, event=EVENT)
     assert given.evals_result_ == apart.evals_result_
-    search = jaxtree.BoostSearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y)
+    search = jaxtree.SearchCV(model, RATES, cv=SPLITS, error_score="raise").fit(X, y)
     assert np.isfinite(search.best_score_)
 
 
@@ -172,7 +172,7 @@ def test_distributions_of_other_libraries_are_told():
         ({"base_margin": OFFSET}, "pass offset=base_margin"),
         ({"init_score": OFFSET}, "pass offset=init_score"),
         ({"early_stopping_rounds": 5}, "early_stopping=True"),
-        ({"evals": [(X, TIME)]}, "give eval_set as"),
+        ({"evals": [(X, TIME)]}, "give X_val and y_val"),
     ],
 )
 def test_arguments_of_other_libraries_are_told(given, way):
@@ -184,7 +184,7 @@ def test_arguments_of_other_libraries_are_told(given, way):
 def test_groups_of_other_libraries_are_told():
     for model, way in (
         (jaxtree.GradientBoostingRanker(1), "pass group=qid"),
-        (jaxtree.GradientBoostingRegressor(1), "early_stopping='folds'"),
+        (jaxtree.GradientBoostingRegressor(1), "early_stopping='cv'"),
     ):
         with pytest.raises(InvalidInputError, match=way):
             model.fit(X, TIME.astype(int), qid=np.zeros(150))

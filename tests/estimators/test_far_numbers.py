@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import sklearn.tree
+from sklearn.base import clone
 
 import jaxtree
 from jaxtree import (
@@ -15,17 +16,12 @@ from jaxtree import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, JaxtreeError
 from tests.marks import rest_is_slow
 
 X = np.arange(30.0)[:, None]
 Y = X[:, 0]
 CLASS = (Y > 14).astype(int)
-
-
-@pytest.mark.parametrize("model", [DecisionTreeClassifier(), DecisionTreeRegressor(), RandomForestClassifier(2)])
-def test_importances_without_a_split_are_0(model):
-    assert model.fit(X, np.ones(30)).feature_importances_.tolist() == [0.0]
 
 
 @pytest.mark.parametrize("factor", [2.0**515, 2.0**990, 2.0**-540, 2.0**-1070])
@@ -210,3 +206,39 @@ def test_weights_of_any_size_grow_one_tree(kind):
         np.testing.assert_allclose(fitted.predict(X), usual, rtol=1e-14)
         if kind in ("classes", "numbers"):
             assert fitted.tree_.weight[0] == 30 * 2.0**exponent
+
+
+LARGE = {
+    "tree": DecisionTreeRegressor(max_depth=2),
+    "forest": jaxtree.RandomForestRegressor(3, max_depth=2, random_state=0),
+    "optimal": OptimalTreeRegressor(max_depth=1),
+    "additive": jaxtree.ExplainableBoostingRegressor(outer_bags=2, max_rounds=3),
+    "additive_absolute": jaxtree.ExplainableBoostingRegressor(loss="absolute_error", outer_bags=2, max_rounds=3),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LARGE)
+def test_what_a_fit_allows_a_file_and_a_prediction_hold(name, tmp_path):
+    """Targets are refused by the fit or come back from the file; sums over many trees are numbers, too."""
+    num_saved = 0
+    for scale in (1e120, 1e200, 1e280, 1e300, 1e303, 1e306):
+        model = clone(LARGE[name])
+        try:
+            model.fit(X, scale * Y)
+        except JaxtreeError:
+            continue
+        model.save(tmp_path / "model")
+        predicted = model.predict(X)
+        assert np.isfinite(predicted).all()
+        np.testing.assert_array_equal(jaxtree.load(tmp_path / "model").predict(X), predicted)
+        num_saved += 1
+    assert num_saved
+
+
+def test_sums_over_more_trees_than_rows_are_numbers():
+    ends = np.array([-1e300, 1e300])
+    model = jaxtree.RandomForestRegressor(2000, bootstrap=False).fit([[0.0], [1.0]], ends)
+    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), ends, rtol=1e-9)
+    with pytest.raises(InvalidInputError, match=r"at most 1.71e\+302, got 1e\+305"):
+        model.fit([[0.0], [1.0]], 1e5 * ends)

@@ -1,61 +1,49 @@
-"""Samples grown as roots of one growth: each tree is the one that its sample gives alone."""
+"""Which samples grow as roots of one growth; `tests/test_batches.py` compares their trees with lone ones."""
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
+from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier
 from jaxtree.estimators.common import growing
 
-pytestmark = pytest.mark.slow
+ROW = np.arange(90)
+X = np.random.default_rng(0).integers(0, 9, (90, 2)).astype(float)
+MISSING = np.where(ROW[:, None] % 9 == 0, np.nan, X)
+WEIGHT = ROW % 3 + 1.0
 
 
-def parts(seed=0, *, missing=False):
-    """A table, and three sets of rows that differ in their distinct values."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, 9, (300, 6)).astype(float)
-    if missing:
-        X[:40, 2] = np.nan
-    y = ((X[:, 0] > 4) ^ (rng.uniform(size=300) < 0.2)).astype(int)
-    X[250:, 1] = 20 + np.arange(50)
-    return X, y, [np.arange(200), np.arange(60, 260), np.arange(100, 300)]
-
-
-CASES = {
-    "classes": (DecisionTreeClassifier(), {}),
-    "weights": (DecisionTreeClassifier(min_samples_leaf=3), {"weights": True}),
-    "learned": (DecisionTreeClassifier(missing="learn"), {"missing": True}),
-    "branch": (DecisionTreeClassifier(missing="branch"), {"missing": True}),
-    "numbers": (DecisionTreeRegressor(), {}),
-    "random features": (DecisionTreeClassifier(max_features=2, random_state=7), {}),
-    "C4.5": (C45Classifier(confidence=None), {}),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_together_as_alone(name, monkeypatch):
-    estimator, options = CASES[name]
-    X, y, rows = parts(missing=options.get("missing", False))
-    weight = np.random.default_rng(1).integers(1, 4, 300).astype(float) if options.get("weights") else None
-    tasks = [estimator.growth_task(X[r], y[r], None if weight is None else weight[r]) for r in rows]
-    alone = [growing.grow_tables([task])[0] for task in tasks]
+@pytest.fixture
+def growths(monkeypatch):
+    """The number of roots of every growth."""
     calls, grow = [], growing.grow_completely
     monkeypatch.setattr(growing, "grow_completely", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
-    together = growing.grow_tables(tasks)
-    # Rows whose first part alone has missing values are grown by themselves.
-    assert calls == ([1, 2] if options.get("missing") else [3])
-    for ours, own in zip(together, alone, strict=True):
-        for field, expected in zip(jax.tree.leaves(ours), jax.tree.leaves(own), strict=True):
-            np.testing.assert_allclose(field, expected, rtol=1e-9, atol=1e-12)
+    return calls
 
 
-def test_categories_that_only_some_parts_have_are_grown_apart(monkeypatch):
+@pytest.mark.parametrize(
+    ("tree", "table", "weight", "expected"),
+    [
+        (DecisionTreeClassifier(), X, None, [3]),
+        (DecisionTreeClassifier(missing="branch"), MISSING, WEIGHT, [3]),
+        # The unit of fixed point follows from all rows of a growth.
+        (DecisionTreeClassifier(missing="fraction"), MISSING, None, [1, 1, 1]),
+        (DecisionTreeClassifier(), X, WEIGHT / 7, [1, 1, 1]),
+        (DecisionTreeRegressor(), X, None, [1, 1, 1]),
+    ],
+    ids=["classes", "whole weights", "shares", "weights", "numbers"],
+)
+def test_sums_of_whole_numbers_alone_share_a_growth(tree, table, weight, expected, growths):
+    parts = [slice(0, 60), slice(30, 90), slice(10, 70)]
+    y = X[:, 0] > 4
+    growing.grow_tables([tree.growth_task(table[r], y[r], None if weight is None else weight[r]) for r in parts])
+    assert growths == expected
+
+
+def test_categories_that_only_some_parts_have_are_grown_apart(growths):
     words = pd.DataFrame({"a": list("uvw" * 20), "b": ["p", "q"] * 30})
     y = np.arange(60) % 5 == 0
     tree = ID3Classifier()
     tasks = [tree.growth_task(words.iloc[r], y[r]) for r in (slice(0, 40), slice(20, 60), slice(0, 2))]
-    calls, grow = [], growing.grow_completely
-    monkeypatch.setattr(growing, "grow_completely", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
     growing.grow_tables(tasks)
-    assert sorted(calls) == [1, 2]
+    assert sorted(growths) == [1, 2]

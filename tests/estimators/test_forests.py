@@ -1,7 +1,6 @@
 """Forests as estimators: votes, out-of-bag scores, warm starts, prunings and interrupts."""
 
 import itertools
-import pickle
 import warnings
 
 import jax
@@ -18,7 +17,6 @@ import jaxtree.forests.forest as growing
 from jaxtree import (
     CostComplexity,
     DecisionTreeRegressor,
-    Dropout,
     ExtraTreesClassifier,
     ExtraTreesRegressor,
     RandomForestClassifier,
@@ -31,11 +29,11 @@ from jaxtree.estimators.common.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
 from jaxtree.forests.forest import Rows, drawing_of
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.loop.grow import num_programs
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from tests.estimators.comparing import assert_same_tree
+from tests.marks import in_turn
 
-GROW = "grow_on_host" if native.is_available() else "grow_checked"
+GROW = "grow_on_host" if choose.is_there() else "grow_checked"
 """What grows a batch of trees here."""
 
 X, CLASS = make_classification(
@@ -79,30 +77,10 @@ def drawn_by(forest, num_rows=600):
     return draw_counts(drawing_of(rows, num_rows, key), 0, len(forest.forest_))
 
 
-def test_the_forest_says_the_mean_of_its_trees(fitted):
-    mean = np.mean([says(tree) for tree in fitted.estimators_], axis=0)
-    np.testing.assert_allclose(says(fitted), mean, rtol=0, atol=1e-12)
-    ends = np.stack([tree.apply(X) for tree in fitted.estimators_], axis=1)
-    assert (fitted.apply(X) == ends).all()
-
-
 def test_the_class_of_greatest_share_is_predicted(classifier):
     assert (classifier.predict(X) == classifier.classes_[classifier.predict_proba(X).argmax(axis=1)]).all()
     assert classifier.score(X[TEST], WORD[TEST]) > 0.7
     np.testing.assert_allclose(np.exp(classifier.predict_log_proba(X)), classifier.predict_proba(X), rtol=1e-12)
-
-
-def test_paths_are_those_of_the_trees(classifier):
-    paths, boundaries = classifier.decision_path(X[TEST])
-    for number, tree in enumerate(classifier.estimators_):
-        own = paths[:, boundaries[number] : boundaries[number + 1]]
-        assert (own != tree.decision_path(X[TEST])).nnz == 0
-
-
-def test_importances_are_the_mean_of_the_trees(fitted):
-    mean = np.mean([tree.feature_importances_ for tree in fitted.estimators_], axis=0)
-    np.testing.assert_allclose(fitted.feature_importances_, mean / mean.sum(), rtol=1e-12)
-    assert abs(fitted.feature_importances_.sum() - 1) < 1e-12
 
 
 def test_out_of_bag_predictions_are_those_of_a_slow_loop(fitted):
@@ -185,8 +163,9 @@ OTHER_ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier])
-@pytest.mark.parametrize("name", OTHER_ROWS)
+@pytest.mark.parametrize(
+    ("name", "kind"), in_turn(OTHER_ROWS, [RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier])
+)
 def test_a_warm_start_on_other_rows_has_no_score_out_of_bag(kind, name, tmp_path):
     target = NUMBER if kind is RandomForestRegressor else WORD
     given, params = OTHER_ROWS[name](X[TRAIN], target[TRAIN])
@@ -211,12 +190,6 @@ def test_a_loaded_forest_goes_on_on_its_rows(tmp_path):
     assert forest.fit(X[TRAIN], NUMBER[TRAIN]).oob_score_ == whole.oob_score_
     for ours, theirs in zip(forest.estimators_samples_, whole.estimators_samples_, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_a_fitted_forest_can_be_stored(fitted):
-    again = pickle.loads(pickle.dumps(fitted))
-    assert (says(again) == says(fitted)).all()
-    assert len(again.estimators_) == 12
 
 
 def test_an_interrupt_keeps_the_trees_that_have_grown(classifier, monkeypatch):
@@ -251,7 +224,7 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
         used.add(device)
         return whole(data, *others, **keywords)
 
-    monkeypatch.setattr(growing, "grows_on_host", lambda rules: False)
+    monkeypatch.setattr(growing, "engine_of", lambda *_, **__: choose.Engine.PROGRAM)
     whole = growing.grow_checked
     monkeypatch.setattr(growing, "grow_checked", spy)
     devices = jax.devices()[1:4]
@@ -264,7 +237,7 @@ def test_trees_divided_among_devices_are_those_of_one(classifier, monkeypatch):
 
 def test_threads_keep_to_the_device_that_the_caller_chose(classifier, monkeypatch):
     used = set()
-    monkeypatch.setattr(growing, "grows_on_host", lambda rules: False)
+    monkeypatch.setattr(growing, "engine_of", lambda *_, **__: choose.Engine.PROGRAM)
     whole = growing.grow_checked
     monkeypatch.setattr(
         growing, "grow_checked", lambda data, *a, **k: used.update(data.codes.devices()) or whole(data, *a, **k)
@@ -293,15 +266,6 @@ def test_weights_are_chances_of_rows(classifier):
     assert abs(root[0] / root.sum() - 9 * part / (9 * part + 1 - part)) < 0.02
 
 
-@pytest.mark.parametrize("class_weight", ["balanced", {"ash": 2.0, "birch": 0.5}])
-def test_class_weights_are_chances_too(classifier, class_weight):
-    forest = clone(classifier).set_params(class_weight=class_weight, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
-    number = np.unique(WORD[TRAIN], return_counts=True)[1]
-    chance = np.ones(3) if class_weight == "balanced" else number * [2.0, 0.5, 1.0]
-    root = np.mean([tree.count[0] for tree in forest.forest_], axis=0)
-    np.testing.assert_allclose(root / root.sum(), chance / chance.sum(), atol=0.03)
-
-
 @pytest.mark.parametrize("max_samples,expected", [(550, 550), (0.9, 540), (None, 600)])
 def test_trees_draw_as_many_rows_as_asked(classifier, max_samples, expected):
     forest = clone(classifier).set_params(max_samples=max_samples, oob_score=False).fit(X[TRAIN], WORD[TRAIN])
@@ -328,20 +292,6 @@ def test_rows_that_a_tree_has_not_drawn_prune_it(classifier):
         assert pruned.score(X[TRAIN][unseen], WORD[TRAIN][unseen]) >= whole.score(X[TRAIN][unseen], WORD[TRAIN][unseen])
 
 
-def test_dropout_draws_for_every_tree(classifier):
-    dropout = clone(classifier).set_params(pruning=Dropout(0.2, 0.2), oob_score=False)
-    one, other = (clone(dropout).fit(X[TRAIN], WORD[TRAIN]) for _ in range(2))
-    assert (says(one) == says(other)).all()
-    kept = one.forest_.num_nodes / classifier.forest_.num_nodes
-    assert kept.max() < 1
-    assert np.unique(kept).size > 6
-    voting = clone(dropout).set_params(pruning=Dropout(0.2, 0.2, draws=5)).fit(X[TRAIN], WORD[TRAIN])
-    assert (voting.forest_.num_nodes == classifier.forest_.num_nodes).all()
-    mean = np.mean([says(tree) for tree in voting.estimators_], axis=0)
-    np.testing.assert_allclose(says(voting), mean, atol=1e-12)
-    assert not np.allclose(says(voting), says(classifier))
-
-
 @pytest.mark.parametrize(
     "parameters,message",
     [
@@ -362,37 +312,6 @@ def test_wrong_parameters_are_told_before_work_is_done(parameters, message, monk
         RandomForestClassifier(**parameters).fit(X, CLASS)
 
 
-def test_a_progress_bar_counts_trees(classifier, capsys):
-    clone(classifier).set_params(verbose=1, oob_score=False, n_jobs=1).fit(X[TRAIN], WORD[TRAIN])
-    assert "growing trees: 12 of 12 trees, " in capsys.readouterr().err
-
-
-def test_settings_that_are_numbers_compile_nothing(classifier):
-    forest = clone(classifier).set_params(oob_score=False).fit(X[TRAIN], WORD[TRAIN])
-    before = num_programs()
-    for setting in (dict(n_estimators=11), dict(max_depth=9), dict(min_samples_leaf=3), dict(max_samples=590)):
-        clone(forest).set_params(**setting, random_state=6).fit(X[:595], WORD[:595])
-    assert num_programs() == before
-
-
-def test_the_user_s_settings_stay(classifier):
-    assert not jax.config.jax_enable_x64
-    assert says(classifier).dtype == np.float64
-
-
-@pytest.mark.slow
-def test_missing_values_and_words_in_all_ways():
-    rng = np.random.default_rng(2)
-    table = np.round(X[:, :3], 1).astype(object)
-    table[:, 2] = np.array(["a", "b", "c", "d"])[rng.integers(0, 4, 900)]
-    table[rng.random(900) < 0.2, 0] = np.nan
-    for missing in ("learn", "fraction", "branch"):
-        forest = RandomForestClassifier(missing=missing, max_depth=6, **FEW).fit(table[TRAIN], WORD[TRAIN])
-        mean = np.mean([tree.predict_proba(table[TEST]) for tree in forest.estimators_], axis=0)
-        np.testing.assert_allclose(forest.predict_proba(table[TEST]), mean, atol=1e-12)
-        assert forest.score(table[TRAIN], WORD[TRAIN]) > 0.5
-
-
 @pytest.mark.slow
 def test_several_outputs():
     both = np.stack([WORD, np.where(X[:, 0] > 0, "high", "low")], axis=1)
@@ -408,14 +327,6 @@ def test_several_outputs():
     assert said.shape == (300, 2)
     assert numbers.oob_prediction_.shape == (600, 2)
     np.testing.assert_allclose(said[:, 0], -said[:, 1])
-
-
-@pytest.mark.slow
-def test_monotone_constraints_hold_for_the_mean():
-    up = RandomForestRegressor(monotonic_cst=[1] + [0] * 7, **FEW).fit(X[TRAIN], NUMBER[TRAIN])
-    rows = np.repeat(X[TEST][:20], 30, axis=0)
-    rows[:, 0] = np.tile(np.linspace(-4, 4, 30), 20)
-    assert (np.diff(up.predict(rows).reshape(20, 30), axis=1) >= -1e-12).all()
 
 
 @pytest.mark.slow

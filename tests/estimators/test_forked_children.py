@@ -14,10 +14,10 @@ import pytest
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree import kernel
 from jaxtree.boosting import Loss
 from jaxtree.errors import ForkedProcessError
 from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.kernels import library
 from tests.estimators.forking import in_forked_child
 from tests.examples import EXTRAS, example, of_every_class, predictions, rows_of, unfitted
 from tests.marks import rest_is_slow
@@ -78,7 +78,7 @@ def test_a_child_predicts_what_its_parent_does(name):
 def test_a_child_predicts_with_estimators_that_hold_others_and_explains():
     X, y = np.sin(np.arange(90.0)).reshape(30, 3), np.arange(30) % 7
     few = {"max_depth": 2}
-    search = jaxtree.TreeSearchCV(jaxtree.DecisionTreeRegressor(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
+    search = jaxtree.SearchCV(jaxtree.DecisionTreeRegressor(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
     conformal = jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor(**few), cv=2).fit(X, y)
     leaves = jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier(**few), sparse_output=False).fit(X, y)
     boosted, rows = example("boosted_classes"), rows_of("boosted_classes")
@@ -168,8 +168,8 @@ def fits():
         "distribution": jaxtree.GradientBoostingDistribution(**few),
         "soft": jaxtree.SoftTreeClassifier(max_epochs=1),
         "leaves": jaxtree.LeafEncoder(jaxtree.ExtraTreesClassifier()),
-        "search": jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}),
-        "boost_search": jaxtree.BoostSearchCV(jaxtree.GradientBoostingClassifier(), {"learning_rate": [0.1, 0.2]}),
+        "search": jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}),
+        "boost_search": jaxtree.SearchCV(jaxtree.GradientBoostingClassifier(), {"learning_rate": [0.1, 0.2]}),
         "conformal": jaxtree.resampling.ConformalRegressor(jaxtree.RandomForestRegressor()),
     }
     return {name: functools.partial(model.fit, X, y) for name, model in unfitted.items()}
@@ -250,7 +250,7 @@ GROWN_BY_THE_KERNEL = {
 """The examples that are trees of CART and ID3 which draw nothing."""
 
 
-@pytest.mark.skipif(kernel.load() is None, reason="the kernel grows the trees of a child")
+@pytest.mark.skipif(library.load() is None, reason="the kernel grows the trees of a child")
 @pytest.mark.parametrize("name", of_every_class([own for own in unfitted() if "hardened" not in own], ("cart", "c45")))
 def test_a_child_fits_by_the_kernel_or_refuses(name):
     expected = predictions(example(name), rows_of(name))
@@ -274,7 +274,7 @@ sys.exit(xla_bridge.backends_are_initialized())
 @pytest.mark.slow
 def test_loading_a_model_does_not_start_jax(tmp_path):
     """So that children of a server that has loaded its models can do all."""
-    names = ("cart_vote", "c45", "forest", "soft", "soft_forest", "hardened", "boosted_classes", "ensemble")
+    names = ("cart_vote", "c45", "forest", "soft", "soft_forest", "hardened", "boosted_classes")
     for name in names:
         example(name).save(tmp_path / name)
     command = [sys.executable, "-c", LOADED, *(str(tmp_path / name) for name in names)]

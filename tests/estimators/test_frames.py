@@ -1,9 +1,5 @@
 """Data frames of all kinds give one tree, keep their names, and go where scikit-learn's estimators go."""
 
-import io
-import pickle
-
-import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -38,7 +34,6 @@ FRAMES = {
         list(zip(AGE, SIZE, SEX.tolist(), strict=True)), [("age", "f8"), ("size", "f8"), ("sex", "U1")]
     ),
 }
-MATRIX = np.column_stack([AGE, SIZE, SEX == "m"])
 
 
 @pytest.fixture(scope="module")
@@ -70,24 +65,6 @@ def test_targets_of_every_kind(tree, y):
     assert jaxtree.export_text(jaxtree.DecisionTreeClassifier(max_depth=4).fit(PANDAS, y)) == jaxtree.export_text(tree)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        jaxtree.C45Classifier(),
-        jaxtree.ID3Classifier(),
-        jaxtree.RandomForestClassifier(3, random_state=0),
-        jaxtree.SoftTreeClassifier(2, max_epochs=1, random_state=0),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-@pytest.mark.parametrize("X", [POLARS, FRAMES["structured"]], ids=["polars", "structured"])
-def test_other_estimators_take_them_too(estimator, X):
-    estimator.fit(X, ILL)
-    assert estimator.feature_names_in_.tolist() == ["age", "size", "sex"]
-    np.testing.assert_array_equal(estimator.predict(X), estimator.predict(PANDAS))
-
-
 @pytest.mark.parametrize(("kind", "table"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
 def test_set_output(tree, kind, table):
     encoder = jaxtree.LeafEncoder(tree, sparse_output=False).set_output(transform=kind)
@@ -113,15 +90,6 @@ def test_cross_validation_and_calibration(X):
     assert calibrated.predict_proba(X).shape == (60, 2)
 
 
-def test_pickle_and_joblib_keep_names_and_words(tree):
-    kept = io.BytesIO()
-    joblib.dump(tree, kept)
-    kept.seek(0)
-    for copy in (pickle.loads(pickle.dumps(tree)), joblib.load(kept)):
-        np.testing.assert_array_equal(copy.predict(POLARS), tree.predict(POLARS))
-        assert copy.feature_names_in_.tolist() == ["age", "size", "sex"]
-
-
 def test_numbers_of_a_structured_array_need_no_words():
     numbers = np.array([(1, 2.0), (3, np.nan)], [("a", "i4"), ("b", "f4")])
     tree = jaxtree.DecisionTreeRegressor().fit(numbers, [0.0, 1.0])
@@ -134,11 +102,3 @@ def test_numbers_of_a_structured_array_need_no_words():
 def test_fields_with_axes_of_their_own_are_refused():
     with pytest.raises(InvalidTypeError, match="field 'b' of the structured array"):
         jaxtree.DecisionTreeRegressor().fit(np.zeros(2, [("a", "f8"), ("b", "f8", 3)]), [0, 1])
-
-
-@pytest.mark.slow
-def test_a_grid_search_in_processes(tree):
-    grid = {"max_depth": [1, 4]}
-    search = GridSearchCV(jaxtree.DecisionTreeClassifier(), grid, cv=2, n_jobs=2, error_score="raise").fit(POLARS, ILL)
-    assert search.best_params_ == {"max_depth": 4}
-    np.testing.assert_array_equal(search.predict(POLARS), tree.predict(PANDAS))

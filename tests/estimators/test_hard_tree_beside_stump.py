@@ -52,15 +52,9 @@ def test_no_tree_of_numbers_loses_to_a_stump(kind, depth, num_noise):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"oblivious": True}, {"n_restarts": 2}, {"class_weight": "balanced"}])
-def test_further_kinds_of_trees_do_not_lose(options):
-    X, y = table("five values", 4)
-    soft = SoftTreeClassifier(2, gate="hard", random_state=0, **options)
-    assert loses(soft, DecisionTreeClassifier(max_depth=1), X, y) <= 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["poisson", "absolute_error", "normal"])
+@pytest.mark.parametrize(
+    "loss", ["poisson", "absolute_error", "normal", "laplace", "logistic", "student_t", "lognormal", "weibull"]
+)
 def test_further_losses_do_not_lose(loss):
     X, y = table("twenty values", 4)
     soft = SoftTreeRegressor(2, gate="hard", loss=loss, random_state=0).fit(X, 1 + 3.0 * y)

@@ -53,7 +53,7 @@ ALL = {
     "c45": (jaxtree.C45Classifier(max_depth=1), CLASSES),
     "onehot": (jaxtree.DecisionTreeClassifier(max_depth=1, categorical_splits="one_vs_rest"), CLASSES),
     "extra": (jaxtree.ExtraTreesRegressor(2, max_depth=1), NUMBERS),
-    "boosted_folds": (jaxtree.GradientBoostingRegressor(1, early_stopping="folds", folds=2, max_depth=1), NUMBERS),
+    "boosted_folds": (jaxtree.GradientBoostingRegressor(1, early_stopping="cv", cv=2, max_depth=1), NUMBERS),
     "distribution": (jaxtree.GradientBoostingDistribution(1, max_depth=1), NUMBERS),
     "additive": (jaxtree.ExplainableBoostingRegressor(max_rounds=1, interactions=0), NUMBERS),
     "soft_forest": (jaxtree.SoftForestRegressor(2, depth=1, max_epochs=1), NUMBERS),

@@ -7,14 +7,13 @@ import pytest
 from sklearn.inspection import permutation_importance
 
 from jaxtree import (
-    BoostedEnsembleRegressor,
     DecisionTreeClassifier,
     ExplainableBoostingRegressor,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
+    SearchCV,
     SoftTreeClassifier,
-    TreeSearchCV,
     importances,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -32,7 +31,7 @@ def by_hand(estimator, of_node):
     total = np.zeros(estimator.n_features_in_)
     for tree in getattr(estimator, "estimators_", [estimator]):
         for node in np.flatnonzero(~tree.tree_.is_leaf):
-            total[tree.schema_.features[tree.tree_.feature[node]].column] += of_node(tree.tree_, node)
+            total[tree.tree_.feature[node]] += of_node(tree.tree_, node)
     return total
 
 
@@ -80,12 +79,12 @@ def test_those_of_rows_are_the_functions_that_there_are():
     np.testing.assert_allclose(importances(boosted, "shap", X=X), np.abs(shap_values(boosted, X).values).mean(axis=0))
 
 
-def test_ensembles_have_means_and_searches_their_best():
-    members = [GradientBoostingRegressor(number, min_samples_leaf=2) for number in (1, 4)]
-    ensemble = BoostedEnsembleRegressor(members, weights=[3, 1]).fit(X, NUMBERS)
-    one, other = (importances(model, "splits") for model in ensemble.estimators_)
-    np.testing.assert_allclose(importances(ensemble, "splits"), 0.75 * one + 0.25 * other)
-    search = TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(X, Y)
+def test_means_have_those_of_their_models_by_weight_and_searches_their_best():
+    members = [GradientBoostingRegressor(number, min_samples_leaf=2).fit(X, NUMBERS) for number in (1, 4)]
+    mean = GradientBoostingRegressor.mean_of(members, weights=[3, 1])
+    one, other = (importances(model, "gain") for model in members)
+    np.testing.assert_allclose(importances(mean, "gain"), 0.75 * one + 0.25 * other)
+    search = SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(X, Y)
     np.testing.assert_array_equal(importances(search, "splits"), importances(search.best_estimator_, "splits"))
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import jaxtree
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import decode_thresholds, grow_tables
-from jaxtree.estimators.common.ordered_categories import MANY_WORDS, order_for_trees
+from jaxtree.estimators.common.ordered_categories import order_for_trees
 from jaxtree.tree import SplitKind
 from jaxtree.tree.predictor import Predictor
 from jaxtree.tree.subsets import SharedSubsets
@@ -37,13 +37,12 @@ def table(seed=0, num_rows=2000, num_words=1500, effect=1.0):
 
 
 def estimators():
-    """All estimators that read a table, made small, and a mean of boosted models."""
+    """All estimators that read a table, made small."""
     kinds = [getattr(jaxtree, name) for name in jaxtree.__all__]
     for kind in kinds:
         names = kind._get_param_names() if hasattr(kind, "_get_param_names") else ()
         if "max_categories" in names:
             yield kind(**{name: value for name, value in SMALL.items() if name in names})
-    yield jaxtree.BoostedEnsembleClassifier([jaxtree.GradientBoostingClassifier(3)], [1])
 
 
 def target_of(estimator, score):
@@ -123,7 +122,7 @@ def test_subsets_divide_other_rows_as_statistics_did(of_classes, missing):
     codes = ordered.codes(task.data.encoder.transform(X))
     values = [tree.encoder_.values(X)[:, :3]]
     for feature in (0, *range(3, len(codes))):
-        bins = ordered.data.schema.columns[ordered.data.schema.features[feature].column].bins
+        bins = ordered.data.schema.columns[feature].bins
         middle = np.append((bins.low + bins.high) / 2, np.nan)[codes[feature]][:, None]
         if feature == 0:
             values[0][:, :1] = middle
@@ -134,20 +133,6 @@ def test_subsets_divide_other_rows_as_statistics_did(of_classes, missing):
     split = ~tree.tree_.is_leaf
     assert np.all(tree.tree_.split_kind[split & (tree.tree_.feature == 0)] == SplitKind.SUBSET)
     assert set(tree.tree_.feature[split]) <= {0, 1, 2} and np.any(tree.tree_.feature[split] == 0)
-
-
-def test_few_words_are_split_by_the_best_subset():
-    X, score = table()
-    X["zip"] = X["zip"].str[-2:]
-    assert X["zip"].nunique() > MANY_WORDS
-    X = X[X["zip"] < "6"]
-    score = score[X.index]
-    auto, subset, ordered = (
-        jaxtree.DecisionTreeRegressor(max_depth=4, categorical_splits=splits).fit(X, score).predict(X)
-        for splits in ("auto", "subset", "ordered")
-    )
-    np.testing.assert_array_equal(auto, subset)
-    assert np.any(auto != ordered)
 
 
 def test_no_row_sees_its_own_target():
@@ -175,7 +160,7 @@ MADE_OF_SUBSETS = {
     "forest": jaxtree.RandomForestClassifier(3, random_state=0),
     "boosted": jaxtree.GradientBoostingClassifier(3, max_depth=3),
     "of classes": jaxtree.RandomForestClassifier(3, random_state=0),
-    "folds": jaxtree.GradientBoostingClassifier(3, max_depth=3, early_stopping="folds", folds=2),
+    "folds": jaxtree.GradientBoostingClassifier(3, max_depth=3, early_stopping="cv", cv=2),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import KFold
 
-from jaxtree import BoostSearchCV, GradientBoostingDistribution, GradientBoostingRegressor
+from jaxtree import GradientBoostingDistribution, GradientBoostingRegressor, SearchCV
 from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
@@ -75,6 +75,6 @@ def test_each_measured_row_must_still_be_allowed():
 
 def test_a_search_scores_a_fold_without_a_count():
     order = np.concatenate([NOTHING, np.setdiff1d(np.arange(ROWS), NOTHING)])
-    search = BoostSearchCV(MODELS["poisson"][0], {"max_depth": [1, 2]}, cv=KFold(5), refit=False)
+    search = SearchCV(MODELS["poisson"][0], {"max_depth": [1, 2]}, cv=KFold(5), refit=False)
     search.set_params(scoring="neg_mean_poisson_deviance").fit(X[order], COUNT[order])
     assert np.isfinite([search.cv_results_[f"split{fold}_test_score"] for fold in range(5)]).all()

@@ -21,6 +21,7 @@ from jaxtree import (
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.metrics import ndcg
 from jaxtree.resampling import ConformalRegressor, cross_validate, learning_curve
+from tests.marks import in_turn
 
 ROWS = 120
 RNG = np.random.default_rng(0)
@@ -50,9 +51,11 @@ def brier_loss(target, predicted):
 
 
 @pytest.mark.parametrize(
-    "metric", [brier_score, quality, functools.partial(brier_score), lambda target, predicted: 0.0, np.mean]
+    ("stops", "metric"),
+    in_turn(
+        [True, "cv"], [brier_score, quality, functools.partial(brier_score), lambda target, predicted: 0.0, np.mean]
+    ),
 )
-@pytest.mark.parametrize("stops", [True, "folds"])
 def test_a_function_whose_direction_is_not_known_is_refused(metric, stops):
     with pytest.raises(InvalidInputError, match=r"does not say whether it is better if greater: give .*make_scorer\("):
         boosted(metric, early_stopping=stops)
@@ -89,7 +92,7 @@ def test_what_is_no_number_is_named(name):
         return NO_NUMBERS[name](target, predicted)
 
     value = repr(cost_loss(WORD, WORD))[:5].replace("(", r"\(").replace("[", r"\[")
-    for early_stopping in (True, "folds"):
+    for early_stopping in (True, "cv"):
         with pytest.raises(InvalidInputError, match=f"eval_metric cost_loss must return one number, got .*{value}"):
             boosted(cost_loss, early_stopping=early_stopping)
     with pytest.raises(InvalidInputError, match="eval_metric make_scorer"):
@@ -136,15 +139,13 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("metric", [brier_score, accuracy_score, roc_auc_score, log_loss])
+@pytest.mark.parametrize(("metric", "way"), in_turn([brier_score, accuracy_score, roc_auc_score, log_loss], WAYS))
 def test_a_metric_is_no_scorer(way, metric):
     with pytest.raises(InvalidInputError, match=rf"does not take these three: give .*make_scorer\({metric.__name__}\)"):
         WAYS[way](metric)
 
 
-@pytest.mark.parametrize("way", [*WAYS, "tuning", "early stopping"])
-@pytest.mark.parametrize("name", ["f1", "precision", "jaccard"])
+@pytest.mark.parametrize(("name", "way"), in_turn(["f1", "precision", "jaccard"], [*WAYS, "tuning", "early stopping"]))
 def test_a_positive_class_must_be_known(way, name):
     ways = {**WAYS, "tuning": _tune, "early stopping": boosted}
     with pytest.raises(ValueError, match=r"pos_label=1 is not a valid label.*'no'.*'yes'"):
@@ -172,7 +173,7 @@ TREES = {"max_depth": [1]}
 TAKE_GROUPS = {
     "ranker": lambda group: GradientBoostingRanker(2).fit(X, Y, group=group),
     "held out": lambda group: GradientBoostingClassifier(**STOPS).fit(X, Y, group=group),
-    "folds": lambda group: GradientBoostingClassifier(3, early_stopping="folds").fit(X, Y, group=group),
+    "folds": lambda group: GradientBoostingClassifier(3, early_stopping="cv").fit(X, Y, group=group),
     "additive": lambda group: ExplainableBoostingClassifier(max_rounds=1).fit(X, Y, group=group),
     "search": lambda group: SearchCV(GradientBoostingRanker(2), TREES, cv=2).fit(X, Y, group=group),
     "splitter of a search": lambda groups: SearchCV(DecisionTreeClassifier(), TREES, cv=GroupKFold(2)).fit(
@@ -192,8 +193,7 @@ TAKE_GROUPS = {
 }
 
 
-@pytest.mark.parametrize("way", TAKE_GROUPS)
-@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize(("gap", "way"), in_turn(GAPS, TAKE_GROUPS))
 def test_a_row_without_a_group_is_named(way, gap):
     with pytest.raises(InvalidInputError, match=r"groups? must have a group for every row, and row 4 has .* 23 others"):
         TAKE_GROUPS[way](GAPS[gap])

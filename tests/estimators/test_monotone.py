@@ -101,13 +101,6 @@ def test_boosted_numbers_keep_their_order(loss, sampling):
     follows_the_law(loss, sampling)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("sampling", SAMPLINGS)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_boosted_numbers_keep_their_order_with_every_loss_however_rows_are_drawn(loss, sampling):
-    follows_the_law(loss, sampling)
-
-
 def test_inner_nodes_take_quantiles_where_there_are_constraints():
     """Bounds lie between them. Here none is set, as the column that is constrained has one value."""
     X = np.stack([np.sin(np.arange(240.0)), np.zeros(240)], axis=1)
@@ -131,13 +124,6 @@ def test_inner_nodes_take_quantiles_where_there_are_constraints():
             assert step[node] == pytest.approx(expected, rel=1e-12), node
         assert tree.node_count > 6
         scores += step[ends]
-
-
-@pytest.mark.slow
-def test_a_refit_of_the_same_rows_without_decay_changes_nothing():
-    model = GradientBoostingRegressor(10, loss="absolute_error", monotonic_cst=SIGNS).fit(TABLE, NUMBER)
-    again = model.refit(TABLE, NUMBER, decay_rate=1.0)
-    np.testing.assert_allclose(again.predict(TABLE), model.predict(TABLE), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", rest_is_slow(["normal", "gamma"]))

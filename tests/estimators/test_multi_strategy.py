@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import jaxtree
-from jaxtree import BoostSearchCV, GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
+from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.boosting import quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.explain import shap_values
 from tests.marks import are_slow
 
 RANDOM = np.random.default_rng(3)
@@ -40,8 +38,8 @@ def test_stages_are_rounds_and_the_last_is_the_prediction(name):
     assert len(stages) == model.n_estimators_ == ROUNDS
     assert len(model.forest_) == len(model.estimators_) == ROUNDS * model.trees_per_round_ == ROUNDS * model.start_.size
     np.testing.assert_allclose(stages[-1], model.raw_scores(X), rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(stages[3], model.first(4).raw_scores(X), rtol=1e-12, atol=1e-12)
-    assert model.first(4).n_estimators_ == 4
+    np.testing.assert_allclose(stages[3], model.truncated(4).raw_scores(X), rtol=1e-12, atol=1e-12)
+    assert model.truncated(4).n_estimators_ == 4
     own = model.estimators_[4].predict(X).reshape(len(X), -1)
     assert own.any(axis=0).tolist() == [score == 4 % model.start_.size for score in range(model.start_.size)]
 
@@ -52,23 +50,9 @@ def test_a_refit_on_the_same_rows_changes_nothing_and_one_on_others_goes_round_b
     same = model.refit(X, y, decay_rate=0.0)
     np.testing.assert_allclose(same.forest_.nodes.target_sum, model.forest_.nodes.target_sum, rtol=1e-12, atol=1e-14)
     half = model.refit(X[:80], y[:80], decay_rate=0.0)
-    first = model.first(1).refit(X[:80], y[:80], decay_rate=0.0)
+    first = model.truncated(1).refit(X[:80], y[:80], decay_rate=0.0)
     assert half.n_estimators_ == ROUNDS
-    np.testing.assert_array_equal(half.first(1).forest_.nodes.target_sum, first.forest_.nodes.target_sum)
-
-
-@OF_ALL
-def test_a_file_and_shapley_values_know_all_trees(name, tmp_path):
-    model, _ = fitted(name)
-    model.save(tmp_path / "m.jaxtree")
-    loaded = jaxtree.load(tmp_path / "m.jaxtree")
-    assert (loaded.n_estimators_, loaded.trees_per_round_) == (ROUNDS, model.start_.size)
-    np.testing.assert_array_equal(loaded.raw_scores(X), model.raw_scores(X))
-    np.testing.assert_array_equal(loaded.forest_.nodes.target_sum, model.forest_.nodes.target_sum)
-    assert model.fitted_state().nodes.target_sum.shape == (model.forest_.nodes.node_count, 1)
-    explained = shap_values(model, X[:5])
-    total = explained.values.sum(axis=1) + explained.base
-    np.testing.assert_allclose(total, model.raw_scores(X[:5]).reshape(total.shape), atol=1e-6)
+    np.testing.assert_array_equal(half.truncated(1).forest_.nodes.target_sum, first.forest_.nodes.target_sum)
 
 
 def test_later_rounds_go_on_where_fewer_end():
@@ -107,21 +91,6 @@ def test_classes_in_another_order_have_the_same_trees():
     np.testing.assert_allclose(other.predict_proba(X)[:, order], model.predict_proba(X), rtol=1e-9)
     of_model, of_other = ([own.tree_.threshold.tolist() for own in fit.estimators_[:SCORES]] for fit in (model, other))
     assert [of_other[score] for score in order] == of_model
-
-
-def test_folds_are_those_of_lone_fits_and_searches_tell_strategies_apart():
-    folds = clone(CLASSES).set_params(early_stopping="folds", folds=3, n_iter_no_change=2).fit(X, Y)
-    assert folds.n_estimators_ * SCORES == len(folds.forest_) == folds.folds_.num_trees.sum()
-    rounds = folds.folds_.fold_of_tree.reshape(-1, SCORES)
-    assert (rounds == rounds[:, :1]).all() and len(set(rounds[:3, 0])) == 3
-    stages = list(folds.staged_scores(X))
-    assert len(stages) == folds.n_estimators_
-    np.testing.assert_allclose(stages[-1], folds.raw_scores(X), atol=1e-12)
-    strategies = ["multi_output_tree", "one_output_per_tree"]
-    search = BoostSearchCV(
-        clone(CLASSES), {"multi_strategy": strategies}, cv=2, scoring="neg_log_loss", refit=False
-    ).fit(X, Y)
-    assert len(set(search.cv_results_["mean_test_score"].tolist())) == 2
 
 
 def test_what_does_not_go_together_is_said():

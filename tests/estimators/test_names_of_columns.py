@@ -3,15 +3,10 @@
 See `jaxtree.table.names`: a number is a name where columns are named by numbers, and a place where none are.
 """
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from matplotlib import pyplot
 
 from jaxtree import (
     DecisionTreeClassifier,
@@ -23,11 +18,12 @@ from jaxtree import (
     load,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.constraints import read_interactions, read_monotone
+from jaxtree.estimators.common.features import read_interactions, read_monotone
 from jaxtree.plot import plot_decision_boundary, plot_dependence, plot_shap_waterfall, plot_terms
 from jaxtree.resampling import BorutaSelector
 from jaxtree.table import Encoder
 from jaxtree.table.names import column_place, name_in_words
+from tests.marks import in_turn
 
 ROWS = np.random.default_rng(0).integers(0, 9, size=(60, 3)).astype(float)
 Y = ROWS @ [1.0, 0.2, 0.1]
@@ -43,12 +39,6 @@ NAMES = {
     "strange ones": [7, True, 2.5],
     "truth values": [False, True, "age"],
 }
-
-
-@pytest.fixture(autouse=True)
-def figures_are_closed():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +81,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("key", NAMES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("way", "key"), in_turn(WAYS, NAMES))
 def test_a_name_is_that_column(fitted, way, key):
     X, tree, model = fitted[key]
     for name, own in zip(X.columns, tree.schema_.column_names, strict=True):

@@ -1,5 +1,4 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 import jaxtree
@@ -101,18 +100,6 @@ def test_two_targets_are_for_numbers_alone():
     assert OptimalTreeRegressor(max_depth=2, **FEW).fit(table, both).predict(table).shape == both.shape
     with pytest.raises(InvalidInputError, match="y must have one column, got 2"):
         OptimalTreeClassifier(max_depth=2).fit(table, both > 0)
-
-
-def test_a_search_over_penalties_finds_trees_of_its_own():
-    table = mixed_table()
-    grid = {"leaf_penalty": [0.0, 100.0]}
-    search = jaxtree.TreeSearchCV(OptimalTreeClassifier(max_depth=1, **FEW), grid, cv=2)
-    assert search.fit(table, mixed_classes(table)).best_params_ == {"leaf_penalty": 0.0}
-
-
-def test_a_constant_table_gives_one_leaf():
-    best = OptimalTreeClassifier().fit(pd.DataFrame({"same": [1.0] * 6}), [0, 0, 0, 0, 1, 1])
-    assert best.get_n_leaves() == 1 and best.objective_ == 2
 
 
 @pytest.mark.parametrize("cost_matrix", [[[0, 1], [1]], [["a", 0], [0, 1]]], ids=["ragged", "words"])

@@ -6,6 +6,8 @@ import importlib
 import inspect
 import pickle
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from sklearn.datasets import load_iris
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.peers import ATTRIBUTES, ELSEWHERE, LIBRARIES, NAMES, NOWHERE, hint_for
+from jaxtree.estimators.common.peers import ATTRIBUTES, LIBRARIES, hint_for, peers
 
 ESTIMATORS = [
     jaxtree.DecisionTreeClassifier,
@@ -40,13 +42,14 @@ def parameters_of(kind):
 def test_every_name_of_a_peer_leads_to_ours(kind):
     own = parameters_of(kind)
     ours_of = {}
-    for ours, of_libraries in NAMES.items():
-        for name in {name for names in of_libraries for name in names}:
+    for ours in peers().parameters:
+        for name in peers().names_of(ours):
             ours_of.setdefault(name, []).extend([ours] * (ours in own))
     for name, ours in ours_of.items():
         if ours and name not in own:
+            called = " or ".join(word for word in own if word in ours)
             with pytest.raises(
-                InvalidTypeError, match=f"{kind.__name__} has no parameter '{name}': it is {ours[0]} here"
+                InvalidTypeError, match=f"{kind.__name__} has no parameter '{name}': it is {called} here"
             ):
                 kind(**{name: 1})
 
@@ -76,9 +79,9 @@ def test_hints(kind, name, hint):
 
 def test_the_table_names_parameters_that_are_there():
     own = {name for kind in ESTIMATORS for name in parameters_of(kind)}
-    assert NAMES.keys() <= own
-    assert all(len(of_libraries) == len(LIBRARIES) for of_libraries in NAMES.values())
-    assert not {name for name in ELSEWHERE if name in parameters_of(jaxtree.GradientBoostingClassifier)}
+    assert peers().parameters.keys() <= own
+    assert all(of_libraries.keys() <= set(LIBRARIES) for of_libraries in peers().parameters.values())
+    assert not {name for name in peers().elsewhere if name in parameters_of(jaxtree.GradientBoostingClassifier)}
 
 
 def test_classes_of_the_user_s_own_take_what_their_constructors_take():
@@ -121,9 +124,18 @@ def test_every_parameter_of_a_peer_is_answered(peer):
         assert not hint.startswith(("; it has", ": do you mean")), (name, hint)
 
 
-def test_every_name_has_one_answer():
-    known = {name for of_libraries in NAMES.values() for names in of_libraries for name in names}
-    assert not NOWHERE & (known | ELSEWHERE.keys())
+def test_names_of_peers_are_read_when_an_error_needs_them():
+    code = """
+import sys, jaxtree
+from jaxtree.estimators.common.peers import peers
+jaxtree.DecisionTreeClassifier().fit([[0], [1], [2]], [0, 1, 1])
+assert not peers.cache_info().misses, "a fit reads them"
+try:
+    jaxtree.DecisionTreeClassifier(num_leaves=2)
+except TypeError:
+    assert peers.cache_info().misses == 1
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 MODELS = [
@@ -137,7 +149,7 @@ def test_what_peers_models_have_is_answered(model):
     X, y = load_iris(return_X_y=True)
     fitted = clone(model).fit(X, y)
     for name, way in ATTRIBUTES.items():
-        if name not in dir(model):
+        if name not in dir(fitted):
             for own in (fitted, clone(model)):
                 with pytest.raises(AttributeError, match=f"has no attribute '{name}': {re.escape(way)}"):
                     getattr(own, name)

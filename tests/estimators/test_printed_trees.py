@@ -238,7 +238,7 @@ def test_gain_ratios_of_play_tennis():
     np.testing.assert_allclose(gain, [0.246750, 0.029223, 0.151836, 0.048127], atol=5e-7)
     np.testing.assert_allclose(information, [1.577406, 1.556657, 1.0, 0.985228], atol=5e-7)
     np.testing.assert_allclose(gain / information, [0.156428, 0.018773, 0.151836, 0.048849], atol=5e-7)
-    assert C45Classifier().fit(*declared(load_play_tennis)).schema_.feature_names[0] == "outlook"
+    assert C45Classifier().fit(*declared(load_play_tennis)).schema_.column_names[0] == "outlook"
 
 
 def test_gain_ratios_of_contact_lenses():

@@ -55,17 +55,6 @@ def test_a_sweep_of_settings_compiles_once(name):
     assert num_programs() == before
 
 
-def test_weights_compile_once_whatever_they_are():
-    tree = DecisionTreeClassifier()
-    rng = np.random.default_rng(0)
-    tree.fit(*IRIS, sample_weight=rng.random(150))
-    before = num_programs()
-    for scale in (1e-9, 1.0, 1e9):
-        tree.fit(*IRIS, sample_weight=scale * rng.random(150))
-    tree.fit(IRIS[0][:140], IRIS[1][:140], sample_weight=rng.random(140))
-    assert num_programs() == before
-
-
 def words_with_gaps(num_rows, num_columns, share):
     rng = np.random.default_rng(0)
     X = rng.choice(["a", "b", "c"], (num_rows, num_columns)).astype(object)

@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 
-from jaxtree import GradientBoostingRegressor, RandomForestRegressor, SoftTreeRegressor, TreeSearchCV
+from jaxtree import GradientBoostingRegressor, RandomForestRegressor, SearchCV, SoftTreeRegressor
 from jaxtree.estimators.common import progress
 from jaxtree.estimators.common.conventions import progress_of
 
@@ -14,7 +14,7 @@ ESTIMATORS = [
     GradientBoostingRegressor(4),
     RandomForestRegressor(4),
     SoftTreeRegressor(max_epochs=4, depth=1),
-    TreeSearchCV(RandomForestRegressor(2), {"max_depth": [1, 2]}, cv=2),
+    SearchCV(RandomForestRegressor(2), {"max_depth": [1, 2]}, cv=2),
 ]
 
 

@@ -27,7 +27,6 @@ from jaxtree import (
     export_text,
     prune,
     prune_to,
-    tune_dropout,
 )
 from jaxtree.dropout import node_rates
 from jaxtree.errors import InvalidInputError
@@ -138,7 +137,7 @@ def test_the_price_found_by_cross_validation(table, rule, kind):
     """Against one fit a price and fold."""
     X, y = table
     estimator = DecisionTreeClassifier if kind == "classes" else DecisionTreeRegressor
-    fitted = estimator(pruning=CostComplexity("cv", rule=rule, folds=4), random_state=0).fit(X, y)
+    fitted = estimator(pruning=CostComplexity("cv", rule=rule, cv=4), random_state=0).fit(X, y)
     steps = np.unique(prune.cost_complexity_path(estimator().fit(X, y).tree_).ccp_alphas)
     prices = np.append(np.sqrt(steps[1:] * steps[:-1]), steps[-1])
     splitter = StratifiedKFold if kind == "classes" else None
@@ -172,14 +171,6 @@ def test_a_vote_of_draws_is_the_vote_of_their_trees(table, whole):
     np.testing.assert_allclose(voting.predict_proba(X)[:, 1], votes, atol=1e-6)
     np.testing.assert_array_equal(voting.predict(X), (votes > 0.5).astype(int))
     assert voting.get_n_leaves() == whole.get_n_leaves()
-
-
-def test_the_vote_of_all_draws(table, whole):
-    X, y = table
-    voting = DecisionTreeClassifier(pruning=Dropout(0.1, 0.5, draws="all")).fit(X, y)
-    share = jaxtree.dropout.vote_share(whole.tree_, whole.encode(X), node_rates(whole.tree_, 0.1, 0.5))
-    np.testing.assert_allclose(voting.predict_proba(X), share, atol=1e-6)
-    assert prune_to(voting, prune.max_depth(voting.tree_, 0)).predict(X).tolist() == [np.bincount(y).argmax()] * 1000
 
 
 def test_a_vote_on_numbers_is_the_mean_of_the_draws(table):
@@ -245,19 +236,6 @@ def test_a_row_that_no_branch_takes_is_predicted_by_its_node():
     np.testing.assert_array_equal(tree.apply(unseen), [0, 0])
     shared = C45Classifier(min_samples_leaf=1, confidence=None, collapse=False).fit(X, y)
     np.testing.assert_allclose(shared.predict_proba(unseen)[:, 1], [0.5, 0.0])
-
-
-@pytest.mark.slow
-def test_tuned_dropout_of_an_estimator(table):
-    """Held-out rows of noise: some pruning is better than none, and the loss is the one that the rates have."""
-    X, y = table
-    tree = DecisionTreeClassifier().fit(X[:600], y[:600])
-    tuned = tune_dropout(tree, X[600:], y[600:], loss="accuracy")
-    assert 1 - tuned.expected_loss > tree.score(X[600:], y[600:])
-    expected = jaxtree.dropout.expected_accuracy(
-        tree.tree_, tree.encode(X[600:]), y[600:], node_rates(tree.tree_, tuned.p, tuned.q)
-    )
-    assert 1 - tuned.expected_loss == pytest.approx(float(expected), abs=1e-5)
 
 
 def test_a_fit_encodes_its_table_once(table, monkeypatch):

@@ -1,4 +1,4 @@
-"""Random tables for every estimator whose trees the kernel grows; with sanitizers, `.ci/full` takes more of them."""
+"""Random tables for every estimator whose trees the kernel grows; with sanitizers, `.ci/run` takes more of them."""
 
 import os
 import warnings

@@ -23,7 +23,7 @@ def assert_has_splits(fitted, printed, number=0):
         return
     tree, (test, first, second) = fitted.tree_, printed
     name, value = test.split(" < ") if " < " in test else test.rstrip(")").split("=(")
-    assert fitted.schema_.feature_names[tree.feature[number]] == name
+    assert fitted.schema_.column_names[tree.feature[number]] == name
     if " < " in test:
         assert tree.threshold[number] == pytest.approx(float(value))
         order = [0, 1]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, refine
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
-from jaxtree.optimal.nodes import Branching, CodedTable, branchings, objective_of
+from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_nodes
 from jaxtree.optimal.refine import refined
 from jaxtree.tree import SplitKind
 from tests.examples import mixed_classes, mixed_table
@@ -20,7 +20,7 @@ def drawn_tree(draw, depth):
     feature = draw(st.integers(0, 2))
     kind = SplitKind.ONE_VS_REST if feature == 2 else SplitKind.THRESHOLD
     below = drawn_tree(draw, depth - 1), drawn_tree(draw, depth - 1)
-    return Branching(feature, draw(st.integers(0, 3)), int(kind), draw(st.integers(0, 1)), *below)
+    return SplitNode(feature, draw(st.integers(0, 3)), int(kind), draw(st.integers(0, 1)), *below)
 
 
 @settings(max_examples=15)
@@ -37,7 +37,7 @@ def test_no_objective_rises_and_no_tree_grows(data):
     tree = drawn_tree(data.draw, 3)
     better = refined(tree, table, target)
     assert objective_of(better, table, target) <= objective_of(tree, table, target)
-    assert len(branchings(better)) <= len(branchings(tree))
+    assert len(split_nodes(better)) <= len(split_nodes(tree))
 
 
 def test_a_refined_tree_predicts_better():

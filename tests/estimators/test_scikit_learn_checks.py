@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import jaxtree
+from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.resampling import BorutaSelector, ConformalRegressor
 from tests.estimators.comparing import WEIGHTS_AS_ROWS
 
@@ -67,6 +68,10 @@ def expected_to_fail(estimator):
             return dict.fromkeys(WEIGHTS_AS_ROWS, "noise is drawn row by row; without it see test_soft_trees")
         case jaxtree.ExplainableBoostingClassifier():
             return dict.fromkeys(WEIGHTS_AS_ROWS, "second derivatives are rounded row by row, not by their weight")
+        case RankerOfOneGroup():
+            return dict.fromkeys(
+                WEIGHTS_AS_ROWS, "a pair has the mean weight of its rows; two rows, each twice, are four"
+            )
         case jaxtree.OptimalTreeClassifier():
             light = "leaves without the heavy class predict the light one, also of other rows"
             return {"check_class_weight_classifiers": light}
@@ -88,6 +93,9 @@ def test_conventions_of_the_others(estimator, check):
     is_additive = isinstance(estimator, jaxtree.ExplainableBoostingClassifier | jaxtree.ExplainableBoostingRegressor)
     if is_additive and check.func.__name__ in WEIGHTS_AS_ROWS:
         estimator = clone(estimator).set_params(**ALL_ROWS)
+    if isinstance(estimator, BaseBoosting) and check.func.__name__ in WEIGHTS_AS_ROWS:
+        # "auto" follows from the number of rows, which weights do not change, and the least rows of a leaf are counted.
+        estimator = clone(estimator).set_params(min_samples_leaf=1, max_leaf_nodes=4)
     check(estimator)
 
 

@@ -40,8 +40,6 @@ ESTIMATORS = [
     (jaxtree.ExplainableBoostingRegressor(**ADDITIVE), NUMBERS),
     (jaxtree.GradientBoostingRanker(**FEW, ndcg_at=3), np.digitize(NUMBERS, [-0.5, 0.5])),
     (jaxtree.GradientBoostingDistribution(**FEW), NUMBERS),
-    (jaxtree.BoostedEnsembleClassifier([jaxtree.GradientBoostingClassifier(**FEW)]), CLASSES),
-    (jaxtree.BoostedEnsembleRegressor([jaxtree.GradientBoostingRegressor(**FEW)]), NUMBERS),
 ]
 
 

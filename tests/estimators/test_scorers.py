@@ -9,16 +9,14 @@ from sklearn.metrics import get_scorer, get_scorer_names, log_loss, make_scorer,
 from sklearn.model_selection import KFold
 
 from jaxtree import (
-    BoostSearchCV,
     DecisionTreeClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
-    TreeSearchCV,
+    SearchCV,
 )
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named
-from jaxtree.resampling import cross_validate
 from tests.marks import rest_is_slow
 
 ROWS = 90
@@ -113,9 +111,9 @@ def test_evaluations_without_a_class_have_a_log_loss():
 @pytest.mark.parametrize(
     "search",
     [
-        BoostSearchCV(GradientBoostingClassifier(**FEW, class_weight="balanced"), {"max_depth": [1, 2]}),
-        TreeSearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}),
-        TreeSearchCV(RandomForestClassifier(2, random_state=0), {"max_depth": [1, 2]}),
+        SearchCV(GradientBoostingClassifier(**FEW, class_weight="balanced"), {"max_depth": [1, 2]}),
+        SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2]}),
+        SearchCV(RandomForestClassifier(2, random_state=0), {"max_depth": [1, 2]}),
     ],
     ids=lambda search: type(search.estimator).__name__,
 )
@@ -126,14 +124,6 @@ def test_searches_score_folds_without_a_class(search, scoring):
     search.set_params(scoring=scoring, cv=KFold(4), refit=False).fit(X[order], CLASS[order])
     name = "score" if isinstance(scoring, str) else "neg_log_loss"
     assert np.isfinite(search.cv_results_[f"mean_test_{name}"]).all()
-
-
-def test_cross_validation_scores_folds_without_a_class():
-    order = np.argsort(CLASS, kind="stable")
-    order = np.concatenate([order[::2], order[1::2]])
-    tree = DecisionTreeClassifier(max_depth=2)
-    scores = cross_validate(tree, X[order], CLASS[order], cv=KFold(4), scoring="neg_log_loss")
-    assert np.isfinite(scores["test_score"]).all()
 
 
 def test_fixed_predictions_are_scored_as_the_model_that_made_them():

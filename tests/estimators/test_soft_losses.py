@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxtree
 from jaxtree import SoftForestRegressor, SoftTreeClassifier, SoftTreeRegressor, boosting, load
-from jaxtree.boosting import Loss, accelerated_failure_time, cox, distributions, expectile, quantile, quantiles
+from jaxtree.boosting import Loss, accelerated_failure_time, distributions, expectile, quantile, quantiles
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.estimators.boosting.loss_names import LOSSES
@@ -134,16 +133,6 @@ def test_weights_are_repeated_rows_where_a_step_sees_all(name):
     np.testing.assert_allclose(weighted.raw_scores(X), repeated.raw_scores(X), rtol=2e-3, atol=2e-3)
 
 
-def test_weights_of_survival_times_are_repeated_rows():
-    loss = cox("breslow")
-    again = np.repeat(np.arange(ROWS), TIMES)
-    few = {**FEW, "max_epochs": 3}
-    weighted = SoftTreeRegressor(**few, loss=loss).fit(X, POSITIVE, sample_weight=TIMES, event=EVENT)
-    repeated = SoftTreeRegressor(**few, loss=loss).fit(X[again], POSITIVE[again], event=EVENT[again])
-    np.testing.assert_allclose(weighted.raw_scores(X), repeated.raw_scores(X), rtol=2e-3, atol=2e-3)
-    np.testing.assert_allclose(weighted.predict_median(X), repeated.predict_median(X), rtol=1e-6)
-
-
 MOVED = {
     **{name: (1e6, 1e9) for name in ("squared_error", "absolute_error", "huber", "pseudo_huber")},
     **{name: (1e6, 1e9) for name in ("quantile", "quantiles", "expectile")},
@@ -240,16 +229,6 @@ def test_an_offset_that_all_rows_share_changes_nothing():
     assert model.score(X, COUNT, offset=offset) == pytest.approx(usual.score(X, COUNT), abs=0.01)
 
 
-@pytest.mark.slow
-def test_offsets_are_in_the_unit_of_the_target():
-    offset = 1e6 * X[:, 0]
-    model = SoftTreeRegressor(**FEW).fit(X, 1e6 * NUMBER + 1e9, offset=offset)
-    rest = SoftTreeRegressor(**FEW).fit(X, NUMBER - X[:, 0])
-    found = (model.predict(X, offset=offset) - 1e9) / 1e6 - X[:, 0]
-    # The unit is the deviation of the target, with the offset in it: steps are a little larger.
-    np.testing.assert_allclose(found, rest.predict(X), atol=0.25)
-
-
 def test_several_targets_of_counts():
     both = np.column_stack([COUNT, 3 * COUNT])
     model = SoftTreeRegressor(**FEW, loss="poisson").fit(X, both)
@@ -261,19 +240,9 @@ def test_several_targets_of_counts():
 
 
 @pytest.mark.slow
-def test_several_targets_come_back_from_a_file(tmp_path):
-    both = np.column_stack([NUMBER, -NUMBER])
-    model = SoftForestRegressor(2, **{**FEW, "max_epochs": 5}, loss=quantile(0.8)).fit(X, both)
-    model.save(tmp_path / "model")
-    again = load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-    again.partial_fit(X, both)
-
-
-@pytest.mark.slow
 def test_forests_and_partial_fits_take_extras():
     forest = SoftForestRegressor(2, **{**FEW, "max_epochs": 20}, loss="cox", mixture="learned")
-    forest.fit(X, POSITIVE, X_val=X, y_val=POSITIVE, event=EVENT, extras_val={"event": EVENT})
+    forest.fit(X, POSITIVE, X_val=X, y_val=POSITIVE, event=EVENT, event_val=EVENT)
     before = forest.predict(X)
     forest.partial_fit(X, POSITIVE, event=EVENT)
     assert forest.score(X, POSITIVE, event=EVENT) > 0.7 and not np.array_equal(forest.predict(X), before)
@@ -320,10 +289,3 @@ def test_another_loss_is_fitted_anew_and_does_not_go_on():
     with pytest.raises(InvalidInputError, match=r"must be that of the first fit, cox\(ties='efron'\), got poisson"):
         model.partial_fit(X, POSITIVE)
     assert model.fit(X, COUNT).survival_ is None and not hasattr(model, "predict_median")
-
-
-@pytest.mark.slow
-def test_searches_give_extras_to_fits_and_scores():
-    search = jaxtree.SearchCV(SoftTreeRegressor(**{**FEW, "max_epochs": 5}, loss="cox"), {"depth": [1, 2]}, cv=2)
-    search.fit(X, POSITIVE, event=EVENT)
-    assert search.best_score_ > 0.5

@@ -67,15 +67,6 @@ def test_a_classifier_of_a_path_is_that_of_its_table(only, most_fitted, monkeypa
     assert_array_equal(one.predict(X), other.predict(X))
 
 
-def test_a_regressor_of_a_path_is_that_of_its_table(only):
-    path, X, y = only("number"), TABLE.select(FEATURES), TABLE["number"].to_numpy()
-    make = lambda: DecisionTreeRegressor(max_depth=5)  # noqa: E731
-    one, other = make().fit(path, "number"), make().fit(X, y)
-    assert export_text(one) == export_text(other)
-    assert_array_equal(one.predict(path), other.predict(X))
-    assert one.score(path, "number") == other.score(X, y)
-
-
 @pytest.mark.parametrize(
     ("make", "column"),
     [(RandomForestClassifier, "label"), pytest.param(ExtraTreesRegressor, "number", marks=pytest.mark.slow)],

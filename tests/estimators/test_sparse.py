@@ -19,7 +19,6 @@ DENSE = np.where(CHANCE.random((60, 5)) < 0.4, CHANCE.integers(-2, 4, (60, 5)) /
 DENSE[[3, 7], [2, 1]] = np.nan
 Y = np.where(np.nan_to_num(DENSE[:, 0]) + DENSE[:, 4] > 0, "yes", "no")
 NUMBERS = np.nan_to_num(DENSE[:, 0]) - DENSE[:, 3]
-WEIGHT = CHANCE.integers(0, 3, 60)
 SPARSE = scipy.sparse.csr_array(DENSE)
 FORMATS = {kind: getattr(scipy.sparse, kind)(DENSE) for kind in ("csr_matrix", "csc_array", "coo_array", "lil_matrix")}
 
@@ -56,18 +55,6 @@ def test_every_format_gives_the_tree_of_the_dense_table(tree, X):
     assert not hasattr(fitted, "feature_names_in_") and fitted.n_features_in_ == 5
 
 
-def test_weights_leave_rows_out():
-    sparse, dense = (jaxtree.DecisionTreeRegressor(max_depth=3).fit(X, NUMBERS, WEIGHT) for X in (SPARSE, DENSE))
-    assert_same(sparse, dense)
-    assert sparse.schema_ == dense.schema_
-
-
-def test_a_second_fit_forgets_the_first(tree):
-    fitted = jaxtree.DecisionTreeClassifier(max_depth=4).fit(pd.DataFrame(DENSE, columns=list("abcde")), Y)
-    assert_same(fitted.fit(SPARSE, Y), tree)
-    assert not hasattr(fitted, "feature_names_in_")
-
-
 FORESTS = [
     jaxtree.RandomForestClassifier(3, max_depth=3, random_state=0, oob_score=True),
     jaxtree.ExtraTreesRegressor(3, max_depth=3, random_state=0),
@@ -99,7 +86,7 @@ def test_held_out_rows_and_prunings(tree):
 
 def test_a_search():
     searches = [
-        jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2, 4]}, cv=2).fit(X, Y)
+        jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2, 4]}, cv=2).fit(X, Y)
         for X in (SPARSE, DENSE)
     ]
     sparse, dense = (search.cv_results_["mean_test_score"] for search in searches)
@@ -110,12 +97,6 @@ def test_a_search():
 def test_explanations(tree):
     np.testing.assert_array_equal(shap_values(tree, SPARSE).values, shap_values(tree, DENSE).values)
     assert str(jaxtree.explain_row(tree, SPARSE[[0]])) == str(jaxtree.explain_row(tree, DENSE[[0]]))
-
-
-@pytest.mark.slow
-def test_soft_trees():
-    soft = [jaxtree.SoftTreeClassifier(2, max_epochs=1, random_state=0).fit(X, Y) for X in (SPARSE, DENSE)]
-    np.testing.assert_array_equal(soft[0].predict_proba(SPARSE), soft[1].predict_proba(DENSE))
 
 
 def test_a_sparse_target_is_refused():

@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.model_selection import StratifiedKFold
 
 import jaxtree
 from tests.marks import rest_is_slow
@@ -92,19 +91,6 @@ def test_weights_may_be_decimals():
     np.testing.assert_array_equal(given.predict(X), plain.predict(X))
 
 
-@pytest.mark.slow
-def test_folds_of_objects_are_stratified_as_those_of_their_values():
-    y = pd.Series(TRUTH.tolist(), dtype=object)
-    tree = jaxtree.DecisionTreeClassifier(max_depth=2)
-    scores = [jaxtree.resampling.cross_validate(tree, X, own, cv=3)["test_score"] for own in (y, TRUTH)]
-    np.testing.assert_array_equal(*scores)
-    searches = [jaxtree.TreeSearchCV(tree, {"max_depth": [1, 2]}, cv=3).fit(X, own) for own in (y, TRUTH)]
-    np.testing.assert_array_equal(*(own.cv_results_["split0_test_score"] for own in searches))
-    folds = list(StratifiedKFold(3).split(X, TRUTH))
-    search = jaxtree.BoostSearchCV(jaxtree.GradientBoostingClassifier(2), {"max_depth": [1]}, cv=folds).fit(X, y)
-    assert np.isfinite(search.best_score_)
-
-
 def test_missing_decimals_are_missing():
     with pytest.raises(jaxtree.errors.InvalidInputError, match="NaN"):
         jaxtree.DecisionTreeRegressor().fit(X[:2], [Decimal("NaN"), Decimal(1)])
@@ -140,7 +126,7 @@ def test_a_generator_is_a_seed(estimator, kind):
 def test_a_generator_draws_what_searches_draw():
     space = {"max_depth": range(1, 50)}
     settings = [
-        jaxtree.TreeSearchCV(
+        jaxtree.SearchCV(
             jaxtree.DecisionTreeClassifier(), space, n_iter=2, cv=2, random_state=np.random.default_rng(seed)
         )
         .fit(X, TRUTH)

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
-from jaxtree.estimators.boosting import usual
-from jaxtree.estimators.boosting.usual import FEW_ROWS, MANY_ROWS, Usual, usual_values
+from jaxtree.estimators.boosting import parameters as usual
+from jaxtree.estimators.boosting.parameters import FEW_ROWS, MANY_ROWS, Usual, usual_values
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(160, 4))
 SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=160)
 KINDS = {"classes": (GradientBoostingClassifier, SIGNAL > 0.8), "numbers": (GradientBoostingRegressor, SIGNAL)}
-FOLDS = {"early_stopping": "folds", "folds": 3}
+FOLDS = {"early_stopping": "cv", "cv": 3}
 
 
 def same_trees(one, other):
@@ -45,7 +45,7 @@ def test_draws_by_default_are_the_same_in_every_fit(kind):
 
 
 def test_what_is_given_replaces_auto_and_nothing_else():
-    model = GradientBoostingClassifier(early_stopping="folds", max_leaf_nodes=None, max_depth=3)
+    model = GradientBoostingClassifier(early_stopping="cv", max_leaf_nodes=None, max_depth=3)
     shrinkage = model.shrinkage(2_000)
     assert shrinkage.max_leaf_nodes is None
     assert shrinkage.score_noise == usual.FOLDS_OF_CLASSES.random_strength

@@ -1,18 +1,23 @@
 """A fit that fails or is interrupted, wherever that is, leaves its estimator as it was; so do all that change one."""
 
 import copy
+import inspect
+import itertools
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn.base import clone
 
 import jaxtree
+from jaxtree.errors import JaxtreeError
 from jaxtree.resampling.boruta import BorutaSelector
 from jaxtree.resampling.conformal import ConformalRegressor
 from jaxtree.search.tuned_search import TunedSearchCV
+from jaxtree.table import Encoder
 from tests.examples import EXTRAS, of_every_class, predictions, unfitted
 from tests.marks import rest_is_slow
 
@@ -26,11 +31,11 @@ FAST = ("cart", "forest", "boosted", "additive", "soft", "optimal")
 class Raising:
     """Raises an error in this thread as some function of the package begins; counts them if there is no error."""
 
-    def __init__(self, error=None, at=0):
-        self.error, self.at, self.number = error, at, 0
+    def __init__(self, error=None, at=0, folder=PACKAGE):
+        self.error, self.at, self.number, self.folder = error, at, 0, folder
 
     def __call__(self, frame, event, _):
-        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
+        if event == "call" and frame.f_code.co_filename.startswith(self.folder):
             self.number += 1
             if self.number == self.at:
                 sys.setprofile(None)
@@ -118,10 +123,10 @@ CLASSES, NUMBERS = np.where(X[:, 0] > 0, "a", "b"), X[:, 0] + X[:, 1] ** 2
 BOOSTED = jaxtree.GradientBoostingRegressor(3, max_depth=2)
 SEARCHES = {
     "trees": (jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2), CLASSES),
-    "boosted": (jaxtree.BoostSearchCV(BOOSTED, {"learning_rate": [0.1, 0.3]}, cv=2), NUMBERS),
-    "ensemble": (jaxtree.BoostSearchCV(BOOSTED, {"learning_rate": [0.1, 0.3]}, cv=2, refit="ensemble"), NUMBERS),
+    "boosted": (jaxtree.SearchCV(BOOSTED, {"learning_rate": [0.1, 0.3]}, cv=2), NUMBERS),
+    "ensemble": (jaxtree.SearchCV(BOOSTED, {"learning_rate": [0.1, 0.3]}, cv=2, refit="ensemble"), NUMBERS),
     "forests": (
-        jaxtree.TreeSearchCV(jaxtree.RandomForestRegressor(3, random_state=0), {"max_depth": [1, 2]}, cv=2),
+        jaxtree.SearchCV(jaxtree.RandomForestRegressor(3, random_state=0), {"max_depth": [1, 2]}, cv=2),
         NUMBERS,
     ),
     "additive": (
@@ -162,6 +167,78 @@ def test_a_selection_that_ends_at_any_point_changes_nothing():
     )
 
 
+TABLE = [["a", 1.5], ["b", 2.5], ["a", 4.0]] * 4
+OTHER = [["c", 0.5], ["d", 2.25], ["c", 9.0]] * 4
+CHANGES_OF_ENCODERS = {
+    "fit": lambda own: own.fit(OTHER),
+    "fit_transform": lambda own: own.fit_transform(OTHER),
+    "fit_numbers": lambda own: own.fit(X[:, :2]),
+    "fit_summary": lambda own: own.fit_summary(own.summarise(OTHER)),
+    "encode_part": lambda own: own.encode_part([["a", -5.0]]),
+    "widen": lambda own: own.widen(own.bin_ranges() * [[-3.0], [3.0]]),
+    "fit_source": lambda own: own.fit(lambda: iter([OTHER[:6], OTHER[6:]])),
+    "transform_source": lambda own: own.fit_transform(lambda: iter([OTHER[:6], OTHER[6:]])),
+}
+
+
+def seen_of_encoder(own):
+    return {"schema": np.array(repr(own.schema_)), "is_sampled": own._is_sampled}
+
+
+@pytest.mark.parametrize("name", CHANGES_OF_ENCODERS)
+def test_an_encoder_learns_a_table_as_a_whole_or_not_at_all(name):
+    encoder = Encoder(max_bins=2).fit(TABLE)
+    assert_all_or_nothing(encoder, CHANGES_OF_ENCODERS[name], seen_of_encoder, seed=3, tries=12)
+
+
+def test_an_encoder_that_refuses_a_table_keeps_the_first():
+    encoder = Encoder().fit(TABLE)
+    before = seen_of_encoder(encoder)
+    parts = lambda: iter([OTHER[:6], [["c", 1.0, 2.0]]])  # noqa: E731
+    for wrong in (parts, [["a", object()]], np.zeros((0, 2))):
+        for method in (encoder.fit, encoder.fit_transform):
+            with pytest.raises(JaxtreeError):
+                method(wrong)
+            assert seen_of_encoder(encoder) == before
+    first = Encoder()
+    with pytest.raises(JaxtreeError):
+        first.fit(parts)
+    assert not hasattr(first, "schema_")
+
+
+WITH_PARAMETERS = {name: search for name, (search, _) in SEARCHES.items()} | {
+    name: getattr(jaxtree, name)()
+    for name in jaxtree.__all__
+    if inspect.isclass(getattr(jaxtree, name))
+    and hasattr(getattr(jaxtree, name), "get_params")
+    and inspect.signature(getattr(jaxtree, name)).parameters
+    and all(own.default is not own.empty for own in inspect.signature(getattr(jaxtree, name)).parameters.values())
+}
+
+
+@pytest.mark.parametrize("name", WITH_PARAMETERS)
+def test_parameters_are_set_all_or_none(name):
+    """Whatever fails: one that there is not, within one that has none, or an interrupt; also those within another."""
+    model = copy.deepcopy(WITH_PARAMETERS[name])
+    before = {key: id(value) for key, value in model.get_params().items()}
+    own = [key for key in model.get_params(deep=False) if key != "estimator"]
+    nested = [key for key in before if "__" in key][:2]
+    changes = dict.fromkeys([*own, *nested], "changed")
+    for wrong in ("bogus", f"{own[-1]}__bogus", "estimator__bogus"):
+        with pytest.raises((ValueError, AttributeError, TypeError)):
+            model.set_params(**changes, **{wrong: 1})
+        assert {key: id(value) for key, value in model.get_params().items()} == before, wrong
+    for at in itertools.count(1):
+        try:
+            with Raising(KeyboardInterrupt, at, str(Path(sklearn.__file__).parent)):
+                model.set_params(**changes)
+        except KeyboardInterrupt:
+            assert {key: id(value) for key, value in model.get_params().items()} == before, at
+        else:
+            break
+    assert at > 1 and set(model.get_params(deep=False).values()) <= {"changed", getattr(model, "estimator", None)}
+
+
 def test_an_interrupted_first_search_keeps_its_scores_and_a_second_one_the_first():
     def interrupting(estimator, X, y):
         if estimator.min_samples_leaf == stop:
@@ -169,17 +246,17 @@ def test_an_interrupted_first_search_keeps_its_scores_and_a_second_one_the_first
         return estimator.score(X, y)
 
     stop = 4
-    for kind in (jaxtree.SearchCV, jaxtree.TreeSearchCV):
-        search = kind(jaxtree.DecisionTreeClassifier(), {"min_samples_leaf": [1, 4]}, cv=2, scoring=interrupting)
-        with pytest.raises(KeyboardInterrupt):
-            search.fit(X, CLASSES)
-        assert search.cv_results_["params"] == [{"min_samples_leaf": 1}] and not hasattr(search, "best_estimator_")
-        stop = 0
+    grid = {"min_samples_leaf": [1, 4]}
+    search = jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), grid, cv=2, scoring=interrupting)
+    with pytest.raises(KeyboardInterrupt):
         search.fit(X, CLASSES)
-        stop, whole = 4, vars(search).copy()
-        with pytest.raises(KeyboardInterrupt):
-            search.fit(X, np.roll(CLASSES, 7))
-        assert vars(search) == whole
+    assert search.cv_results_["params"] == [{"min_samples_leaf": 1}] and not hasattr(search, "best_estimator_")
+    stop = 0
+    search.fit(X, CLASSES)
+    stop, whole = 4, vars(search).copy()
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, np.roll(CLASSES, 7))
+    assert vars(search) == whole
 
 
 def test_a_second_search_has_no_results_of_the_first_and_leaves_those_of_a_subclass():

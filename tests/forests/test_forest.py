@@ -14,10 +14,10 @@ from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.loop.on_host import grow_completely
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 from jaxtree.tree import take_tree
 
-GROW = "grow_on_host" if native.is_available() else "grow_checked"
+GROW = "grow_on_host" if choose.is_there() else "grow_checked"
 """What grows a batch of trees here."""
 
 KEY = jax.random.key(11)
@@ -91,27 +91,12 @@ def test_a_tree_is_the_one_of_its_rows_as_copies(grown):
         )
         sizes = Sizes(num_bins=8, capacity=4096, num_roots=16)
         keys = jnp.stack([own_key] * 16)
-        table = grow_completely(data, FEATURES, LIMITS, rules_of(rows), sizes, key=keys)
+        table = grow_completely(data, FEATURES, LIMITS, rules_of(rows), sizes, key=keys, engine=choose.choose("cpu"))
     alone, tree = take_tree(table), forest[1]
     for name in ("feature", "code", "next_code", "num_children", "parent", "depth", "weight", "count"):
         assert np.array_equal(getattr(alone, name), getattr(tree, name)), name
     assert (alone.num_rows >= tree.num_rows).all()
     assert np.allclose(alone.target_sum, tree.target_sum, rtol=1e-12)
-
-
-@pytest.mark.slow
-def test_weights_of_all_rows():
-    """Without draws a tree has all rows; of weight 2 as of two copies."""
-    weight = np.where(np.arange(NUM_ROWS) < 100, 2.0, 1.0)
-    limits, sampling = Limits(max_features=3, max_depth=4), Sampling()
-    weighted = forest_of(CLASSES._replace(weight=weight), limits=limits, sampling=sampling)
-    copies = np.repeat(np.arange(NUM_ROWS), weight.astype(int))
-    copied = Rows(CODES[:, copies], CLASSES.target[:, copies], 2, 8)
-    assert_same(weighted, forest_of(copied, limits=limits, sampling=sampling), but=("num_rows",))
-    limits = limits._replace(min_samples_split=0.15, min_samples_leaf=0.05)
-    tenth = forest_of(CLASSES._replace(weight=weight / 10), limits=limits, sampling=sampling)
-    assert_same(weighted, tenth, but=("weight", "count", "impurity", "gain"))
-    assert np.allclose(tenth.nodes.count * 10, weighted.nodes.count)
 
 
 def test_trees_of_a_batch_may_have_limits_of_their_own():

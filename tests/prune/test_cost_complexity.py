@@ -208,13 +208,6 @@ def chain_of_splits(risk):
     return dataclasses.replace(leaves, **arrays, impurity=impurity, num_nodes=np.array(impurity.size))
 
 
-def test_as_an_estimator_s_pruning():
-    table = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
-    whole = ID3Classifier().fit(*table).tree_
-    pruned = ID3Classifier(pruning=CostComplexity(0.01)).fit(*table).tree_
-    assert pruned.node_count == take_tree(whole, collapsed=cost_complexity(whole, 0.01)).node_count < whole.node_count
-
-
 @pytest.mark.parametrize("alpha", [-0.1, np.nan])
 def test_what_is_no_price(alpha):
     with pytest.raises(InvalidInputError, match="ccp_alpha must be a number of 0 or more"):

@@ -5,10 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxtree
-from jaxtree import Dropout, ID3Classifier
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import apply, majority_class
 from jaxtree.prune import draws as drawing
 from jaxtree.prune.draws import collapse_probability, draws, dropout, level_rates, node_rates
 from tests.prune import dropouts
@@ -109,13 +106,6 @@ def test_blocks_do_not_change_draws(cars, monkeypatch):
     np.testing.assert_array_equal(draws(cars[0], node_rates(cars[0], 0.2, 0.1), key=KEY, num_draws=100), whole)
 
 
-def test_an_accelerator_makes_more_draws_at_a_time():
-    rates = np.zeros((60, 128))
-    assert drawing._block_size(rates, 5000, "cpu") == 32
-    assert drawing._block_size(rates, 5000, "gpu") == 2048
-    assert drawing._block_size(rates, 100, "gpu") == 128
-
-
 def test_draws_are_the_same_under_every_transformation(cars):
     tree = cars[0]
     p = np.array([0.1, 0.2, 0.7])
@@ -142,16 +132,6 @@ def test_draws_stay_what_they_are(cars):
 
 
 COLLAPSED_WITH_KEY_42 = [8, 11, 14, 15, 17, 24, 33, 39, 42, 43, 44, 48, 52, 53, 58, 59, 68, 74, 77]
-
-
-def test_the_estimator_s_pruning_is_one_draw(cars):
-    tree, codes, label = cars
-    X, y = jaxtree.datasets.load_car_evaluation(return_X_y=True, binary=True)
-    pruned = ID3Classifier(encoding="onehot", pruning=Dropout(0.1, 0.5), random_state=3).fit(X[:1296], y[:1296])
-    mask = dropout(tree, node_rates(tree, 0.1, 0.5), key=jax.random.key(3))
-    accuracy = (np.asarray(majority_class(tree))[np.asarray(apply(tree, codes, mask))] == label).mean()
-    assert pruned.score(X[1296:], y[1296:]) == pytest.approx(accuracy)
-    assert pruned.tree_.node_count == jaxtree.growth.take_tree(tree, collapsed=mask).node_count
 
 
 @pytest.mark.parametrize(("p", "q"), [(-0.1, 0), (1.1, 0), (0.1, -1), (np.nan, 0)])

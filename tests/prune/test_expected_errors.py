@@ -10,7 +10,6 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.prune.training_errors import standard_errors_better
 from tests.prune.growths import (
     CLASSES,
-    assert_nested,
     assert_nodes_out_of_reach_do_not_count,
     assert_one_by_one,
     assert_same_traced,
@@ -106,12 +105,6 @@ def test_masks_of_a_traced_tree_are_the_host_s(name, kind):
 def test_nodes_out_of_reach_do_not_count(name, kind):
     prunes, values, _ = RULES[name]
     assert_nodes_out_of_reach_do_not_count(lambda tree: prunes(tree, values), tree_of(kind))
-
-
-@pytest.mark.parametrize("kind", ONE_OUTPUT)
-def test_more_standard_errors_leave_less(kind):
-    tree = tree_of(kind)
-    assert_nested(prune.pessimistic_1987(tree, STANDARD_ERRORS), tree)
 
 
 @pytest.mark.parametrize("kind", ONE_OUTPUT)

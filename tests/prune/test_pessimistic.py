@@ -6,7 +6,6 @@ import statistics
 import time
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
@@ -14,7 +13,6 @@ import scipy.stats
 from jaxtree import DecisionTreeRegressor, ID3Classifier
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
-from jaxtree.growth import take_tree
 from jaxtree.prune.training_errors import added_errors, errors_as_leaves, pessimistic
 from jaxtree.tree.paths import stop_at
 from tests.prune.growths import (
@@ -22,10 +20,7 @@ from tests.prune.growths import (
     assert_one_by_one,
     assert_same_traced,
     children,
-    leaves_below,
-    on_device,
     pessimistic_errors,
-    stop,
     tree_of,
 )
 from tests.prune.test_cost_complexity import chain_of_splits
@@ -100,14 +95,6 @@ def test_the_deviates():
     assert deviate(0.5, "release8") == pytest.approx(0.25 * 5 / 6, abs=1e-3)
 
 
-def test_errors_added_grow_with_the_weight_and_as_the_confidence_falls():
-    weight, errors = np.meshgrid(np.arange(1.0, 80), np.arange(40.0))
-    weight, errors = weight[errors < weight], errors[errors < weight]
-    confidence = np.array([0.5, 0.3, 0.1, 0.01, 1e-4])[:, None]
-    assert np.all(np.diff(added_errors(weight, errors, confidence), axis=0) >= 0)
-    assert np.all(added_errors(weight + 1, errors, confidence) >= added_errors(weight, errors, confidence) - 1e-12)
-
-
 @pytest.mark.parametrize("z", ["exact", "release8"])
 def test_all_arguments_broadcast_and_may_be_traced(z):
     weight, errors, confidence = np.array([[8.0], [0.0]]), np.array([0.0, 0.4, 1.0, 7.8]), np.full((3, 1, 1), 0.25)
@@ -156,12 +143,6 @@ def has_collapsed_ancestor(tree, mask, node):
     return False
 
 
-def test_trees_are_pruned_more_as_the_confidence_falls():
-    tree = tree_of("classes")
-    leaves = [take_tree(tree, collapsed=mask).n_leaves for mask in pessimistic(tree, CONFIDENCES)]
-    assert leaves == sorted(leaves, reverse=True) and leaves[-1] < leaves[0] < tree.n_leaves
-
-
 @pytest.mark.parametrize("kind", TREES)
 def test_masks_are_those_of_the_rule_for_any_way_to_call_it(kind):
     tree = tree_of(kind)
@@ -169,15 +150,6 @@ def test_masks_are_those_of_the_rule_for_any_way_to_call_it(kind):
     assert_same_traced(pessimistic, tree, CONFIDENCES)
     assert_nodes_out_of_reach_do_not_count(functools.partial(pessimistic, confidence=CONFIDENCES), tree)
     assert not pessimistic(tree, CONFIDENCES)[:, tree.is_leaf].any()
-
-
-def test_the_errors_below_a_node_are_those_of_its_leaves():
-    tree = stop(tree_of("multiway"))
-    errors, as_leaves = pessimistic_errors(tree, CONFIDENCES), errors_as_leaves(tree, CONFIDENCES)
-    for node in range(tree.capacity):
-        np.testing.assert_allclose(errors[:, node], as_leaves[:, leaves_below(tree, node)].sum(axis=1))
-    traced = jax.jit(pessimistic_errors)(on_device(tree), jnp.asarray(CONFIDENCES))
-    np.testing.assert_allclose(traced, errors, atol=1e-4)
 
 
 def test_play_tennis():

@@ -73,7 +73,7 @@ def as_node(tree, schema, number=0):
     node = Node(count, int(count.argmax()))
     if not tree.num_children[number]:
         return node
-    column = schema.columns[schema.features[tree.feature[number]].column]
+    column = schema.columns[tree.feature[number]]
     node.attribute, node.kind = column.name, KINDS[int(tree.split_kind[number])]
     node.threshold = float(tree.threshold[number]) if node.kind == "threshold" else np.nan
     node.children = [as_node(tree, schema, child) for child in children(tree, number)]
@@ -175,13 +175,6 @@ def test_the_training_rows_walk_to_the_leaves_that_count_them(growth):
         np.add.at(rows, visits.node, 1)
         np.testing.assert_allclose(count[tree.is_leaf], tree.count[tree.is_leaf], atol=1e-6)
         np.testing.assert_array_equal(rows[tree.is_leaf], tree.num_rows[tree.is_leaf])
-
-
-@pytest.mark.parametrize("growth", GROWTHS)
-def test_a_pruned_tree_is_not_pruned_again(growth):
-    for _, tree, codes, target in pruned_tables(growth):
-        again = prune_with_raising(tree, codes, target)
-        assert_same_trees(again, tree)
 
 
 def test_the_gain_of_a_raised_split_is_the_decrease_of_impurity():

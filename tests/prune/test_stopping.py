@@ -13,6 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.growth import take_tree
 from jaxtree.prune.stopping import chi_squared_test
 from jaxtree.tree.forest import join_trees
+from tests.marks import in_turn
 from tests.prune.growths import (
     CLASSES,
     assert_nested,
@@ -58,7 +59,12 @@ RULES = {
     "max_leaf_nodes": (prune.max_leaf_nodes, np.array([1, 2, 7, 8, 20]), KINDS),
     "chi_squared": (prune.chi_squared, np.array([0.0103, 0.0507, 0.203, 1.0]), ONE_OUTPUT),
 }
-CASES = [(name, kind) for name, (_, _, kinds) in RULES.items() for kind in kinds]
+CASES = [
+    (name, kinds[(place + further) % len(kinds)])
+    for place, (name, (_, _, kinds)) in enumerate(RULES.items())
+    for further in (0, 2)
+]
+"""Every rule with two kinds of trees, which take their turns."""
 
 
 def is_kept(tree, name, value, node):
@@ -107,8 +113,7 @@ def grow_best_first(tree, max_leaf_nodes):
         leaves = grown
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("seed", "name", "kind"), in_turn(range(2), CASES))
 def test_the_rule_node_by_node(name, kind, seed):
     prunes, values, _ = RULES[name]
     tree = tree_of(kind, seed)
@@ -131,7 +136,7 @@ def test_many_values_are_the_masks_of_each(name, kind):
 @pytest.mark.parametrize(
     ("name", "kind"),
     # Trees of numbers have weights of floats, too, but not all rules take them.
-    [case for case in CASES if case[1] in ("multiway", "numbers" if RULES[case[0]][2] is KINDS else "weights")],
+    [(name, kind) for name, own in RULES.items() for kind in ("multiway", "numbers" if own[2] is KINDS else "weights")],
 )
 def test_masks_of_a_traced_tree_are_the_host_s(name, kind):
     prunes, values, _ = RULES[name]

@@ -1,42 +1,76 @@
 """The base of additive estimators: one table, the fit of its terms, and the trees that they are kept as."""
 
-from collections.abc import Sequence
+import contextlib
+import copy
+import threading
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Int64, UInt
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
-from jaxtree.additive.bags import BagRows, FitData
+from jaxtree.additive.bags import BagRows, FitData, SharedRows
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.additive.config import AdditiveConfig
-from jaxtree.additive.edits import Edit
-from jaxtree.additive.fitting import FittedBags, fit_additive
+from jaxtree.additive.edits import (
+    Edit,
+    EditCosts,
+    ModelAndBags,
+    Stretch,
+    flattened,
+    monotone,
+    scaled,
+    with_value,
+    without_terms,
+)
+from jaxtree.additive.explanations import GlobalExplanation, contributions_of, explain_terms
+from jaxtree.additive.fit import FittedBags, fit_additive, fit_alike
 from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.shapley import shap_by_table, shap_interactions_by_table
 from jaxtree.additive.trees import to_forest
 from jaxtree.arrays import Device
+from jaxtree.blocks import Threads
+from jaxtree.boosting.ending import Deadline
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.dataset.collectives import check_same, fails_in_all, join_rows, spans_processes
-from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
-from jaxtree.dataset.sample import Sample
-from jaxtree.dataset.splitting import split_groups, split_rows
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, SeparableClassesWarning, warn_user
-from jaxtree.estimators.additive.edited import EditsTerms
-from jaxtree.estimators.additive.explained import ExplainsTerms
+from jaxtree.cores import num_cores, with_share_of_cores
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
+from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange
+from jaxtree.dataset.sample import Sample, read_known, split_groups, split_rows
+from jaxtree.devices import carried
+from jaxtree.errors import (
+    InterruptedFitWarning,
+    InvalidInputError,
+    JaxtreeError,
+    SeparableClassesWarning,
+    all_or_nothing,
+    present,
+    warn_user,
+)
+from jaxtree.estimators.additive.divided_rows import DividedRows, join_sample
 from jaxtree.estimators.additive.parameters import AdditiveParameters
-from jaxtree.estimators.additive.together import DividedRows, join_sample
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.rows import target_of, unit_of_rows, weight_of
+from jaxtree.estimators.boosting.responses import likelihood_of
+from jaxtree.estimators.boosting.rows import allowed_rows, target_of, unit_of_rows, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
-from jaxtree.estimators.common.conventions import all_or_nothing, progress_of
-from jaxtree.estimators.common.extras import check_arguments, fit_fields
-from jaxtree.estimators.common.placing import placed_fit, shape_of
+from jaxtree.estimators.boosting.survival import learn_times
+from jaxtree.estimators.common.conventions import Role, identity, names_of, progress_of
+from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields, loss_in_words
+from jaxtree.estimators.common.jobs import Family, Job, TablePart
+from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.explain.paths import as_table
+from jaxtree.explain.scores import ScoreExplanation, answer_of
+from jaxtree.explain.shap import ShapInteractions, ShapValues
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
+from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.table.encoder import Encoder
+from jaxtree.table.sources import is_source, open_source
+from jaxtree.tree.kinds import ModelKind
+from jaxtree.tree.link import Link
 
 SEPARATED = 1e-3
 """The part of the log loss that is left where classes count as separable."""
@@ -60,14 +94,42 @@ class AdditiveTask(NamedTuple):
     devices: Sequence[Device] = ()
 
 
-class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
-    """An additive model of any table."""
+class TimedRows(NamedTuple):
+    """The rows of a fit of survival times, from which the baseline of hazards is learned again after a change.
+
+    Attributes:
+        codes: Their codes.
+        sample: Their times, weights and fields.
+    """
+
+    codes: UInt[np.ndarray, "feature row"]
+    sample: Sample
+
+    def learn(self, loss: BaseLoss, model: AdditiveModel) -> EventTimes:
+        """Returns what the rows say of time by the scores of a model."""
+        return learn_times(loss, self.sample, model.intercept + model.term_values(self.codes).sum(axis=1))
+
+
+class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
+    """An additive model of any table, whose terms can be explained and changed.
+
+    Terms are given by name or by number in `term_names_`. A change of survival times of Cox's loss learns the baseline
+    of hazards anew from the rows of the fit. A model from a file or a pickle has no rows: once it is changed, it
+    predicts risks, and no survival curves.
+    """
+
+    model_kind = ModelKind.TERMS
 
     additive_: AdditiveModel
     bag_values_: Float64[np.ndarray, "bag place score"]
     num_rounds_: Int64[np.ndarray, "bag stage"]
+    edits_: tuple[Edit, ...] = ()
+    """The changes since the fit, in their order."""
+    timed_rows: TimedRows | None = None
+    """The rows of the fit, where hazards are learned from their scores; copies and files have none."""
 
     divides_groups = True
+    joins_parts = True
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: several targets of numbers, one of classes."""
@@ -108,9 +170,11 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers.
         """
-        forks.check_is_whole("fit")
-        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
-            self.fit_task(self.read_task(X, y, sample_weight, mesh=mesh, **extras))
+        with placed_fit(self, X, mesh) as exchange:
+            task = self.read_task(X, y, sample_weight, exchange=exchange, **extras)
+            if mesh is not None and not exchange.is_shared:
+                task = task._replace(devices=list(mesh.devices.flat))
+            self.fit_task(task)
         return self
 
     def read_task(
@@ -120,7 +184,7 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         sample_weight: Any = None,
         *,
         same_as: Dataset | None = None,
-        mesh: Mesh | None = None,
+        exchange: Exchange = LONE,
         **extras: Any,
     ) -> AdditiveTask:
         """Reads the arguments of a fit; the group that is no part of the loss stays beside it.
@@ -130,15 +194,13 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             y: Its target.
             sample_weight: The weight of every row.
             same_as: The same rows, read with an encoder of the same parameters, whose codes are taken.
-            mesh: Devices to divide the bags, or of several processes the rows, among.
+            exchange: How the processes that have parts of the rows know of one another.
             extras: What else the loss asks for.
         """
-        together = mesh is not None and spans_processes(mesh)
-        in_all(together, self.check_parameters)
-        options = TableOptions(self._encoder_of(X), self._of_classes, getattr(self, "class_weight", None))
-        if extras or together:
-            in_all(together, lambda: check_arguments(self, "fit", extras, self.extras_of_fit))
-        given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
+        forks.check_is_whole("fit")
+        exchange.agree(self._check_fit, extras)
+        options = TableOptions(self.make_encoder(X), self._of_classes, getattr(self, "class_weight", None))
+        given = read_sample(X, y, sample_weight, options, fields=extras, exchange=exchange)
         sample = given.without_weightless_rows()
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and given.outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
@@ -147,15 +209,22 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         group = None if "group" in loss.needs else sample.fields.get("group")
         if group is not None:
             sample = sample.without_field("group")
-        sample = in_all(together, lambda: fit_fields(loss, sample))
-        whole, first = join_sample(sample) if together else (sample, 0)
+        sample = exchange.agree(fit_fields, loss, sample)
+        whole = join_sample(sample, exchange) if isinstance(exchange, SharedExchange) else sample
         loss.check_fit(target_of(whole), whole.fields)
-        data = encode_sample(sample, options, same_as=same_as, together=together)
+        data = encode_sample(sample, options, same_as=same_as, exchange=exchange)
         if group is not None:
-            whole = whole._replace(fields={**whole.fields, "group": join_rows(group) if together else group})
-        if together:
-            return AdditiveTask(data, loss, DividedRows(data.codes, whole.num_rows, first), whole)
-        return AdditiveTask(data, loss, CodedRows(data.codes), whole, () if mesh is None else list(mesh.devices.flat))
+            whole = whole._replace(fields={**whole.fields, "group": exchange.join(group)})
+        if isinstance(exchange, SharedExchange):
+            first = exchange.own_rows(sample.num_rows).start
+            return AdditiveTask(data, loss, DividedRows(data.codes, whole.num_rows, first, exchange), whole)
+        return AdditiveTask(data, loss, CodedRows(data.codes), whole)
+
+    def _check_fit(self, extras: Mapping[str, Any]) -> None:
+        """Raises InvalidInputError if a parameter or an extra is not allowed."""
+        self.check_parameters()
+        if extras:
+            check_arguments(self, "fit", extras, self.extras_of_fit)
 
     def fit_task(self, task: AdditiveTask, *, num_threads: int | None = None) -> None:
         """Fits what was read.
@@ -164,7 +233,8 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             task: What `read_task` has returned.
             num_threads: Threads to use; as many as there are cores if not given.
         """
-        given, config = self.fit_data(task), self.config_of(task)
+        given = self.fit_data(task)
+        config = self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
         num_stages = 1 + (config.smoother is not None) + (config.pairs != 0)
         with progress_of(self.verbose, num_stages * len(given.bags), "boosting", "bags") as on_bag:
             fitted = fit_additive(given, config, on_bag, num_threads=num_threads)
@@ -179,6 +249,61 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
             )
             warn_user(text, SeparableClassesWarning)
 
+    def kind_of_jobs(self) -> Hashable:
+        """Returns that all jobs of a class are made side by side, see `fit_jobs`."""
+        return ()
+
+    @classmethod
+    def fit_jobs(cls, jobs: Sequence[Job], deadline: Deadline | None = None) -> Iterator[Mapping[int, Self]]:
+        """Makes jobs side by side in threads; see `Family`.
+
+        Jobs on the same rows share codes, bags, and sums over pairs of bins. Those that differ in when boosting ends,
+        or in their pairs, are a group: they share the steps of single columns, which the endings cut at several places.
+
+        Args:
+            jobs: The jobs.
+            deadline: When jobs end that are not finished; they are left out.
+        """
+        # Part by part, so that the rows of few are held at a time.
+        groups: dict[int, dict[Hashable, dict[int, Job]]] = {}
+        for place, job in enumerate(jobs):
+            differ = names_of(job.estimator, Role.ENDS, Role.PAIRS, Role.REPORTS)
+            own = sorted(job.estimator.get_params(deep=False).items())
+            kind = tuple((name, identity(value)) for name, value in own if name not in differ)
+            groups.setdefault(id(job.part), {}).setdefault(kind, {})[place] = job
+        stop, defect = threading.Event(), None
+        num_threads = num_cores()
+        with Threads(num_threads) as pool:
+            work = with_share_of_cores(carried(_fit_alike), num_threads)
+            futures = [pool.submit(work, group, stop) for of_part in groups.values() for group in of_part.values()]
+            try:
+                for future in as_completed(futures, None if deadline is None else max(deadline.left(), 0.0)):
+                    fits, error = future.result()
+                    defect = error or defect
+                    if fits:
+                        yield fits
+            except TimeoutError:
+                defect = None
+            finally:
+                stop.set()
+                for future in futures:
+                    future.cancel()
+        if defect is not None:
+            raise defect
+
+    def rows_of_part(self, part: TablePart) -> tuple[AdditiveTask, SharedRows]:
+        """Returns the rows of a part as this estimator reads them and divides them into bags, read once."""
+        encoder = self.make_encoder(part.X)
+
+        def read() -> tuple[AdditiveTask, SharedRows]:
+            X, y, params = part.arguments(self)
+            task = self.read_task(X, y, **params, same_as=part.known_codes(encoder))
+            part.keep_codes(encoder, task.data)
+            return task, SharedRows(self.fit_data(task), keeps_grams=True)
+
+        own = tuple(identity(getattr(self, name)) for name in sorted(names_of(self, Role.ROWS, Role.SEED)))
+        return part.read((repr(sorted(vars(encoder).items())), own), read)
+
     def fit_data(self, task: AdditiveTask) -> FitData:
         """Returns the rows of what was read, in bags."""
         data, loss, codes, given, devices = task
@@ -188,27 +313,13 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         start = loss.start(rows.target, rows.weight, rows.extras).astype(np.float64)
         seed = self.seed()
         if codes.is_divided:
-            check_same(seed, "random_state must be an integer over several processes, the same in all")
-        return FitData(codes, data.schema, rows, loss, start, self._rows_of_bags(sample, seed), devices, unit)
-
-    def config_of(self, task: AdditiveTask) -> AdditiveConfig:
-        """Returns the parameters of the fit of what was read."""
-        return self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
-
-    def kind_of_codes(self, X: Any) -> str:
-        """Returns what is equal for settings that read a table alike."""
-        return repr(sorted(vars(self._encoder_of(X)).items()))
-
-    def _encoder_of(self, X: Any) -> Encoder:
-        shape = shape_of(X)
-        return self.make_encoder(1 if shape is None else shape[1])
-
-    def _rows_of_bags(self, sample: Sample, seed: int) -> list[BagRows]:
-        """Returns the rows of every bag, and which of them are held out."""
+            data.exchange.check_same(seed, "random_state must be an integer over several processes, the same in all")
         number = self.num_bags(sample.num_rows, max(sample.num_classes, default=1))
-        return [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
+        bags = [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
+        return FitData(codes, data.schema, rows, loss, start, bags, devices, unit)
 
     def _rows_of_bag(self, sample: Sample, seed: int) -> BagRows:
+        """Returns the rows of a bag, and which of them are held out."""
         rows = None
         if sample.num_rows > self.max_samples:
             drawn = np.random.default_rng(seed).permutation(sample.num_rows)[: self.max_samples]
@@ -284,3 +395,267 @@ class BaseAdditive(AdditiveParameters, ExplainsTerms, EditsTerms, ScoredTrees):
         np.add.at(shares, layout.features[:, 0], np.where(is_pair, size / 2, size))
         np.add.at(shares, layout.features[is_pair, 1], size[is_pair] / 2)
         return shares / shares.sum() if shares.sum() > 0 else shares
+
+    def explain_global(self) -> GlobalExplanation:
+        """Returns all terms in the units of the table, the most important first.
+
+        Each has its bins, what they add, standard errors and pointwise intervals, and the weight of the rows there.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import ExplainableBoostingRegressor
+            >>> X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (25, 1))
+            >>> model = ExplainableBoostingRegressor(interactions=0).fit(X, 2 * X[:, 0])
+            >>> term = model.explain_global()["x0"]
+            >>> term.axes[0].labels, term.values[:2, 0].round(1).tolist()
+            (('0', '1', 'missing'), [-1.0, 1.0])
+        """
+        check_is_fitted(self)
+        terms = explain_terms(self.additive_, len(self.bag_values_))
+        order = np.argsort(-self.additive_.importances(), kind="stable").tolist()
+        link = present(self.model_.link)
+        names = [] if link.classes is None else [str(name) for name in link.classes.tolist()]
+        if len(names) == 2:
+            labels = names[1:]
+        else:
+            number = self.additive_.num_scores
+            labels = names or ([""] if number == 1 else [f"score {place}" for place in range(number)])
+        if names:
+            unit = "log odds" if link.kind == Link.LOGISTIC else "score"
+        else:
+            unit = "prediction" if link.kind == Link.IDENTITY else "score"
+        return GlobalExplanation(self.additive_.intercept, tuple(terms[term] for term in order), tuple(labels), unit)
+
+    def explain_row(self, row: Any) -> ScoreExplanation:
+        """Explains what is predicted of one row: what every term adds to the score, the greatest first.
+
+        With several classes the score of the predicted one is explained. The mean score and all contributions add up to
+        it.
+
+        Args:
+            row: A table of one row; or its values in a list, a vector, or a mapping from the names of the columns.
+
+        Raises:
+            InvalidInputError: It is not one row of such a table.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import ExplainableBoostingRegressor
+            >>> X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (25, 1))
+            >>> y = 2 * X[:, 0]
+            >>> found = ExplainableBoostingRegressor(interactions=0).fit(X, y).explain_row([1.0, 0.0])
+            >>> found.contributions[0].column, found.contributions[0].value
+            ('x0', '1')
+        """
+        check_is_fitted(self)
+        schema = self.additive_.schema
+        table = as_table(row, schema.column_names)
+        values, codes = np.asarray(self.encoder_.values(table), np.float64), self.encoder_.transform(table)
+        if len(values) != 1:
+            raise InvalidInputError(f"row must be one row, got {len(values)}")
+        words = [own.in_words(float(value)) for own, value in zip(schema.columns, values[0], strict=True)]
+        scores = self.additive_.intercept + self.additive_.term_values(codes)[0].sum(axis=0)
+        said = answer_of(present(self.model_.link), scores)
+        return ScoreExplanation(
+            said.prediction,
+            said.share,
+            said.of_class,
+            float(scores[said.place]),
+            float(self.additive_.intercept[said.place]),
+            contributions_of(self.additive_, codes, words, said.place),
+            (),
+        )
+
+    def eval_terms(self, X: Any) -> Float64[np.ndarray, "row term score"]:
+        """Returns what every term adds to the scores of rows, in the order of `term_names_`.
+
+        With `intercept_` they add up to the scores.
+
+        Args:
+            X: A table, or a source.
+        """
+        return self.additive_.term_values(self._codes(X))
+
+    def shap_by_table(self, X: Any) -> ShapValues:
+        """Returns the Shapley values of rows; see `jaxtree.explain.shap_values`."""
+        return shap_by_table(self.additive_, self._codes(X))
+
+    def shap_interactions_by_table(self, X: Any) -> ShapInteractions:
+        """Returns the Shapley interaction values of rows; see `jaxtree.explain.shap_interaction_values`."""
+        return shap_interactions_by_table(self.additive_, self._codes(X))
+
+    def _codes(self, X: Any) -> UInt[np.ndarray, "feature row"]:
+        check_is_fitted(self)
+        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+
+    def flatten(self, term: Any, *, low: Any = None, high: Any = None, categories: Sequence[Any] | None = None) -> Self:
+        """Returns an estimator of which a curve has one value in a stretch: its mean there, by the rows of the fit.
+
+        Args:
+            term: A term of one column.
+            low: A number, a date or a duration in the first bin of the stretch; the least if not given.
+            high: One in its last bin; the greatest if not given.
+            categories: The categories, of a column that has some; all if not given.
+
+        Raises:
+            InvalidInputError: There is no such term or category, or it is a pair.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import ExplainableBoostingRegressor
+            >>> X = np.tile([[0.0], [1.0], [2.0]], (30, 1))
+            >>> model = ExplainableBoostingRegressor().fit(X, X[:, 0])
+            >>> level = model.flatten("x0", low=1)
+            >>> level.predict([[1.0], [2.0]]).round(1).tolist(), str(level.edits_[0])
+            ([1.5, 1.5], 'x0: level from 1')
+        """
+        return self._edited(flattened(self._bagged(), term, Stretch(low, high, categories)))
+
+    def set_values(
+        self,
+        term: Any,
+        value: Any,
+        *,
+        low: Any = None,
+        high: Any = None,
+        categories: Sequence[Any] | None = None,
+        missing: bool = False,
+    ) -> Self:
+        """Returns an estimator of which a curve has a given value in a stretch.
+
+        Where that changes the mean of the curve, the intercept takes it, so that all other bins add what they did.
+
+        Args:
+            term: A term of one column.
+            value: The contribution of the stretch to the score: one number, or one a class.
+            low: See `flatten`.
+            high: See `flatten`.
+            categories: See `flatten`.
+            missing: Whether the value is that of missing values, and of nothing else.
+
+        Raises:
+            InvalidInputError: There is no such term or category, it is a pair, or the value is no finite number.
+        """
+        return self._edited(with_value(self._bagged(), term, value, Stretch(low, high, categories, missing)))
+
+    def monotonize(self, term: Any, *, increasing: bool | str = "auto") -> Self:
+        """Returns an estimator of which a curve rises, or falls, all along; its value where it is missing stays.
+
+        The curve is the nearest one by squares that are weighted with the rows of the fit (isotonic regression).
+
+        Args:
+            term: A term of one column in order.
+            increasing: Whether it rises; "auto" takes the way that changes it less.
+
+        Raises:
+            InvalidInputError: The term has no order, or the model several scores.
+        """
+        return self._edited(monotone(self._bagged(), term, increasing))
+
+    def scale(self, term: Any, factor: float) -> Self:
+        """Returns an estimator of which a term adds so many times as much.
+
+        Args:
+            term: A term.
+            factor: A finite number.
+
+        Raises:
+            InvalidInputError: There is no such term, or the factor is no such number.
+        """
+        return self._edited(scaled(self._bagged(), term, factor))
+
+    def remove_terms(self, terms: Any) -> Self:
+        """Returns an estimator without some terms; their mean is 0, so that the mean score stays.
+
+        Args:
+            terms: A term, or a list of some.
+
+        Raises:
+            InvalidInputError: There is no such term, or none would be left.
+        """
+        return self._edited(without_terms(self._bagged(), terms))
+
+    def sweep(self) -> Self:
+        """Returns an estimator without the terms that add nothing to any row of the fit.
+
+        Raises:
+            InvalidInputError: None would be left.
+        """
+        idle = [self.term_names_[term] for term in np.flatnonzero(self.term_importances_ == 0).tolist()]
+        return self.remove_terms(idle) if idle else copy.copy(self)
+
+    def cost_of_edits(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> EditCosts:
+        """Returns the mean loss of rows before the edits and after each of them.
+
+        Args:
+            X: A table, or a source; best of rows that the fit has not seen.
+            y: Its target.
+            sample_weight: The weight of every row.
+            extras: What else the loss asks for, as in `fit`.
+
+        Raises:
+            InvalidInputError: The estimator has not been edited, or the rows are not as in fit.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import ExplainableBoostingRegressor
+            >>> X = np.tile([[0.0], [1.0], [2.0]], (30, 1))
+            >>> model = ExplainableBoostingRegressor().fit(X, X[:, 0]).flatten("x0")
+            >>> print(model.cost_of_edits(X, X[:, 0]).words[0])
+            x0: level everywhere
+        """
+        check_is_fitted(self)
+        if not self.edits_:
+            raise InvalidInputError("edits must have been made before they are judged: this model is as it was fitted")
+        check_arguments(self, "cost_of_edits", extras, extras_of(self.loss_))
+        rows = allowed_rows(self.loss_, read_known(self.outputs(), X, y, sample_weight, extras))
+        codes = self._codes(rows.X)
+        models = [*(edit.before for edit in self.edits_), self.additive_]
+        scores = [own.intercept + own.term_values(codes).sum(axis=1) for own in models]
+        losses = tuple(-likelihood_of(self.loss_, rows, own) for own in scores)
+        return EditCosts(tuple(str(edit) for edit in self.edits_), losses, loss_in_words(self), rows.num_rows)
+
+    def _bagged(self) -> ModelAndBags:
+        check_is_fitted(self)
+        return ModelAndBags(self.additive_, self.bag_values_)
+
+    def _edited(self, found: tuple[ModelAndBags, str]) -> Self:
+        """Returns a copy with changed terms; what it shares with this estimator, neither changes."""
+        (model, values), words = found
+        changed = copy.copy(self)
+        changed.edits_ = (*self.edits_, Edit(words, self.additive_))
+        changed.bag_values_ = values
+        changed.set_terms(model)
+        if self.survival_ is not None and self.survival_.log_hazard is not None:
+            changed.timed_rows = self.timed_rows
+            if self.timed_rows is None:
+                del changed.survival_  # hazards follow from the scores
+            else:
+                changed.survival_ = self.timed_rows.learn(self.loss_, model)
+        return changed
+
+
+def _fit_alike(jobs: Mapping[int, Job], stop: threading.Event) -> tuple[dict[int, Any], Exception | None]:
+    """Fits a group of jobs on a part: those that are allowed, or none once it is to stop or there is an error.
+
+    Returns:
+        The fits by their places, and the error that left none.
+    """
+    fitted = {}
+    try:
+        first = next(iter(jobs.values()))
+        task, shared = first.estimator.rows_of_part(first.part)
+        configs = {}
+        for place, job in jobs.items():
+            with contextlib.suppress(JaxtreeError):
+                configs[place] = job.estimator.config(task.data.schema, task.data.outputs, task.sample.num_rows)
+        fits = fit_alike(shared, list(configs.values()), stop=stop, num_threads=1) if configs else []
+        for place, own in zip(configs, fits, strict=True):
+            fitted[place] = clone(jobs[place].estimator)
+            fitted[place].set_model(task, own)
+    except KeyboardInterrupt:
+        # It is interrupted where it is to stop.
+        return {}, None
+    except Exception as error:
+        return {}, error
+    return fitted, None

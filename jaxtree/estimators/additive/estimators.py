@@ -3,11 +3,10 @@
 import dataclasses
 from typing import Annotated, Any
 
-from jaxtree.additive.fitting import FittedBags
+from jaxtree.additive.fit import FittedBags
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive
-from jaxtree.estimators.additive.edited import TimedRows
+from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive, TimedRows
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
@@ -38,42 +37,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
     the names and the meaning of interpret's.
 
     Args:
-        interactions: Which pairs of columns are terms: how many of those that save most, as a number, a share of the
-            number of columns below 1, or times it as "3x"; or a list of pairs, by name or place. "auto" is "3x" of
-            classes and "5x" of numbers.
-        heredity: Which pairs are compared: "weak" asks for one column that matters by itself, "strong" for two, None
-            for none.
-        max_interaction_bins: The most bins of a column in a pair, that of missing values included; "auto" is 64.
-        outer_bags: The number of bags; "auto" is 8, and 4 of tables from 200,000 rows or five classes on. One bag
-            has no standard errors.
-        max_samples: The most rows of a bag, which are drawn at random from longer tables.
-        validation_size: The part of the rows, or their number, that every bag holds out; 0 for none, and all rounds.
-        learning_rate: The part of a step that is made; "auto" is 0.03.
-        max_leaves: The most leaves of a step on one column, from 2 to 8; "auto" is 3, and 2 where that is better on the
-            rows that a bag of a table below 10,000 rows holds out.
-        greedy_ratio: After every pass, so many times as many steps as there are terms go to those that gain most.
-        max_rounds: The most rounds of every bag, of as many steps as there are terms.
-        early_stopping_rounds: Rounds without a better loss of the rows held out after which a bag ends.
-        early_stopping_tolerance: How much less a loss must be to be better, as a part of the loss.
-        min_samples_leaf: The least rows of a leaf; of pairs at least 10.
-        min_hessian: The least sum of second derivatives of a leaf.
-        reg_lambda: Added to the sum of second derivatives of a leaf.
-        reg_alpha: L1 regularisation of leaf values: it is taken from the size of a leaf's sum of gradients.
-        max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
-        min_cat_samples: The least rows of a category that has a bin of its own; rarer ones share one.
-        cat_smooth: Rows of mean second derivatives that are added to those of a category where categories are put in
-            order.
-        monotone_constraints: For every column 1, -1 or 0, or a dict from names: how the score may go as the column
-            rises. Bounded columns are in no pair.
-        gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag with all its scores; where
-            they take more, rows are read instead.
         class_weight: Factors of classes in a dict, or "balanced".
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; "auto" is from 1,024 of tables of few columns to 32
-            of many; None is exact up to 65,535 values.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        random_state: Seed of the rows that bags hold out, or a NumPy generator.
-        verbose: 1 for a bar of progress over bags; n for a line every n bags.
 
     Attributes:
         additive_: The terms, an `AdditiveModel`.
@@ -121,8 +85,6 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
         loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
             "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
             `jaxtree.boosting.Loss` of one's own.
-        interactions: Which pairs of columns are terms; this and all parameters that are not named here are those of an
-            `ExplainableBoostingClassifier`.
 
     Attributes:
         additive_: The terms, an `AdditiveModel`; the other attributes are those of an `ExplainableBoostingClassifier`,

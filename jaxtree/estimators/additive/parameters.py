@@ -10,17 +10,17 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.additive.config import AdditiveConfig
-from jaxtree.additive.rules import AdditiveRules, Ending
+from jaxtree.additive.loop import USUAL_PASSES
+from jaxtree.additive.rules import AdditiveConfig, AdditiveRules, Ending
 from jaxtree.additive.terms import Heredity
-from jaxtree.additive.training import USUAL_PASSES
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.constraints import read_monotone
 from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
+from jaxtree.estimators.common.features import read_monotone
 from jaxtree.estimators.common.parameters import AUTO, EncodingParameters
+from jaxtree.estimators.common.placing import shape_of
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.sklearn_compat import Interval, RealNotInt
 from jaxtree.table.encoder import Encoder
@@ -41,6 +41,9 @@ MOST_PLACES = 8192
 
 BAGS = 8
 """Bags where `outer_bags` is "auto"."""
+
+USUAL_RATE = 0.03
+"""The learning rate where it is "auto"."""
 
 USUAL_LEAVES = 3
 """Leaves of a step where `max_leaves` is "auto", unless steps of two leaves are better on the rows held out."""
@@ -74,7 +77,41 @@ _PAIRS = "must be a number, a share, a number of columns as '3x', or a list of p
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class AdditiveParameters(EncodingParameters):
-    """Parameters of additive models, which their estimators document."""
+    """Parameters of additive models.
+
+    Args:
+        interactions: Which pairs of columns are terms: how many of those that save most, as a number, a share of
+            the number of columns below 1, or times it as "3x"; or a list of pairs, by name or place. "auto" is "3x"
+            of classes and "5x" of numbers.
+        heredity: Which pairs are compared: "weak" asks for one column that matters by itself, "strong" for two,
+            None for none.
+        max_interaction_bins: The most bins of a column in a pair, that of missing values included; "auto" is 64.
+        outer_bags: The number of bags; "auto" is 8, and 4 of tables from 200,000 rows or five classes on. One bag
+            has no standard errors.
+        max_samples: The most rows of a bag, which are drawn at random from longer tables.
+        validation_size: The part of the rows, or their number, that every bag holds out; 0 for none, and all
+            rounds.
+        learning_rate: Shrinkage of every step; "auto" is 0.03.
+        max_leaves: The most leaves of a step on one column, from 2 to 8; "auto" is 3, and 2 where that is better on
+            the rows that a bag of a table below 10,000 rows holds out.
+        greedy_ratio: After every pass over the terms, this many times as many steps go to the terms that gain most.
+        max_rounds: The most rounds of every bag, of as many steps as there are terms.
+        early_stopping_rounds: Rounds without a better loss of the rows held out after which a bag ends.
+        early_stopping_tolerance: How much less a loss must be to be better, as a part of the loss.
+        min_samples_leaf: The least rows of a leaf; of pairs at least 10.
+        min_hessian: The least sum of second derivatives of a leaf.
+        reg_lambda: L2 regularisation of leaf values: it is added to the sum of second derivatives of a leaf.
+        reg_alpha: L1 regularisation of leaf values: it is taken from the size of a leaf's sum of gradients.
+        max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
+        min_cat_samples: The least rows of a category that has a bin of its own; rarer ones share one.
+        cat_smooth: Rows of mean second derivatives that are added to each category before categories are sorted by
+            their mean gradient.
+        monotone_constraints: For every column 1, -1 or 0, or a dict from names: how the score may go as the column
+            rises. Bounded columns are in no pair.
+        gram_memory: The most memory, in MiB, of the sums over all pairs of bins, of a bag with all its scores;
+            where they take more, rows are read instead.
+        verbose: 1 for a bar of progress over bags; n for a line every n bags.
+    """
 
     _of_classes: ClassVar[bool] = False
 
@@ -84,30 +121,29 @@ class AdditiveParameters(EncodingParameters):
     outer_bags: Annotated[int | str, whole(1), AUTO, Role.ROWS] = "auto"
     max_samples: Annotated[int, whole(2), Role.ROWS] = 2_000_000
     validation_size: Annotated[int | float, whole(0), SHARE_BELOW_1, Role.ROWS] = 0.15
-    learning_rate: Annotated[float | str, ABOVE_0, AUTO] = "auto"
-    max_leaves: Annotated[int | str, whole(2, 8), AUTO] = "auto"
-    greedy_ratio: Annotated[float, AT_LEAST_0] = 10.0
+    learning_rate: Annotated[float | str, ABOVE_0, AUTO, Role.FIT] = "auto"
+    max_leaves: Annotated[int | str, whole(2, 8), AUTO, Role.FIT] = "auto"
+    greedy_ratio: Annotated[float, AT_LEAST_0, Role.FIT] = 10.0
     max_rounds: Annotated[int, whole(1), Role.ENDS] = 50_000
     early_stopping_rounds: Annotated[int, whole(1), Role.ENDS] = 100
     early_stopping_tolerance: Annotated[float, AT_LEAST_0, Role.ENDS] = 1e-5
-    min_samples_leaf: Annotated[int, whole(1)] = 4
-    min_hessian: Annotated[float, AT_LEAST_0] = 1e-4
-    reg_lambda: Annotated[float, AT_LEAST_0] = 0.0
-    reg_alpha: Annotated[float, AT_LEAST_0] = 0.0
-    max_delta_step: Annotated[float, AT_LEAST_0] = 0.0
-    min_cat_samples: Annotated[int, whole(1)] = 10
-    cat_smooth: Annotated[float, AT_LEAST_0] = 10.0
-    monotone_constraints: Annotated[Any, "array-like", dict, None] = None
-    gram_memory: Annotated[float, AT_LEAST_0] = 1024.0
+    min_samples_leaf: Annotated[int, whole(1), Role.FIT] = 4
+    min_hessian: Annotated[float, AT_LEAST_0, Role.FIT] = 1e-4
+    reg_lambda: Annotated[float, AT_LEAST_0, Role.FIT] = 0.0
+    reg_alpha: Annotated[float, AT_LEAST_0, Role.FIT] = 0.0
+    max_delta_step: Annotated[float, AT_LEAST_0, Role.FIT] = 0.0
+    min_cat_samples: Annotated[int, whole(1), Role.FIT] = 10
+    cat_smooth: Annotated[float, AT_LEAST_0, Role.FIT] = 10.0
+    monotone_constraints: Annotated[Any, "array-like", dict, None, Role.FIT] = None
+    gram_memory: Annotated[float, AT_LEAST_0, Role.FIT] = 1024.0
     verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
-    def make_encoder(self, num_columns: int) -> Encoder:
-        """Returns an encoder for the estimator's tables.
-
-        Args:
-            num_columns: The number of columns.
-        """
-        bins = usual_bins(num_columns) if self.max_bins == "auto" else self.max_bins
+    def make_encoder(self, X: Any) -> Encoder:
+        """Returns an encoder for a table, whose columns say how many bins each has at most where that is "auto"."""
+        bins = self.max_bins
+        if bins == "auto":
+            shape = shape_of(X)
+            bins = usual_bins(1 if shape is None else shape[1])
         return Encoder(
             max_bins=bins, max_categories=self.max_categories, categorical_features=self.categorical_features
         )
@@ -122,26 +158,6 @@ class AdditiveParameters(EncodingParameters):
         """Returns the seed of the bags: the same in every fit without a `random_state`."""
         return 0 if self.random_state is None else int(generator_of(self.random_state).randint(2**31 - 1))
 
-    def rules(self) -> AdditiveRules:
-        """Returns the rules of boosting single features."""
-        return AdditiveRules(
-            learning_rate=self.usual_rate if isinstance(self.learning_rate, str) else self.learning_rate,
-            reg_lambda=self.reg_lambda,
-            reg_alpha=self.reg_alpha,
-            max_delta_step=self.max_delta_step or np.inf,
-            min_samples_leaf=self.min_samples_leaf,
-            min_hessian=self.min_hessian,
-            cat_smooth=self.cat_smooth,
-            max_leaves=USUAL_LEAVES if isinstance(self.max_leaves, str) else self.max_leaves,
-            greedy_ratio=self.greedy_ratio,
-            gram_memory=int(self.gram_memory * 2**20),
-        )
-
-    @property
-    def usual_rate(self) -> float:
-        """The learning rate where it is "auto"."""
-        return 0.03
-
     def config(self, schema: Schema, outputs: Outputs, num_rows: int) -> AdditiveConfig:
         """Returns the parameters of a fit.
 
@@ -153,7 +169,18 @@ class AdditiveParameters(EncodingParameters):
         Raises:
             InvalidInputError: A parameter does not fit the columns.
         """
-        rules = self.rules()
+        rules = AdditiveRules(
+            learning_rate=USUAL_RATE if isinstance(self.learning_rate, str) else self.learning_rate,
+            reg_lambda=self.reg_lambda,
+            reg_alpha=self.reg_alpha,
+            max_delta_step=self.max_delta_step or np.inf,
+            min_samples_leaf=self.min_samples_leaf,
+            min_hessian=self.min_hessian,
+            cat_smooth=self.cat_smooth,
+            max_leaves=USUAL_LEAVES if isinstance(self.max_leaves, str) else self.max_leaves,
+            greedy_ratio=self.greedy_ratio,
+            gram_memory=int(self.gram_memory * 2**20),
+        )
         ending = Ending(self.max_rounds, self.early_stopping_rounds, self.early_stopping_tolerance)
         monotone = read_monotone(self.monotone_constraints, schema, outputs, name="monotone_constraints")
         bins, is_auto = self.max_interaction_bins, self.max_leaves == "auto"
@@ -169,7 +196,7 @@ class AdditiveParameters(EncodingParameters):
             ),
             pair_ending=ending._replace(patience=max(1, round(ending.patience / PAIR_RATE))),
             monotone=np.zeros(schema.num_features, np.int32) if monotone is None else monotone,
-            pairs=self._free_pairs(schema, outputs, monotone),
+            pairs=self._pairs(schema, monotone),
             heredity=None if self.heredity is None else Heredity[self.heredity.upper()],
             pair_bins=64 if isinstance(bins, str) else bins,
             most_places=min(MOST_PLACES_OF_PAIRS, max(PLACES_OF_PAIRS, PLACES_A_ROW * num_rows)),
@@ -177,26 +204,12 @@ class AdditiveParameters(EncodingParameters):
             min_category_rows=self.min_cat_samples,
         )
 
-    def _free_pairs(
-        self, schema: Schema, outputs: Outputs, monotone: Int[np.ndarray, " feature"] | None
-    ) -> int | list[tuple[int, int]]:
-        """Returns the pairs, or their number; raises InvalidInputError if one is named that constraints bound."""
-        pairs = self.pairs(schema, outputs)
-        if monotone is not None and not isinstance(pairs, int):
-            bound = [pair for pair in pairs if monotone[list(pair)].any()]
-            if bound:
-                names = " and ".join(repr(schema.column_names[column]) for column in bound[0])
-                raise InvalidInputError(
-                    f"interactions has the pair of {names}, one of which monotone_constraints bounds: the "
-                    "terms of bounded columns are curves of their own"
-                )
-        return pairs
-
-    def pairs(self, schema: Schema, outputs: Outputs) -> int | list[tuple[int, int]]:
+    def _pairs(self, schema: Schema, monotone: Int[np.ndarray, " feature"] | None) -> int | list[tuple[int, int]]:
         """Returns the pairs of features that are fitted, or how many.
 
         Raises:
-            InvalidInputError: `interactions` is none of what is allowed, or names columns that are not there.
+            InvalidInputError: `interactions` is none of what is allowed, or names columns that are not there, or that
+                constraints bound.
         """
         given, number = self.interactions, schema.num_features
         most = number * (number - 1) // 2
@@ -208,7 +221,15 @@ class AdditiveParameters(EncodingParameters):
             return min(most, math.ceil(float(given.removesuffix("x")) * number))
         if isinstance(given, numbers.Real):
             return min(most, int(given) if isinstance(given, numbers.Integral) else math.ceil(float(given) * number))
-        return list(dict.fromkeys(_pair(pair, schema) for pair in given))
+        pairs = list(dict.fromkeys(_pair(pair, schema) for pair in given))
+        bound = [] if monotone is None else [pair for pair in pairs if monotone[list(pair)].any()]
+        if bound:
+            names = " and ".join(repr(schema.column_names[column]) for column in bound[0])
+            raise InvalidInputError(
+                f"interactions has the pair of {names}, one of which monotone_constraints bounds: the terms of bounded "
+                "columns are curves of their own"
+            )
+        return pairs
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""

@@ -2,29 +2,31 @@
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
 from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
-from jaxtree.boosting.folds import Folds
-from jaxtree.boosting.refit import Remaking, refit
-from jaxtree.dataset.collectives import fails_in_all, spans_processes
-from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
-from jaxtree.dataset.sample import Outputs, Sample, read_known
-from jaxtree.dataset.splitting import generator_of
-from jaxtree.errors import InvalidInputError, warn_user
-from jaxtree.estimators.boosting.fold_results import FoldResults
+from jaxtree.boosting.folds import Folds, weighted_sum
+from jaxtree.boosting.refit import RefitConfig, refit
+from jaxtree.dataset.arguments import split_validation
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
+from jaxtree.dataset.exchange import LONE, Exchange
+from jaxtree.dataset.sample import Outputs, Sample, generator_of, read_known
+from jaxtree.errors import InvalidInputError, all_or_nothing, warn_user
 from jaxtree.estimators.boosting.fold_rows import divide
 from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
-from jaxtree.estimators.boosting.metrics import best_of, metric_of, staged
+from jaxtree.estimators.boosting.many import Models, open_jobs, train_many
+from jaxtree.estimators.boosting.means import check_can_average, common_encoder, shares_of
+from jaxtree.estimators.boosting.metrics import best_of, measures_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTPUT, BoostingParameters
 from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.estimators.boosting.rows import (
@@ -38,31 +40,38 @@ from jaxtree.estimators.boosting.rows import (
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times, without_hazards
 from jaxtree.estimators.boosting.training import (
+    UNWANTED,
     BoostingTask,
+    MeasuredRows,
     OnProgress,
     Rounds,
     encode,
+    forest_in_table_units,
     train,
-    warn_if_cut_short,
-    warn_if_too_few,
+    warn_of_end,
+    warn_of_few_rows,
 )
-from jaxtree.estimators.common.constraints import check_kept_trees, read_monotone
-from jaxtree.estimators.common.conventions import all_or_nothing
+from jaxtree.estimators.common.conventions import Role, identity, names_of
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
-from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.features import FeatureOptions, check_kept_trees, read_monotone
+from jaxtree.estimators.common.jobs import Family, Job
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
-from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
+from jaxtree.losses.curves import mean_of_times
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 
+OF_ONE_FIT = ("folds_", "survival_", "fine_tuning_", "_held_out")
+"""The attributes of a fit that a mean of models does not take from its first."""
 
-class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
+
+class BaseBoosting(BoostingParameters, ScoredTrees, Family):
     """Boosted trees on any table."""
 
     measured_: Measured
@@ -70,6 +79,10 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     _trees: list[DecisionTreeRegressor] | None = None
     _held_out: HeldOutChoice | None = None
     """The rows that the last fit has held out of its own; None if none."""
+    folds_: Folds | None = None
+    """Data per fold of a model with `early_stopping="cv"`; None of any other."""
+    ensemble_weights_: Float[np.ndarray, " model"] | None = None
+    """The shares of the models whose mean this is, see `mean_of`; None of one fit."""
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: one target."""
@@ -95,6 +108,9 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         y: Any,
         sample_weight: Any = None,
         *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
         callbacks: Sequence[OnProgress] = (),
@@ -120,9 +136,13 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 column. Weights have no unit: to `min_child_weight`, `reg_lambda`, `reg_alpha` and `gamma` one row has
                 the least weight where all are whole multiples of it, and at most 32 times as large in the mean; of
                 other weights the mean one.
-            eval_set: Other tables that are measured after every round: pairs (X, y), perhaps with weights (or None) and
-                a dict of extras; or a dict of such by name. Without names they are "validation_0" and so on. With
-                `early_stopping` the first decides; without any, a part of the rows does, on which no tree is grown.
+            X_val: Rows that are measured after every round, and with `early_stopping=True` decide when to stop; without
+                any, a part of the rows does, on which no tree is grown. With "cv" they decide nothing. The first
+                member of `eval_set`, called "validation_0".
+            y_val: Their target.
+            sample_weight_val: Their weights.
+            eval_set: Several such tables, or further ones: pairs (X, y), perhaps with weights (or None) and a dict of
+                extras; or a dict of such by name. Without names they are "validation_0" and so on. The first decides.
             eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
                 scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
                 predictions. A function must say whether it is better if greater: by
@@ -133,10 +153,10 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 result ends the fit.
             mesh: Devices in one axis to divide the rows among; see `jaxtree.boosting.boost`. If these belong to several
                 processes, each calls this with rows of its own, but the same `eval_set`, and all get the whole model.
-            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
+            extras: Further inputs of the loss, an array of every row by name: `offset=` is added to the scores of a
                 row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
-                a loss's `needs`. Of a source also names of columns. With `early_stopping`, `group=` also keeps the
-                rows of a group in the same fold or part.
+                a loss's `needs`; those of `X_val` have "_val" behind, such as `group_val=`. Of a source also names of
+                columns. With `early_stopping`, `group=` also keeps the rows of a group in the same fold or part.
 
         Raises:
             DistributedError: Another process is gone.
@@ -144,8 +164,9 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             InvalidTypeError: The table holds what cannot be read.
             TrainingError: The derivatives of the loss at the start are no numbers, or too large.
         """
-        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
-            given = {"eval_set": eval_set, "eval_metric": eval_metric, "mesh": mesh}
+        with placed_fit(self, X, mesh) as exchange:
+            extras |= {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
+            given = {"eval_set": eval_set, "eval_metric": eval_metric, "exchange": exchange}
             return self.fit_task(self.read_task(X, y, sample_weight, **given, **extras), callbacks, mesh)
 
     def fit_task(self, task: BoostingTask, callbacks: Sequence[OnProgress] = (), mesh: Mesh | None = None) -> Self:
@@ -156,16 +177,46 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             return self
         rows = encode(task)
         config = self.config(task.data.num_rows, rows.num_bins)
-        warn_if_too_few(task.data.num_rows, config)
+        warn_of_few_rows(task.data.num_rows, config)
         if self.early_stopping == FOLDS:
             if callbacks:
-                raise InvalidInputError('callbacks are for one model, and early_stopping="folds" makes several')
+                raise InvalidInputError('callbacks are for one model, and early_stopping="cv" makes several')
             self.set_model(task, *train_folds(task, rows, config, mesh))
         else:
             trained = train(task, rows, config, callbacks, mesh)
-            warn_if_cut_short(task.loss, trained, config)
-            self.set_model(task, trained.rounds)
+            if trained.stop in UNWANTED:
+                warn_of_end(task.loss, trained, config)
+            self.set_model(task, trained)
         return self
+
+    def kind_of_jobs(self) -> Hashable:
+        """Returns what models of one program have in common: all but numbers, and seeds where these hold no rows out.
+
+        None where a model shares no program: it drops trees, goes on from others, or is the mean of folds.
+        """
+        if self.drop_rate > 0 or self.warm_start or self.early_stopping == FOLDS:
+            return None
+        differ = names_of(self, Role.NUMBER, *(() if self.early_stopping else (Role.SEED,)))
+        own = sorted(self.get_params(deep=False).items())
+        return tuple((name, identity(value)) for name, value in own if name not in differ)
+
+    @classmethod
+    def fit_jobs(cls, jobs: Sequence[Job]) -> Iterator[Mapping[int, Self]]:
+        """Makes the models of settings on the same rows in one program; a lone one needs none. See `Family`."""
+        if len(jobs) == 1:
+            return
+        rows, data, learner, opened = open_jobs(jobs)
+        first, places = next(iter(opened.values())), list(opened)
+        measures = measures_of(first.task.loss, (), tuple(first.task.held.by_name))
+        models, keeps_best = Models(data, learner, [own.member for own in opened.values()]), first.config.early_stopping
+        for number, made, _ in train_many(first.task, models, measures, is_best_kept=keeps_best):
+            task, config, _ = opened[places[number]]
+            model: Any = clone(jobs[places[number]].estimator)
+            warn_of_few_rows(task.data.num_rows, config)
+            if made.stop in UNWANTED:
+                warn_of_end(task.loss, made, config)
+            model.set_model(task, made._replace(forest=forest_in_table_units(rows.categories, made.forest)))
+            yield {places[number]: model}
 
     def _seed_held_out(self, *, is_first: bool) -> int:
         """Returns the seed of the choice of rows to hold out, which a warm start keeps from the fit before.
@@ -185,9 +236,9 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         *,
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
-        beside: Mapping[str, Any] | None = None,
+        test: Any = None,
         encoder: Encoder | None = None,
-        mesh: Mesh | None = None,
+        exchange: Exchange = LONE,
         **extras: Any,
     ) -> BoostingTask:
         """Reads the arguments of a fit, and holds rows out where it stops early.
@@ -197,26 +248,28 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             y: Its target.
             sample_weight: The weight of every row.
             eval_set: Other tables that are measured.
-            eval_metric: What is measured of them.
-            beside: Further tables by name, which never decide when to stop.
+            eval_metric: The metrics that are measured of them.
+            test: A further table like a member of `eval_set`, which is measured last, and never decides when to stop.
             encoder: A fitted encoder of the table; one of these rows if not given.
-            mesh: Devices to divide the rows among.
-            extras: What the loss asks for.
+            exchange: How the processes that have parts of the rows know of one another.
+            extras: The inputs that the loss needs; `X_val`, `y_val` and what else is of validation rows.
         """
         forks.check_is_whole("fit")
-        together = mesh is not None and spans_processes(mesh)
-        in_all(together, lambda: self._check_fit(together, extras))
+        X_val, y_val = extras.pop("X_val", None), extras.pop("y_val", None)
+        validation, extras = split_validation(X_val, y_val, extras.pop("sample_weight_val", None), extras)
+        exchange.agree(self._check_fit, extras, exchange)
         options = TableOptions(self.make_encoder(), self._of_classes, getattr(self, "class_weight", None))
-        given = read_sample(X, y, sample_weight, options, fields=extras, together=together)
+        given = read_sample(X, y, sample_weight, options, fields=extras, exchange=exchange)
         sample, outputs = given.without_weightless_rows(), given.outputs
         if not self._of_classes and len(getattr(y, "shape", ())) == 2 and outputs.number == 1:
             message = "A column-vector y was passed when a 1d array was expected"
             warn_user(message, DataConversionWarning)
-        earlier = self._earlier_rounds(outputs)
+        earlier = self._earlier_rounds(outputs) if self.warm_start and hasattr(self, "_model") else None
         group = sample.fields.get("group")
-        loss, sample, held = in_all(together, lambda: self._loss_and_evaluations(sample, eval_set))
-        if together or loss.degree or sample.weight is not None:
-            sample = in_unit_of_rows(loss, sample, together=together)
+        tables = evaluations_by_name(eval_set, validation)
+        loss, sample, held = exchange.agree(self._loss_and_evaluations, sample, tables)
+        if exchange.is_shared or loss.degree or sample.weight is not None:
+            sample = in_unit_of_rows(loss, sample, exchange)
         if earlier is not None and self.loss_ != loss and self._num_rounds() < self.most_rounds:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
@@ -225,21 +278,24 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 f"{ONE_OUTPUT!r}"
             )
         if self.early_stopping is True and not held:
-            self._check_can_hold_out(sample, together)
+            self._check_can_hold_out(sample, exchange)
             seed = self._seed_held_out(is_first=earlier is None)
             options = options._replace(held_out=self.validation_fraction, seed=seed, group=group)
-        data = encode_sample(sample, options, encoder=self.encoder_ if earlier else encoder, together=together)
+        data = encode_sample(sample, options, encoder=self.encoder_ if earlier else encoder, exchange=exchange)
         data = data._replace(has_weight=None if given.weight is None or given.weight.all() else given.weight > 0)
         if data.held is not None:
             held["validation_0"] = data.held
-        for name, own in (beside or {}).items():
-            held[name] = allowed_rows(loss, read_evaluation(outputs, own))
-        features, is_ordered = in_all(together, lambda: self._features(data))
+        test = None if test is None else allowed_rows(loss, read_evaluation(outputs, test))
+        features, is_ordered = exchange.agree(self._features, data)
         several = eval_metric if isinstance(eval_metric, list | tuple) else [eval_metric]
-        metrics = [metric_of(metric, self._named_losses) for metric in several if metric is not None]
+        metrics = []
+        for metric in several:
+            if metric is not None:
+                metrics.append(metric_of(metric, self._named_losses))
         predict = functools.partial(self._fixed_predictions, loss, outputs)
-        folds = divide(given, self.folds, self.random_state or 0) if self.early_stopping == FOLDS else ()
-        task = BoostingTask(data, loss, held, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
+        folds = divide(given, self.cv, self.random_state or 0) if self.early_stopping == FOLDS else ()
+        measured = MeasuredRows(None, held, test)
+        task = BoostingTask(data, loss, measured, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
         task = task._replace(seed_held_out=options.seed or 0)
         if earlier is None or self.folds_ is None:
             return task
@@ -247,19 +303,19 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             earlier=None, earlier_of_folds=earlier_models(self.folds_, self.forest_, self.trees_per_round_, task)
         )
 
-    def _check_fit(self, together: bool, extras: Mapping[str, Any]) -> None:
+    def _check_fit(self, extras: Mapping[str, Any], exchange: Exchange) -> None:
         """Raises InvalidInputError if a parameter or an extra is not allowed, or not over several processes."""
         self.check_parameters()
         if extras:
             check_arguments(self, "fit", extras, self.extras_of_fit)
-        if together and self.early_stopping == FOLDS:
-            raise InvalidInputError('early_stopping="folds" is for fits in one process, which divides its rows')
-        if together and self.warm_start:
+        if exchange.is_shared and self.early_stopping == FOLDS:
+            raise InvalidInputError('early_stopping="cv" is for fits in one process, which divides its rows')
+        if exchange.is_shared and self.warm_start:
             raise InvalidInputError("warm_start is for fits in one process: over several, all rounds are made anew")
 
-    def _check_can_hold_out(self, sample: Sample, together: bool) -> None:
+    def _check_can_hold_out(self, sample: Sample, exchange: Exchange) -> None:
         """Raises InvalidInputError if no rows can be held out for early stopping."""
-        if together:
+        if exchange.is_shared:
             raise InvalidInputError("early_stopping over several processes needs eval_set: no rows are held out")
         if is_source(sample.X):
             raise InvalidInputError("early_stopping needs eval_set if X is a table in parts: it is not divided")
@@ -273,11 +329,10 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         return self.features_of_growth(data.schema, data.outputs), self.has_statistics(data.schema)
 
     def _loss_and_evaluations(
-        self, sample: Sample, eval_set: Sequence[Any] | Mapping[str, Any] | None
+        self, sample: Sample, given: dict[str, Any]
     ) -> tuple[BaseLoss, Sample, dict[str, Sample]]:
         """Returns the loss, the rows with its fields, and the tables that are measured by name, all checked."""
         loss = self._make_loss(sample.outputs)
-        given = evaluations_by_name(eval_set)
         held = {name: read_evaluation(sample.outputs, own).without_weightless_rows() for name, own in given.items()}
         if "group" in sample.fields and "group" not in loss.needs:
             sample = sample.without_field("group")  # rows are held out by it
@@ -299,21 +354,66 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                     "that are held out now, so that early_stopping may end too late: give eval_set with rows that no "
                     "fit has seen"
                 )
-        self.folds_ = folds
+        self.folds_, self.ensemble_weights_ = folds, None
 
-    def first(self, number: int) -> Self:
-        """Returns the model of the first rounds, as a fit of so many would have made it.
+    @classmethod
+    def mean_of(cls, models: Sequence[Any], weights: Sequence[float] | None = None) -> Self:
+        """Returns fitted models of one table as one model, whose scores are the weighted mean of theirs.
+
+        It is one sum of trees, and so has every export and explanation. Its parameters are those of the first model,
+        and so is its loss; losses may differ where they predict alike from scores, such as "squared_error" and "huber".
+
+        Args:
+            models: The models, all of this class.
+            weights: A number above 0 of each; all alike if not given.
 
         Raises:
-            InvalidInputError: There are not so many.
+            InvalidInputError: Models are of another class or of several tables, or predict otherwise from their scores;
+                or a weight is not allowed.
+
+        Example:
+            >>> from sklearn.datasets import load_breast_cancer
+            >>> from jaxtree import GradientBoostingClassifier
+            >>> X, y = load_breast_cancer(return_X_y=True)
+            >>> models = [GradientBoostingClassifier(20, max_depth=depth).fit(X[::2], y[::2]) for depth in (2, 4)]
+            >>> model = GradientBoostingClassifier.mean_of(models, weights=[1, 3])
+            >>> model.ensemble_weights_.tolist(), len(model.forest_), model.score(X[1::2], y[1::2]) > 0.9
+            ([0.25, 0.75], 40, True)
         """
-        self._check_is_of_one_fit("first")
-        if not 1 <= number <= self.n_estimators_:
-            raise InvalidInputError(f"the number of rounds must be from 1 to {self.n_estimators_}, got {number}")
+        for model in models:
+            check_is_fitted(model)
+            if not isinstance(model, cls):
+                raise InvalidInputError(f"models must be of class {cls.__name__}, got {type(model).__name__}")
+        shares = shares_of(models, weights)
+        mean = copy.copy(models[0])
+        if len(models) == 1:
+            return mean
+        check_can_average(models)
+        for name in OF_ONE_FIT:
+            vars(mean).pop(name, None)
+        mean.encoder_, mean.ensemble_weights_ = common_encoder([model.encoder_ for model in models]), shares
+        if all(model.survival_ is not None for model in models):
+            mean.survival_ = mean_of_times([model.survival_ for model in models], shares)
+        start = np.sum([share * model.start_ for share, model in zip(shares, models, strict=True)], axis=0)
+        # Trees that change one score each are trees that change all.
+        of_round = {model.trees_per_round_ for model in models}
+        forest = weighted_sum([model.forest_ for model in models], shares)
+        mean.set_rounds(Rounds.unmeasured(forest, start, min(of_round) if len(of_round) == 1 else 1))
+        return mean
+
+    def truncated(self, n_estimators: int) -> Self:
+        """Returns the model of the first `n_estimators` rounds, as a fit with this parameter would have made it.
+
+        Raises:
+            InvalidInputError: The model has fewer rounds.
+        """
+        self._check_is_of_one_fit("truncated")
+        if not 1 <= n_estimators <= self.n_estimators_:
+            raise InvalidInputError(f"n_estimators must be from 1 to {self.n_estimators_}, got {n_estimators}")
         model = copy.copy(self)
-        model.n_estimators = number
-        model.set_rounds(self._rounds().first(number))
-        if number < self.n_estimators_:
+        model.n_estimators = n_estimators
+        model.set_rounds(self._rounds().first(n_estimators))
+        if n_estimators < self.n_estimators_:
             model.survival_ = without_hazards(self.survival_)
         return model
 
@@ -338,7 +438,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
             y: Its target, of the classes that the fit has seen.
             sample_weight: The weight of every row.
             decay_rate: The part of every old step that stays, from 0 to 1. Nodes without rows keep theirs.
-            extras: What the loss asks for.
+            extras: The inputs that the loss needs.
 
         Raises:
             InvalidInputError: An argument is not allowed, or trees were dropped in the fit.
@@ -361,7 +461,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
                 self.start_,
                 self.loss_,
                 self.shrinkage(sample.num_rows),
-                Remaking(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
+                RefitConfig(decay_rate, read_monotone(self.monotonic_cst, self.schema_), self.trees_per_round_),
             )
         model = copy.copy(self)
         model.set_rounds(Rounds.unmeasured(forest, self.start_, self.trees_per_round_))
@@ -371,32 +471,39 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
 
     def _check_is_of_one_fit(self, what: str) -> None:
         """Raises InvalidInputError if the trees are those of several models."""
-        if self.folds_ is not None:
-            raise InvalidInputError(
-                f"{what} is for the rounds of one model, and these are the mean of {len(self.folds_)} models of folds"
-            )
+        for models, words in ((self.folds_, "models of folds"), (self.ensemble_weights_, "models")):
+            if models is not None:
+                raise InvalidInputError(
+                    f"{what} is for the rounds of one model, and these are the mean of {len(models)} {words}"
+                )
 
-    @part_by_part
+    @over_sources
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
         """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
         values = self._values(X)
         return self.model_.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
 
     def staged_scores(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, "row score"]]:
-        """Yields the scores of every row after each round; see `raw_scores`."""
+        """Yields the scores of every row after each round; see `raw_scores`.
+
+        Raises:
+            InvalidInputError: The model is a mean of others, whose rounds come one model after the other.
+        """
+        if self.ensemble_weights_ is not None:
+            self._check_is_of_one_fit("staged prediction")
         values = self._values(X)
         first = np.tile(self.start_, (len(values), 1))
         for scores in staged(self.forest_, first, values, self.trees_per_round_):
             yield with_offset(self.loss_, scores, offset)
 
-    def _earlier_rounds(self, outputs: Outputs) -> Rounds | None:
-        """Returns the rounds that a warm start goes on from; None without one.
+    def _earlier_rounds(self, outputs: Outputs) -> Rounds:
+        """Returns the rounds that a warm start goes on from.
 
         Raises:
             InvalidInputError: There are more of them than asked for, or the classes are others.
         """
-        if not self.warm_start or not hasattr(self, "_model"):
-            return None
+        if self.ensemble_weights_ is not None:
+            self._check_is_of_one_fit("warm_start")
         if (self.early_stopping == FOLDS) != (self.folds_ is not None):
             what = "a mean of models of folds" if self.folds_ is not None else "one model"
             raise InvalidInputError(
@@ -448,7 +555,7 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         """The measures after every round, by names of evaluation and metric, as LightGBM and XGBoost have it.
 
         The loss is called "log_loss" of classes, and otherwise as the parameter has it; "squared_error" is half the
-        square, as it is minimised. Of a model with folds, those of every fold, from "fold_0" on.
+        square, as it is minimised. A model with folds has those of every fold, from "fold_0" on.
         """
         return self.measured_.as_dict() if self.folds_ is None else self.folds_.evals_result()
 
@@ -474,8 +581,28 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
         models = [self.measured_] if folds is None else [folds.measured_of(fold) for fold in range(len(folds))]
         found = [best for own in models if (best := best_of(own, self.tol)) is not None]
         if not found:
+            if self.ensemble_weights_ is not None:
+                models = len(self.ensemble_weights_)
+                raise AttributeError(f"{name} is of the rounds of one fit, and this is the mean of {models} models")
             raise AttributeError(f"{name} is of fits with eval_set or early_stopping: nothing was measured in this one")
         return round(np.mean([number for number, _ in found])), float(np.mean([value for _, value in found]))
+
+    def _folds(self, name: str) -> Folds:
+        check_is_fitted(self)
+        if self.folds_ is None:
+            raise AttributeError(f'{name} needs {type(self).__name__}(early_stopping="cv"), which keeps folds')
+        return self.folds_
+
+    @property
+    def oof_predictions_(self) -> Float[np.ndarray, "row *column"]:
+        """Predictions by the models of the folds for rows that they have not seen: probabilities, or numbers."""
+        predictions = self._folds("oof_predictions_").predictions
+        return predictions[:, 0] if predictions.shape[1] == 1 else predictions
+
+    @property
+    def oof_score_(self) -> float:
+        """The `score` of these predictions: an honest score of a model of a part of the rows."""
+        return self._folds("oof_score_").score
 
     @property
     def feature_importances_(self) -> Float[np.ndarray, " column"]:
@@ -486,17 +613,18 @@ class BaseBoosting(FoldResults, BoostingParameters, ScoredTrees):
     def fitted_state(self) -> BoostedState:
         """Returns what fitting has learned: what a model file keeps."""
         learned = {"survival": self.survival_, "folds": self.folds_, "held_out": self._held_out}
+        learned["weights"] = self.ensemble_weights_
         return BoostedState.of(self.fitted_table(), self._rounds(), self.loss_, **learned)
 
     def restore(self, state: BoostedState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
         self.restore_loss(state)
         self.set_rounds(Rounds(state.forest(self.schema_), state.start, state.measured, state.trees_per_round))
-        self.folds_, self._held_out = state.folds, state.held_out
+        self.folds_, self._held_out, self.ensemble_weights_ = state.folds, state.held_out, state.weights
 
     def set_rounds(self, rounds: Rounds) -> None:
         """Takes rounds as the fitted ones."""
-        forest, start, self.measured_, self.trees_per_round_ = rounds
+        forest, start, self.measured_, self.trees_per_round_, *_ = rounds
         self._trees = None
         self.set_trees(forest, start, target_means(forest.nodes))
 

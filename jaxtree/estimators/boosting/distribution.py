@@ -6,19 +6,17 @@ from typing import Annotated, Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.sample import Outputs
-from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.responses import fixed_means, likelihood_of
-from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import check_arguments, extras_of
-from jaxtree.estimators.common.parts import PredictsNumbers
+from jaxtree.estimators.boosting.scored import NumbersByLoss, PredictsDistributions
+from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.predicted import PredictedDistribution
+from jaxtree.tree.kinds import Prediction
 
 DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
     name: getattr(distributions, name) for name in distributions.__all__
@@ -27,7 +25,7 @@ DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
+class GradientBoostingDistribution(PredictsDistributions, NumbersByLoss, BaseBoosting):
     r"""Gradient boosting of whole distributions: all parameters of a row follow from its features.
 
     The scores of a row are the parameters of a distribution, and one tree changes all of them, or by `multi_strategy`
@@ -37,8 +35,6 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
     the target, and from any origin where targets may be negative.
 
     Args:
-        n_estimators: The most rounds; this and all parameters that are not named here are those of a
-            `GradientBoostingClassifier`.
         distribution: "normal", "lognormal", "laplace", "logistic", "student_t", "gamma", "weibull",
             "negative_binomial" or "beta"; or a `jaxtree.boosting.Distribution`, such as `student_t(3)`, or
             `accelerated_failure_time()` with `fit(X, lower, upper=upper)`.
@@ -58,7 +54,7 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
         True
     """
 
-    distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution] = "normal"
+    distribution: Annotated[str | Distribution, Words(DISTRIBUTIONS), Distribution, Role.FIT] = "normal"
 
     _is_of_spread = True
     _named_losses = DISTRIBUTIONS
@@ -71,46 +67,15 @@ class GradientBoostingDistribution(PredictsNumbers, BaseBoosting):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
-        """Returns the mean of every row; see `raw_scores`."""
-        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
-
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[Float[np.ndarray, " row"]]:
         """Yields the means of every row after each round."""
         return (self.fixed_predictions(scores).predict() for scores in self.staged_scores(X, offset=offset))
 
-    def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
-        """Returns the distribution of every row; see `raw_scores`."""
-        scores = self.raw_scores(X, offset=offset)
-        return PredictedDistribution(instance_of(Distribution, self.loss_), np.asarray(scores, np.float64))
-
-    def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
-        """Returns the quantiles of a level, or of each of several levels in a column.
-
-        Args:
-            X: A table, or a source.
-            levels: Between 0 and 1.
-            offset: What is added to the scores.
-        """
-        return self.predict_dist(X, offset=offset).quantile(levels)
-
     @property
-    def score_name_(self) -> str:
-        """The name of what `score` returns."""
-        return "mean log likelihood"
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
-        """Returns the mean log likelihood of rows, in nats.
-
-        Args:
-            X: A table, or a source.
-            y: Its target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of a column.
-            extras: What the distribution asks for, as in `fit`.
-        """
-        check_is_fitted(self)
-        check_arguments(self, "score", extras, extras_of(self.loss_))
-        return self._score_of_rows(X, y, sample_weight, extras)
+    def predicts(self) -> Prediction:
+        """The kind of the predictions: distributions, and of failure times these."""
+        of_loss = super().predicts
+        return Prediction.DISTRIBUTIONS if of_loss == Prediction.NUMBERS else of_loss
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

@@ -12,8 +12,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-from jaxtree.dataset.sample import Sample
-from jaxtree.dataset.splitting import generator_of
+from jaxtree.dataset.sample import Sample, generator_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.folds import split_rows_of_weight
 
@@ -26,8 +25,8 @@ class Fold(NamedTuple):
     """The rows of a fold, in ascending order.
 
     Attributes:
-        held: Those that its model is grown without, and is judged by.
-        left_out: Those that it is grown without, and that do not judge it: none but of splits that the user gives.
+        held: The rows that its model is grown without, and is judged by.
+        left_out: Further rows that it is grown without, and that do not judge it; only splits of the user's have any.
     """
 
     held: Rows
@@ -53,7 +52,7 @@ FEW_ROWS, OF_FEW_ROWS = 500, Scheme(5, 3)
 
 
 def scheme_of(num_rows: int, num_units: int) -> Scheme:
-    """Returns how rows are divided where `folds` is "auto".
+    """Returns how rows are divided where `cv` is "auto".
 
     Args:
         num_rows: The number of rows.
@@ -70,32 +69,32 @@ def scheme_of(num_rows: int, num_units: int) -> Scheme:
     return usual if num_units > usual.num_folds else Scheme(num_units, 1)
 
 
-def divide(sample: Sample, folds: Any, seed: Any) -> list[Fold]:
+def divide(sample: Sample, cv: Any, seed: Any) -> list[Fold]:
     """Returns the folds of the rows of weight, which are numbered without the others.
 
     Rows of a group stay together. Classes have their shares in every fold, and so have events and censored times.
 
     Args:
         sample: All rows of the table; what stands in it is not read.
-        folds: A number of folds, "auto", a splitter of scikit-learn, or its splits of all rows.
+        cv: A number of folds, "auto", a splitter of scikit-learn, or its splits of all rows.
         seed: The seed of the order of the rows.
 
     Raises:
         InvalidInputError: There are fewer rows or groups than folds; or given splits are none, hold out all rows or
             none, have a row in both parts, or cut a group.
     """
-    if not isinstance(folds, str | int | np.integer):
-        return _given(sample, folds)
+    if not isinstance(cv, str | int | np.integer):
+        return _given(sample, cv)
     there = _rows_there(sample)
     group, strata = (None if own is None else own[there] for own in (sample.fields.get("group"), _strata(sample)))
     num_units, units = (len(there), "rows") if group is None else (len(np.unique(group)), "groups")
     if num_units < 2:
-        raise InvalidInputError(f'early_stopping="folds" needs two {units} of weight or more, got {num_units}')
-    scheme = scheme_of(len(there), num_units) if isinstance(folds, str) else Scheme(int(folds), 1)
+        raise InvalidInputError(f'early_stopping="cv" needs two {units} of weight or more, got {num_units}')
+    scheme = scheme_of(len(there), num_units) if isinstance(cv, str) else Scheme(int(cv), 1)
     if not 2 <= scheme.num_folds <= num_units:
-        raise InvalidInputError(f"folds must be from 2 to {num_units}, the number of {units}, got {folds}")
-    if isinstance(folds, str):
-        LOGGER.info('folds="auto": %d x %d folds of %d %s', scheme.num_repeats, scheme.num_folds, num_units, units)
+        raise InvalidInputError(f"cv must be from 2 to {num_units}, the number of {units}, got {cv}")
+    if isinstance(cv, str):
+        LOGGER.info('cv="auto": %d x %d folds of %d %s', scheme.num_repeats, scheme.num_folds, num_units, units)
     splitter = _splitter(scheme.num_folds, group, strata, generator_of(seed))
     nothing = np.zeros(0, np.int64)
     repeats = [_split(splitter, len(there), strata, group, None) for _ in range(scheme.num_repeats)]
@@ -133,20 +132,20 @@ def _split(splitter: Any, number: int, strata: Any, group: Any, weight: Any) -> 
         return split_rows_of_weight(splitter, np.zeros((number, 1)), target, weight, groups=group)
 
 
-def _given(sample: Sample, folds: Any) -> list[Fold]:
+def _given(sample: Sample, cv: Any) -> list[Fold]:
     """The folds that the user gives."""
     group = sample.fields.get("group")
-    if hasattr(folds, "split"):
+    if hasattr(cv, "split"):
         try:
-            splits = _split(folds, sample.num_rows, _strata(sample), group, sample.weight)
+            splits = _split(cv, sample.num_rows, _strata(sample), group, sample.weight)
         except ValueError as error:
-            way = "pass its groups to fit as group=, or give its splits, such as list(folds.split(X, y, groups))"
-            raise InvalidInputError(f"folds={folds} cannot divide the rows ({error}): {way}") from error
+            way = "pass its groups to fit as group=, or give its splits, such as list(cv.split(X, y, groups))"
+            raise InvalidInputError(f"cv={cv} cannot divide the rows ({error}): {way}") from error
     else:
-        splits = list(folds) if isinstance(folds, Iterable) else []
+        splits = list(cv) if isinstance(cv, Iterable) else []
     if not splits:
         what = "a number, a splitter, or a list of pairs of rows to grow on and to hold out"
-        raise InvalidInputError(f"folds must be {what}, got {folds!r}, which has none")
+        raise InvalidInputError(f"cv must be {what}, got {cv!r}, which has none")
     return [_fold(sample, number, pair) for number, pair in enumerate(splits)]
 
 
@@ -154,21 +153,21 @@ def _fold(sample: Sample, number: int, pair: Any) -> Fold:
     """A fold of given rows."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         what = "pairs of rows to grow on and to hold out"
-        raise InvalidInputError(f"folds must be {what}, got {type(pair).__name__} as split {number}")
+        raise InvalidInputError(f"cv must be {what}, got {type(pair).__name__} as split {number}")
     grown, held = (_part(sample.num_rows, number, rows) for rows in pair)
     both, there = np.flatnonzero(grown & held), _rows_there(sample)
     if len(both):
         raise InvalidInputError(
-            f"folds must hold out rows that are not grown on, and split {number} has {both[0]} in both"
+            f"cv must hold out rows that are not grown on, and split {number} has {both[0]} in both"
         )
     group = sample.fields.get("group")
     if group is not None and np.isin(group[held], group[grown]).any():
-        raise InvalidInputError(f"folds must keep the rows of a group together, and split {number} cuts one")
+        raise InvalidInputError(f"cv must keep the rows of a group together, and split {number} cuts one")
     grown, held = grown[there], held[there]
     if not grown.any() or not held.any():
         what = f"some of the {len(there)} rows of weight, and grow on others"
         raise InvalidInputError(
-            f"folds must hold out {what}, and split {number} holds out {held.sum()} and grows on {grown.sum()}"
+            f"cv must hold out {what}, and split {number} holds out {held.sum()} and grows on {grown.sum()}"
         )
     return Fold(np.flatnonzero(held), np.flatnonzero(~held & ~grown))
 
@@ -181,7 +180,7 @@ def _part(num_rows: int, number: int, rows: Any) -> Shaped[np.ndarray, " row"]:
     is_whole = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)
     if not is_whole or (rows.size and not 0 <= rows.min() <= rows.max() < num_rows):
         what = f"numbers of rows from 0 to {num_rows - 1}, or masks of {num_rows}"
-        raise InvalidInputError(f"folds must have {what}, got {rows.dtype} of shape {rows.shape} in split {number}")
+        raise InvalidInputError(f"cv must have {what}, got {rows.dtype} of shape {rows.shape} in split {number}")
     is_in = np.zeros(num_rows, bool)
     is_in[rows.astype(np.int64)] = True
     return is_in

@@ -4,51 +4,39 @@ No row is lost to a validation part: each is learned from by all models but thos
 bins, which know no targets, so that one program makes them all.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float
 
 from jaxtree.boosting.batch import Bounds, Member
-from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.early_stopping import Measure, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
-from jaxtree.boosting.many import boost_members
-from jaxtree.boosting.many_rounds import OwnRows
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present, warn_user
-from jaxtree.estimators.boosting.categories import forest_in_table_units
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
+from jaxtree.estimators.boosting.many import Models, own_rows_of, train_many
 from jaxtree.estimators.boosting.metrics import measures_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.boosting.rows import target_in_words, target_of, weight_of
-from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rounds, encode, train
+from jaxtree.estimators.boosting.training import (
+    BoostingRows,
+    BoostingTask,
+    Rounds,
+    encode,
+    forest_in_table_units,
+    train,
+)
 from jaxtree.estimators.common.conventions import progress_of
-from jaxtree.table.source_rows import rows_of_source
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source, open_source, rows_of_source
 from jaxtree.tree.forest import Forest
 
-
-class FoldModel(NamedTuple):
-    """The model that was grown without a fold.
-
-    Attributes:
-        forest: Its trees, with thresholds in units of the table; None if there is no round.
-        start: Its scores before the first tree.
-        losses: The mean loss of the fold and of every evaluation after each round.
-        scores: What it says of the rows of the fold.
-        stop: Why it ended.
-    """
-
-    forest: Forest | None
-    start: Float[np.ndarray, " score"]
-    losses: Float[np.ndarray, "round measure"]
-    scores: Float[np.ndarray, "held score"]
-    stop: Stop
+MadeFolds: TypeAlias = Iterator[tuple[int, tuple[Rounds, Float[np.ndarray, "held score"]]]]
+"""The number of every fold, the rounds of the model that was grown without it, and its scores of the fold's rows."""
 
 
 def train_folds(
@@ -57,7 +45,7 @@ def train_folds(
     """Makes a model without every fold, and returns their mean.
 
     Args:
-        task: What the fit has read.
+        task: The rows and settings that the fit has read.
         rows: Its rows.
         config: The parameters of the rounds.
         mesh: Devices to divide the models among.
@@ -67,41 +55,39 @@ def train_folds(
         KeyboardInterrupt: An interrupt came before the first model was done; later ones leave those that are.
         TrainingError: Derivatives are no numbers at the start of a model.
     """
-    for number in range(len(task.folds)):
-        _check_rows(task, number)
-    make = _made_one_by_one if _is_alone(task, config) else _made_together
-    models: dict[int, FoldModel] = {}
+    sample, loss = task.data.sample, task.loss
+    weights = [_grown_weight(sample, fold) for fold in task.folds]
+    for number, weight in enumerate(weights):
+        is_there = weight > 0
+        try:  # the loss allows all rows, and perhaps not those without a fold
+            loss.check_fit(target_of(sample)[is_there], {name: own[is_there] for name, own in sample.fields.items()})
+        except InvalidInputError as error:
+            raise InvalidInputError(f"without fold {number}, {error}") from None
+    # One program makes models of the same codes and rounds, which drops no trees and has no metrics.
+    is_joint = not (task.is_ordered.any() or task.earlier_of_folds or task.metrics or config.shrinkage.dropping)
+    models: dict[int, Any] = {}
     total = config.num_rounds * len(task.folds) if config.is_end_known else None
     with progress_of(config.verbose, total, "boosting", "rounds") as on_grown:
+        if is_joint:
+            made = _made_together(task, rows, config, weights, mesh, on_grown)
+        else:
+            made = _made_one_by_one(task, config, mesh, on_grown)
         try:
-            for number, model in make(task, rows, config, mesh, on_grown):
+            for number, model in made:
                 models[number] = model
         except KeyboardInterrupt:
             if not models:
                 raise
             text = f"fit was interrupted: the model is the mean of {len(models)} of {len(task.folds)} folds"
             warn_user(text, InterruptedFitWarning)
-    for number, model in sorted(models.items()):
-        _check(task, number, model)
-    return _joined(task, dict(sorted(models.items())), config.learner.trees_per_round(task.loss))
-
-
-def _check_rows(task: BoostingTask, number: int) -> None:
-    """Raises InvalidInputError if the loss allows all rows, but not those without a fold."""
-    sample = task.data.sample
-    is_grown_on = _grown_weight(sample, task.folds[number]) > 0
-    try:
-        task.loss.check_fit(
-            target_of(sample)[is_grown_on], {name: values[is_grown_on] for name, values in sample.fields.items()}
-        )
-    except InvalidInputError as error:
-        raise InvalidInputError(f"without fold {number}, {error}") from None
-
-
-def _is_alone(task: BoostingTask, config: BoostingConfig) -> bool:
-    """Whether models have codes or rounds of their own, or are made by what one program does not do."""
-    has_own = bool(task.is_ordered.any() or task.earlier_of_folds)
-    return has_own or bool(task.metrics) or config.shrinkage.dropping is not None
+    for number, (model, _) in sorted(models.items()):
+        if model.stop == Stop.NOT_FINITE:
+            text = f"{loss}: without fold {number}, derivatives after round {model.num_made} are {NO_NUMBERS}{KEPT}"
+            warn_user(text, InterruptedFitWarning)
+    rounds, folds = _joined(task, dict(sorted(models.items())))
+    if is_joint:
+        rounds = rounds._replace(forest=forest_in_table_units(rows.categories, rounds.forest))
+    return rounds, folds
 
 
 def _seed_of(task: BoostingTask, fold: int) -> int:
@@ -113,65 +99,47 @@ def _made_together(
     task: BoostingTask,
     rows: BoostingRows,
     config: BoostingConfig,
+    weights: Sequence[Float[np.ndarray, " row"]],
     mesh: Mesh | None,
     on_grown: Callable[..., Any] | None,
-) -> Any:
-    """Makes all models in one program, and yields each with its number when it is done."""
-    data = rows.data if task.loss.joins_rows else rows.with_little_padding()
+) -> MadeFolds:
+    """Makes all models in one program, and yields each when it is done; their thresholds are codes."""
+    data = rows.for_many(task.loss)
     # The rows of the table are those of the first evaluation, too.
     data = data._replace(evaluations=(data.rows, *data.evaluations))
-    members = [
-        Member(config.learner.limits, config.shrinkage, config.num_rounds, _seed_of(task, number), own=own)
-        for number, own in enumerate(_own_rows(task, data))
-    ]
-    bounds = Bounds(mesh=mesh)
-    made = boost_members(data, task.loss, config.learner, members, keeps_trees=True, bounds=bounds, on_rounds=on_grown)
-    trees_per_round = config.learner.trees_per_round(task.loss)
-    for number, member in made:
-        forest, own = member.forest, present(members[number].own)
-        if forest is not None:
-            forest = forest_in_table_units(rows.categories, forest.first(member.best_round * trees_per_round))
-        scores = member.scores[0][:, task.folds[number].held].T.astype(np.float64)
-        yield number, FoldModel(forest, own.start, member.losses, scores, member.stop)
-
-
-def _own_rows(task: BoostingTask, data: BoostData) -> list[OwnRows]:
-    """The weights of every model: of its rows while it grows, and of its fold while it is measured."""
-    target, weight = np.asarray(data.rows.target), np.asarray(data.rows.weight)
-    beside = data.evaluations[1:]
-    own = []
-    for fold in task.folds:
-        grown, judged = np.zeros_like(weight), np.zeros_like(weight)
-        grown[: task.data.sample.num_rows] = _grown_weight(task.data.sample, fold)
-        judged[fold.held] = weight[fold.held]
-        start = task.loss.start(target, grown, data.rows.extras).astype(data.precision).astype(np.float64)
-        targets = (target, target, *(np.asarray(rows.target) for rows in beside))
-        own.append(OwnRows(start, targets, (grown, judged, *(np.asarray(rows.weight) for rows in beside))))
-    return own
+    shared, members = own_rows_of(data), []
+    of_data, _, *of_tables = shared.weight
+    for number, (fold, weight) in enumerate(zip(task.folds, weights, strict=True)):
+        grown, judged = np.zeros_like(of_data), np.zeros_like(of_data)
+        grown[: len(weight)], judged[fold.held] = weight, of_data[fold.held]
+        start = task.loss.start(shared.target[0], grown, data.rows.extras).astype(data.precision).astype(np.float64)
+        own = shared._replace(start=start, weight=(grown, judged, *of_tables))
+        limits, seed = config.learner.limits, _seed_of(task, number)
+        members.append(Member(limits, config.shrinkage, config.num_rounds, seed, own=own))
+    given: dict[str, Any] = {"is_best_kept": True, "bounds": Bounds(mesh=mesh), "on_rounds": on_grown}
+    models = Models(data, config.learner, members)
+    given["in_words"] = lambda number: f"without fold {number}, "
+    for number, rounds, made in train_many(task, models, _measures_of_one(task), **given):
+        yield number, (rounds, made.scores[0][:, task.folds[number].held].T.astype(np.float64))
 
 
 def _made_one_by_one(
-    task: BoostingTask,
-    rows: BoostingRows,
-    config: BoostingConfig,
-    mesh: Mesh | None,
-    on_grown: Callable[..., Any] | None,
-) -> Any:
+    task: BoostingTask, config: BoostingConfig, mesh: Mesh | None, on_grown: Callable[..., Any] | None
+) -> MadeFolds:
     """Makes one model after the other, and yields each with its number."""
     for number in range(len(task.folds)):
         own = task_of_fold(task, number)
         encoded = encode(own)
-        held, made, stop = encoded.evaluations[0], own.earlier, Stop.ALL_ROUNDS
+        held, made = encoded.evaluations[0], own.earlier
         if made is None or own.num_earlier < config.num_rounds:
-            made, stop, _ = train(own, encoded, config._replace(verbose=0), mesh=mesh)
-        if stop == Stop.INTERRUPTED:  # the models that are done are kept, and this one is not
+            made = train(own, encoded, config._replace(verbose=0), mesh=mesh)
+        if made.stop == Stop.INTERRUPTED:  # the models that are done are kept, and this one is not
             raise KeyboardInterrupt
         scores = np.tile(made.start.astype(encoded.data.precision), (held.rows.num_rows, 1))
         *_, last = staged(made.forest, scores, held.values, made.trees_per_round)
         if on_grown is not None:
             on_grown(config.num_rounds if config.is_end_known else len(made.measured.values))
-        losses = made.measured.by(_measures_of_one(task)).values
-        yield number, FoldModel(made.forest, made.start, losses, last.astype(np.float64), stop)
+        yield number, (made._replace(measured=made.measured.by(_measures_of_one(task))), last.astype(np.float64))
 
 
 def task_of_fold(task: BoostingTask, number: int) -> BoostingTask:
@@ -181,7 +149,7 @@ def task_of_fold(task: BoostingTask, number: int) -> BoostingTask:
     held = sample.take(fold.held) if table is None else _blank(sample).take(fold.held)._replace(X=table)
     own = task._replace(
         data=task.data.with_weight(_grown_weight(sample, fold)),
-        held={HELD: held, **task.held},
+        held=task.held._replace(fold=held),
         seed=_seed_of(task, number),
         folds=(),
         earlier_of_folds=(),
@@ -205,10 +173,10 @@ def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: Boos
     """Returns the rounds that the models of a fit go on from.
 
     Args:
-        kept: What the fit before knows of its folds.
+        kept: The folds of the fit before.
         forest: The mean of its models.
         trees_per_round: How many trees a round of these has.
-        task: What this fit has read.
+        task: The rows and settings that this fit has read.
 
     Raises:
         InvalidInputError: Its folds or rows are others, so that models would be judged by rows that they have seen.
@@ -231,24 +199,24 @@ def earlier_models(kept: Folds, forest: Forest, trees_per_round: int, task: Boos
     ]
 
 
-def _check(task: BoostingTask, number: int, model: FoldModel) -> None:
-    """Raises or warns where a model is not what was asked for."""
-    if model.forest is None or not len(model.forest):
-        raise TrainingError(
-            f"{task.loss}: without fold {number}, what decides when to stop is no number after any round"
-        )
-    if model.stop == Stop.NOT_FINITE:
-        text = f"{task.loss}: without fold {number}, derivatives after round {len(model.losses)} are {NO_NUMBERS}{KEPT}"
-        warn_user(text, InterruptedFitWarning)
-
-
-def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: int) -> tuple[Rounds, Folds]:
+def _joined(
+    task: BoostingTask, models: dict[int, tuple[Rounds, Float[np.ndarray, "held score"]]]
+) -> tuple[Rounds, Folds]:
     """The mean of the models, and what is known of their folds."""
-    made, held = list(models.values()), [task.folds[number].held for number in models]
-    forest, fold_of_tree = mean_of_models([model.forest for model in made if model.forest is not None], trees_per_round)
+    made, of_folds = zip(*models.values(), strict=True)
+    held, trees_per_round = [task.folds[number].held for number in models], made[0].trees_per_round
+    forest, fold_of_tree = mean_of_models([model.forest for model in made], trees_per_round)
     start = np.stack([model.start for model in made])
-    row, scores = np.concatenate(held), np.concatenate([model.scores for model in made])
+    row, scores = np.concatenate(held), np.concatenate(of_folds)
     predictions, score = _judged(task, row, scores)
+    # Of rows of no weight nothing is predicted, and of a round that a model has not made nothing measured.
+    if (there := task.data.has_weight) is not None:
+        whole = np.full((there.size, predictions.shape[1]), np.nan)
+        whole[there] = predictions
+        predictions = whole
+    of_rounds = [model.measured.values for model in made]
+    longest = max(map(len, of_rounds))
+    padded = [np.pad(own, ((0, longest - len(own)), (0, 0)), constant_values=np.nan) for own in of_rounds]
     folds = Folds(
         fold_of_tree,
         start,
@@ -256,10 +224,10 @@ def _joined(task: BoostingTask, models: dict[int, FoldModel], trees_per_round: i
         np.cumsum([0, *map(len, held)]),
         _residuals(task, row, scores),
         np.zeros(0) if task.data.sample.weight is None else task.data.sample.weight[row],
-        _of_table(task, predictions),
+        predictions,
         score,
-        _measured(task, made),
-        np.array([len(model.losses) for model in made]),
+        Measured(measures_of_folds(_measures_of_one(task), len(made)), np.concatenate(padded, axis=1)),
+        np.array([*map(len, of_rounds)]),
         task.data.digest(),
     )
     return Rounds.unmeasured(forest, start.mean(axis=0), trees_per_round), folds
@@ -300,22 +268,6 @@ def _rows_of_table(task: BoostingTask, row: Rows) -> Rows:
     return row if task.data.has_weight is None else np.flatnonzero(task.data.has_weight)[row]
 
 
-def _of_table(task: BoostingTask, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "row column"]:
-    """Values of the rows of weight, with NaN for all others of the table."""
-    if task.data.has_weight is None:
-        return values
-    whole = np.full((task.data.has_weight.size, values.shape[1]), np.nan)
-    whole[task.data.has_weight] = values
-    return whole
-
-
-def _measured(task: BoostingTask, models: Sequence[FoldModel]) -> Measured:
-    """The measures of every fold; a round that a model has not made is NaN."""
-    longest = max(len(model.losses) for model in models)
-    columns = [np.pad(own.losses, ((0, longest - len(own.losses)), (0, 0)), constant_values=np.nan) for own in models]
-    return Measured(measures_of_folds(_measures_of_one(task), len(models)), np.concatenate(columns, axis=1))
-
-
 def _measures_of_one(task: BoostingTask) -> tuple[Measure, ...]:
     """The measures of the model of a fold: on its rows, and on every evaluation beside."""
-    return measures_of(task.loss, task.metrics, (HELD, *task.held))
+    return measures_of(task.loss, task.metrics, (HELD, *task.held.by_name))

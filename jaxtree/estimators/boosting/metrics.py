@@ -48,7 +48,7 @@ class Evaluation(NamedTuple):
     Attributes:
         name: Their name.
         rows: The rows.
-        values: What thresholds are compared with.
+        values: The numbers that thresholds are compared with.
         predict: Returns what scores and an offset predict.
     """
 
@@ -156,9 +156,19 @@ def name_of(loss: BaseLoss) -> str:
 
 
 def measures_of(loss: BaseLoss, metrics: Sequence[Metric], evaluations: Sequence[str]) -> tuple[Measure, ...]:
-    """Returns what is measured of every evaluation: the loss, and the metrics."""
-    own = [(name_of(loss), False), *((metric.name, metric.is_better_if_greater) for metric in metrics)]
-    return tuple(Measure(evaluation, *measure) for evaluation in evaluations for measure in own)
+    """Returns what is measured of every evaluation: the loss, and the metrics.
+
+    Raises:
+        InvalidInputError: A metric is there twice.
+    """
+    own = {name_of(loss): False} | {metric.name: metric.is_better_if_greater for metric in metrics}
+    if len(own) <= len(metrics):
+        given = [metric.name for metric in metrics]
+        raise InvalidInputError(
+            f"eval_metric must have every metric once, beside the loss {name_of(loss)}, which is always measured, got "
+            f"{given}"
+        )
+    return tuple(Measure(evaluation, *measure) for evaluation in evaluations for measure in own.items())
 
 
 def best_of(measured: Measured, tolerance: float) -> tuple[int, float] | None:
@@ -167,7 +177,7 @@ def best_of(measured: Measured, tolerance: float) -> tuple[int, float] | None:
     The first rows decide, by the first metric, or by the loss without any. Scores are better if greater.
 
     Args:
-        measured: What was measured.
+        measured: The measures of every round.
         tolerance: How much better a value must be than the best so far.
 
     Example:
@@ -227,13 +237,13 @@ class Recorder:
     Args:
         evaluations: The evaluations.
         loss: The loss, which the rounds themselves measure.
-        metrics: What else is measured; the first may decide when to stop.
+        metrics: Further measures; the first may decide when to stop.
         scores: The scores of every evaluation before the first round.
-        earlier: What was measured in the rounds before these, if there are any.
+        earlier: The measures of the rounds before these, if there are any.
         trees_per_round: How many trees a round has.
 
     Attributes:
-        values: What was measured, an array of every call.
+        values: The measures, an array of every call.
         trees: The trees of every call, where there are metrics.
     """
 
@@ -246,12 +256,6 @@ class Recorder:
         earlier: Measured | None = None,
         trees_per_round: int = 1,
     ):
-        names = [name_of(loss), *(metric.name for metric in metrics)]
-        if len(set(names)) < len(names):
-            raise InvalidInputError(
-                f"eval_metric must have every metric once, beside the loss {names[0]}, which is always measured, got "
-                f"{names[1:]}"
-            )
         self._evaluations, self._metrics, self._scores, self._earlier = evaluations, metrics, list(scores), earlier
         self._trees_per_round = trees_per_round
         has_before = earlier is not None and bool(metrics and evaluations)

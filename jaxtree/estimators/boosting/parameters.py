@@ -1,4 +1,10 @@
-"""Parameters of boosted estimators, and what they mean to the loop of rounds."""
+"""Parameters of boosted estimators, the values of those that are "auto", and their meaning in the loop of rounds.
+
+A model of a fixed number of rounds fits its own rows more closely than others. A mean bears that; but a scale, an outer
+quantile or a hazard is then that of its own rows, and wrong for others: so trees of such losses are smaller.
+
+The values with folds have been chosen by `benchmarks/defaults` on one half of its tables, and judged on the other.
+"""
 
 import dataclasses
 import numbers
@@ -18,10 +24,8 @@ from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.boosting.fold_rows import scheme_of
-from jaxtree.estimators.boosting.usual import MANY_ROWS, Usual, usual_values
-from jaxtree.estimators.common.constraints import read_interactions, read_monotone
 from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
-from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS
 from jaxtree.estimators.common.parameters import AUTO, CATEGORICAL_SPLITS, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART
@@ -40,7 +44,7 @@ MANY_CATEGORIES = 16
 FEW_LEAVES = 32
 """Tables have room for as many leaves at least, so that lower numbers of them share a program."""
 
-FOLDS = "folds"
+FOLDS = "cv"
 """The `early_stopping` of a model that is the mean of those that are grown without a fold."""
 
 EXPECTED_ROUNDS = 300
@@ -55,6 +59,95 @@ LEAST_GAIN = np.finfo(np.float64).tiny
 AT_LEAST_0_TO_1 = Interval(numbers.Real, 0, 1, closed="both")
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
 PART_ABOVE_0 = Interval(numbers.Real, 0, 1, closed="right")
+
+
+MANY_ROWS = 50_000
+"""Tables of as many rows have large leaves anyhow; where branches of any size are allowed, their sums are quicker."""
+
+
+ROUNDS_OF_ONE_MODEL = 100
+"""The rounds where nothing ends them early."""
+
+MOST_ROUNDS = 10_000
+"""The most rounds where early stopping ends them."""
+
+
+class Usual(NamedTuple):
+    """Parameters that are "auto", see `GradientBoostingClassifier`.
+
+    Attributes:
+        max_leaf_nodes: The most leaves of a tree.
+        min_samples_leaf: The least number of rows in a branch.
+        min_child_weight: The least sum of second derivatives in a branch; below 1, rows that are almost certain can
+            still be split.
+        subsample: The part of the rows that a tree is grown on.
+        random_strength: The noise on the scores of columns.
+        n_iter_no_change: The patience of early stopping.
+        n_estimators: The most rounds.
+    """
+
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 20
+    min_child_weight: float = 1e-3
+    subsample: float = 1.0
+    random_strength: float = 0.0
+    n_iter_no_change: int = 10
+    n_estimators: int = ROUNDS_OF_ONE_MODEL
+
+
+ONE_MODEL = Usual()
+FOLDS_OF_CLASSES = Usual(16, 3, 1e-3, 0.8, 6.0, 30)
+FOLDS_OF_NUMBERS = Usual(32, 1, 1e-3, 0.6, 0.0, 30)
+
+OF_SPREAD = ("cox", "accelerated_failure_time", "quantile", "quantiles", "expectile")
+"""The losses of numbers that tell more of a target than its mean, by name."""
+
+LEAST_LEAVES, ROWS_OF_A_LEAF, LEAST_ROWS = 3, 500, 50
+"""Trees of one model of such losses, or of a distribution: a leaf for every 500 rows, at least 3 and at most as many as
+other trees have, and at least 50 rows in a branch."""
+
+FEW_ROWS_OF_SPREAD, PART_OF_FEW_ROWS = 400, 4
+"""A model of such losses has trees of two leaves below so many rows, a round for every fourth row, and a fourth of the
+rows in a branch, at most 50: it gains on a constant from 24 rows on, where three leaves and 100 rounds lose."""
+
+FEW_ROWS = 1_000
+"""Tables of fewer rows have trees of half as many leaves with folds."""
+
+
+def usual_values(
+    num_rows: int, *, has_folds: bool, of_classes: bool, stops: bool = False, is_of_spread: bool = False
+) -> Usual:
+    """Returns what parameters of a fit are that are "auto".
+
+    Args:
+        num_rows: The number of rows.
+        has_folds: Whether the model is the mean of models of folds.
+        of_classes: Whether it tells classes.
+        stops: Whether early stopping ends its rounds.
+        is_of_spread: Whether it tells more of a target than its mean: a distribution, quantiles, or hazards.
+
+    Example:
+        >>> usual_values(1000, has_folds=False, of_classes=True).min_samples_leaf
+        20
+        >>> usual_values(1_000_000, has_folds=False, of_classes=True).min_samples_leaf
+        1
+        >>> usual_values(80, has_folds=False, of_classes=False, is_of_spread=True).min_samples_leaf
+        20
+    """
+    own = ONE_MODEL
+    if has_folds:
+        own = FOLDS_OF_CLASSES if of_classes else FOLDS_OF_NUMBERS
+        if num_rows < FEW_ROWS:
+            own = own._replace(max_leaf_nodes=own.max_leaf_nodes // 2)
+    elif is_of_spread:
+        leaves = min(max(num_rows // ROWS_OF_A_LEAF, LEAST_LEAVES), own.max_leaf_nodes)
+        own = own._replace(max_leaf_nodes=leaves, min_samples_leaf=LEAST_ROWS)
+        if num_rows < FEW_ROWS_OF_SPREAD:
+            part = max(num_rows // PART_OF_FEW_ROWS, 1)
+            own = own._replace(max_leaf_nodes=2, min_samples_leaf=min(part, LEAST_ROWS), n_estimators=part)
+    if stops or has_folds:
+        own = own._replace(n_estimators=MOST_ROUNDS)
+    return own if num_rows < MANY_ROWS else own._replace(min_samples_leaf=1, min_child_weight=1.0)
 
 
 class BoostingConfig(NamedTuple):
@@ -79,7 +172,77 @@ class BoostingConfig(NamedTuple):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class BoostingParameters(EncodingParameters):
-    """Parameters of boosted trees, which their estimators document."""
+    """Parameters of boosted trees.
+
+    Args:
+        n_estimators: The most rounds, of a tree each, or of one for every score. "auto" is 100; with
+            `early_stopping` as many as it takes, at most 10,000. Without it, distributions, quantiles and survival
+            times of fewer than 400 rows have a round for every fourth row.
+        learning_rate: Shrinkage of every tree's leaf values; or a schedule, such as optax's: a function of the
+            number of rounds made.
+        max_depth: The largest depth of a leaf; None for no limit.
+        max_leaf_nodes: The most leaves of a tree, which grows best-first: the split that saves most is next. None
+            for no limit; set `max_depth` then, or trees grow until no split reduces the loss. "auto" is 31, with
+            folds 16 of classes and 32 of numbers, and half of that below 1,000 rows. Without folds, for
+            distributions, quantiles and survival times, it is one leaf for 500 rows each, from 3 to 31, and 2 below
+            400 rows.
+        min_samples_leaf: The least number of rows in a branch; "auto" is 20, with folds 3 of classes and 1 of
+            numbers; without them 50 of distributions, quantiles and survival times, or a fourth of the rows; and 1
+            of tables from 50,000 rows on, whose sums are then quicker.
+        min_child_weight: The least sum of second derivatives in a branch; "auto" is 0.001 of tables below 50,000
+            rows, and 1 of larger ones.
+        reg_lambda: L2 regularisation of leaf values: it is added to the sum of second derivatives of a leaf.
+        reg_alpha: L1 regularisation of leaf values: it is taken from the size of a leaf's sum of gradients.
+        gamma: The least loss that a split must save.
+        max_delta_step: The greatest size of a leaf's step before the learning rate; 0 for any.
+        subsample: The part of the rows, drawn anew in every round, that a tree is grown on; "auto" is all, with
+            folds 0.8 of classes and 0.6 of numbers.
+        sampling: How they are drawn: "uniform"; "mvs", those of larger derivatives rather than others, by minimal
+            variance sampling; or "goss", by `top_rate` and `other_rate` and not `subsample`.
+        top_rate: Under "goss" the part of the rows that is kept, those of the largest gradients.
+        other_rate: Under "goss" the part of the rows that is drawn from the rest.
+        drop_rate: The chance of every tree to be dropped in a round (DART): the new tree is grown on what is then
+            left, and the steps of all these trees are made smaller. Early stopping keeps the trees as they were in
+            the best round; other stages count the final steps.
+        skip_drop: The chance of a round in which no tree is dropped.
+        colsample_bytree: The part of the columns, drawn anew for every tree, that it is grown on.
+        colsample_bylevel: The part of these, drawn anew for every level of a tree, that its nodes may split by.
+        colsample_bynode: The part of these, drawn anew for every node, that it looks at.
+        random_strength: The noise on the scores of columns among which a node chooses, in deviations of what a
+            column that tells nothing would score (CatBoost's random strength): other columns than the best are
+            tried, too. It fades as the rounds, times the learning rate, pass the logarithm of the number of rows.
+            "auto" is 0, with folds 6 of classes.
+        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the score may go as the column rises.
+        interaction_cst: Sets of columns, by name or place: only columns of one set occur together on a path from
+            the root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
+        multi_strategy: For several classes: "multi_output_tree" grows a tree a round, whose leaves have a step for
+            every score; "one_output_per_tree" grows one for every class, all from the scores before the round and
+            on the same rows, and takes neither `drop_rate` nor the whole matrix of `hessian`.
+        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
+            branch a category), or "ordered": groups of categories of smaller and of larger gradients at the start,
+            among which a row's own is not while trees grow (CatBoost's ordered target statistics), for columns of
+            many categories. "auto" is "ordered" for columns of more than 16 categories, and "subset" for others.
+        missing: Where rows go whose value is missing: "learn" (the branch that saves more) or "branch" (above all
+            numbers, or a category of its own).
+        early_stopping: Whether to stop when the loss of validation rows has not improved for `n_iter_no_change`
+            rounds; rounds after the best one are discarded. With "cv" one model is trained per fold of `cv`
+            on the other rows, and its own fold decides when it stops, all in one program. The fitted model is the
+            mean of their scores: one sum of trees, for which no row is lost, and which knows predictions of every
+            row by models that have not seen it.
+        validation_fraction: The share of the rows that is held out for validation with `early_stopping=True`, if
+            `fit` is given no such rows.
+        cv: With `early_stopping="cv"`, the number of folds; "auto", which is 3 times 5 below 500 rows, and 8 of
+            more, as the log says; or a splitter of scikit-learn, such as `RepeatedKFold`, or its splits: pairs of
+            the rows of the table that a model is grown on, and of those that judge it. With a number, rows of a
+            group stay together, and classes have their shares in every fold; without a `random_state` folds are the
+            same in every fit.
+        n_iter_no_change: Rounds without a better loss after which training stops; "auto" is 10, with folds 30.
+        tol: How much less a loss must be to be better.
+        warm_start: Whether `fit` goes on from the rounds of the last fit, or of a loaded model; of folds, which
+            must be the same, from those of every model. With "ordered" categories further rounds go on from
+            predictions, in which rows have seen their own targets.
+        verbose: 1 for a bar of progress, with what was measured last; n for a line every n rounds.
+    """
 
     _of_classes: ClassVar[bool] = False
     _is_of_spread: ClassVar[bool] = False
@@ -96,26 +259,26 @@ class BoostingParameters(EncodingParameters):
     gamma: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
     max_delta_step: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
     subsample: Annotated[float | str, PART_ABOVE_0, AUTO, Role.NUMBER] = "auto"
-    sampling: Annotated[str, Words({"uniform", "goss", "mvs"})] = "uniform"
+    sampling: Annotated[str, Words({"uniform", "goss", "mvs"}), Role.FIT] = "uniform"
     top_rate: Annotated[float, PART, Role.NUMBER] = 0.2
     other_rate: Annotated[float, PART, Role.NUMBER] = 0.1
-    drop_rate: Annotated[float, AT_LEAST_0_TO_1] = 0.0
-    skip_drop: Annotated[float, AT_LEAST_0_TO_1] = 0.5
+    drop_rate: Annotated[float, AT_LEAST_0_TO_1, Role.FIT] = 0.0
+    skip_drop: Annotated[float, AT_LEAST_0_TO_1, Role.FIT] = 0.5
     colsample_bytree: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
     colsample_bylevel: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
     colsample_bynode: Annotated[float, PART_ABOVE_0, Role.NUMBER] = 1.0
     random_strength: Annotated[float | str, AT_LEAST_0, AUTO, Role.NUMBER] = "auto"
-    monotonic_cst: Annotated[Any, "array-like", dict, None] = None
-    interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None] = None
-    multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT})] = MULTI_OUTPUT
-    categorical_splits: Annotated[str, CATEGORICAL_SPLITS] = "auto"
-    missing: Annotated[str, Words({"learn", "branch"})] = "learn"
-    early_stopping: Annotated[bool | str, "boolean", Words({FOLDS})] = False
-    validation_fraction: Annotated[float, PART] = 0.1
-    folds: Annotated[Any, whole(2), AUTO, "cv_object"] = "auto"
+    monotonic_cst: Annotated[Any, "array-like", dict, None, Role.FIT] = None
+    interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None, Role.FIT] = None
+    multi_strategy: Annotated[str, Words({MULTI_OUTPUT, ONE_OUTPUT}), Role.FIT] = MULTI_OUTPUT
+    categorical_splits: Annotated[str, CATEGORICAL_SPLITS, Role.FIT] = "auto"
+    missing: Annotated[str, Words({"learn", "branch"}), Role.FIT] = "learn"
+    early_stopping: Annotated[bool | str, "boolean", Words({FOLDS}), Role.FIT] = False
+    validation_fraction: Annotated[float, PART, Role.FIT] = 0.1
+    cv: Annotated[Any, whole(2), AUTO, "cv_object", Role.FIT] = "auto"
     n_iter_no_change: Annotated[int | str, whole(1), AUTO, Role.NUMBER] = "auto"
     tol: Annotated[float, AT_LEAST_0, Role.NUMBER] = 0.0
-    warm_start: Annotated[bool, "boolean"] = False
+    warm_start: Annotated[bool, "boolean", Role.FIT] = False
     verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
     def config(self, num_rows: int, num_bins: int) -> BoostingConfig:
@@ -126,8 +289,25 @@ class BoostingParameters(EncodingParameters):
             num_bins: The number of bins of all features.
         """
         own = self._without_auto(num_rows)
-        learner, shrinkage = self._base_learner(own, num_rows, num_bins), self.shrinkage(num_rows)
-        stops = bool(self.early_stopping)
+        # Weights are second derivatives.
+        limits = Limits(
+            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
+            min_samples_split=2 * own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
+            min_samples_leaf=own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
+            min_weight_leaf=own.min_child_weight,
+            min_gain=LEAST_GAIN,
+        )
+        most_leaves = min(num_rows, 2 ** min(limits.max_depth, 30))
+        if own.max_leaf_nodes is not None:
+            most_leaves = min(most_leaves, max(own.max_leaf_nodes, FEW_LEAVES))
+        learner = BaseLearner(
+            limits,
+            Sizes(num_bins, 2 << (most_leaves - 1).bit_length()),
+            missing=Missing[self.missing.upper()],
+            counts_rows=limits.min_samples_leaf > 0,
+            one_output_per_tree=self.multi_strategy == ONE_OUTPUT,
+        )
+        shrinkage, stops = self.shrinkage(num_rows), bool(self.early_stopping)
         is_end_known = not (stops and self.n_estimators == "auto")
         return BoostingConfig(learner, shrinkage, own.n_estimators, is_end_known, stops, self.verbose)
 
@@ -150,27 +330,6 @@ class BoostingParameters(EncodingParameters):
             if name in Usual._fields and not isinstance(parameter, str):
                 usual = usual._replace(**{name: parameter})
         return usual
-
-    def _base_learner(self, own: Usual, num_rows: int, num_bins: int) -> BaseLearner:
-        """Returns how the tree of a round is grown."""
-        # Weights are second derivatives.
-        limits = Limits(
-            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
-            min_samples_split=2 * own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
-            min_samples_leaf=own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
-            min_weight_leaf=own.min_child_weight,
-            min_gain=LEAST_GAIN,
-        )
-        most_leaves = min(num_rows, 2 ** min(limits.max_depth, 30))
-        if own.max_leaf_nodes is not None:
-            most_leaves = min(most_leaves, max(own.max_leaf_nodes, FEW_LEAVES))
-        return BaseLearner(
-            limits,
-            Sizes(num_bins, 2 << (most_leaves - 1).bit_length()),
-            missing=Missing[self.missing.upper()],
-            counts_rows=limits.min_samples_leaf > 0,
-            one_output_per_tree=self.multi_strategy == ONE_OUTPUT,
-        )
 
     @property
     def column_fractions(self) -> ColumnFractions:
@@ -223,13 +382,16 @@ class BoostingParameters(EncodingParameters):
         if leaves is not None and self.max_depth is not None and self.native_splits != "multiway":
             # The depth of a tree may bound its leaves already.
             leaves = leaves if leaves < 2**self.max_depth else None
+        sample: Sample = MinimalVariance(own.subsample) if self.sampling == "mvs" else Uniform(own.subsample)
+        if self.sampling == "goss":
+            sample = OneSided(self.top_rate, self.other_rate)
         return Shrinkage(
             learning_rate=self.learning_rate,
             l2=self.reg_lambda,
             l1=self.reg_alpha,
             max_step=self.max_delta_step or np.inf,
             least_gain=self.gamma,
-            sample=self._sample(own),
+            sample=sample,
             score_noise=own.random_strength,
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
             max_leaf_nodes=leaves,
@@ -245,9 +407,3 @@ class BoostingParameters(EncodingParameters):
         if self.random_state is None and not draws:
             return 0
         return int(generator_of(self.random_state).randint(2**31 - 1))
-
-    def _sample(self, own: Usual) -> Sample:
-        """Returns how rows are drawn."""
-        if self.sampling == "goss":
-            return OneSided(self.top_rate, self.other_rate)
-        return MinimalVariance(own.subsample) if self.sampling == "mvs" else Uniform(own.subsample)

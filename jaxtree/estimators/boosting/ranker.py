@@ -9,13 +9,12 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.dataset.arguments import read_arguments
-from jaxtree.dataset.sample import Outputs
+from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.responses import fixed_ranks, ndcg_of_table
+from jaxtree.estimators.boosting.responses import fixed_ranks, ndcg_of
 from jaxtree.estimators.boosting.training import OnProgress
-from jaxtree.estimators.common.conventions import Words, whole
+from jaxtree.estimators.common.conventions import Role, Words, whole
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
@@ -37,11 +36,10 @@ class GradientBoostingRanker(BaseBoosting):
     measure changes if the two change places.
 
     Args:
-        n_estimators: The most rounds, of a tree each; this and all parameters that are not named here are those of a
-            `GradientBoostingClassifier`.
         loss: "ndcg", "map" (mean average precision, of targets 0 and 1), "pairwise" (RankNet), or a loss of
             `jaxtree.boosting`.
-        ndcg_at: How many rows of a group count in "ndcg" and in `score`, from the highest score on; None counts all.
+        ndcg_at: How many rows of a group count in "ndcg" and in `score`, from the highest score on; None counts
+            all.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
@@ -55,8 +53,8 @@ class GradientBoostingRanker(BaseBoosting):
         True
     """
 
-    loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss] = "ndcg"
-    ndcg_at: Annotated[int | None, whole(1), None] = None
+    loss: Annotated[str | BaseLoss, Words(RANKING_LOSSES), BaseLoss, Role.FIT] = "ndcg"
+    ndcg_at: Annotated[int | None, whole(1), None, Role.FIT] = None
 
     _named_losses = RANKING_LOSSES
 
@@ -71,6 +69,10 @@ class GradientBoostingRanker(BaseBoosting):
         sample_weight: Any = None,
         *,
         group: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        group_val: Any = None,
         eval_set: Sequence[Any] | Mapping[str, Any] | None = None,
         eval_metric: Any = None,
         callbacks: Sequence[OnProgress] = (),
@@ -85,10 +87,14 @@ class GradientBoostingRanker(BaseBoosting):
             group: The group of every row, such as the number or the word of a query; rows of a group need not stand
                 together. Of a source also the name of a column. Sizes of groups that follow one another, as other
                 libraries take them, become groups of rows by `np.repeat(np.arange(len(sizes)), sizes)`.
-            eval_set: Other tables, as `(X, y, {"group": group})`, with weights `(X, y, weights, {"group": group})`.
+            X_val: Rows that are measured after every round.
+            y_val: How relevant they are.
+            sample_weight_val: Their weights.
+            group_val: Their groups.
+            eval_set: Several such tables, as `(X, y, {"group": group})`, or `(X, y, weights, {"group": group})`.
             eval_metric: What `evals_result_` has of them beside the loss.
             callbacks: Functions called about every 25 rounds.
-            extras: What else the loss asks for, such as `offset`.
+            extras: Further inputs of the loss, such as `offset`.
 
         Raises:
             InvalidInputError: There are no groups, or an argument or a parameter is not allowed.
@@ -96,7 +102,10 @@ class GradientBoostingRanker(BaseBoosting):
         if group is None:
             check_arguments(self, "fit", extras, self.extras_of_fit)
             raise InvalidInputError("a ranker needs group, the group of every row, got None")
+        if group_val is not None:
+            extras["group_val"] = group_val
         given = {"eval_set": eval_set, "eval_metric": eval_metric, "callbacks": callbacks}
+        given |= {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
         return super().fit(X, y, sample_weight, group=group, **given, **extras)
 
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
@@ -119,13 +128,15 @@ class GradientBoostingRanker(BaseBoosting):
             y: How relevant every row is, a whole number from 0 to 31.
             sample_weight: The weight of every row.
             group: The group of every row.
-            offset: What is added to the scores.
+            offset: The numbers that are added to the scores.
         """
         check_is_fitted(self)
-        given = read_arguments(X, y, sample_weight, {"group": group, "offset": offset})
-        scores = self.raw_scores(given.X)
-        rows = given.X, given.y, given.sample_weight, given.fields
-        return ndcg_of_table(self.loss_, self.outputs(), scores, *rows, k=self.ndcg_at)
+        rows = read_known(self.outputs(), X, y, sample_weight, {"group": group, "offset": offset})
+        return self.score_known(rows, self._scores(rows.X))
+
+    def score_known(self, rows: Sample, scores: Float[np.ndarray, "row score"]) -> float:
+        """Returns what `score` does of rows that are read already."""
+        return ndcg_of(self.loss_, rows, scores, k=self.ndcg_at)
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number > 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from jaxtree.dataset.fields import read_fields
+from jaxtree.dataset.arguments import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.metrics import mean_loss
@@ -69,7 +69,7 @@ def score_of(loss: BaseLoss, rows: Sample, scores: Scores) -> float:
     Args:
         loss: The loss.
         rows: The rows with the fields of the loss.
-        scores: What trees say of them, without offsets.
+        scores: Their scores by the trees, without offsets.
     """
     if is_of_times(loss):
         return concordance_of(loss, rows, with_offset(loss, scores, rows.fields.get("offset")))
@@ -108,25 +108,14 @@ def fixed_ranks(
     loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None, *, k: int | None = None
 ) -> FixedNumbers:
     """Returns the scores themselves, by which rows are ranked; they are scored by the first k rows of each group."""
-    score_by = functools.partial(ndcg_of_table, loss, outputs, scores, k=k)
+    score_by = functools.partial(_score_of_table, functools.partial(ndcg_of, k=k), loss, outputs, scores)
     return FixedNumbers(with_offset(loss, scores, offset)[:, 0], score_by, "NDCG")
 
 
-def ndcg_of_table(
-    loss: BaseLoss,
-    outputs: Outputs,
-    scores: Scores,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    fields: Mapping[str, Any],
-    *,
-    k: int | None,
-) -> float:
+def ndcg_of(loss: BaseLoss, rows: Sample, scores: Scores, *, k: int | None) -> float:
     """Returns the mean normalised discounted cumulative gain of rows of known scores."""
-    if fields.get("group") is None:
+    if rows.fields.get("group") is None:
         raise InvalidInputError("a ranker needs group, the group of every row, got None")
-    rows = read_known(outputs, X, y, sample_weight, fields)
     shown = with_offset(loss, scores, rows.fields.get("offset"))[:, 0]
     return ndcg(target_of(rows), shown, group=rows.fields["group"], k=k, sample_weight=rows.weight)
 

@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Shaped, UInt
 
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.dataset.collectives import join_rows
+from jaxtree.dataset.arguments import ValidationRows
+from jaxtree.dataset.exchange import LONE, Exchange
+from jaxtree.dataset.magnitude import unit_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
-from jaxtree.dataset.weight_units import unit_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.common.growing import padded_rows
@@ -33,7 +34,7 @@ def weight_of(sample: Sample) -> Shaped[np.ndarray, " row"]:
     return np.ones(sample.num_rows) if sample.weight is None else sample.weight
 
 
-def unit_of_rows(loss: BaseLoss, sample: Sample, *, together: bool = False) -> float:
+def unit_of_rows(loss: BaseLoss, sample: Sample, exchange: Exchange = LONE) -> float:
     """Returns the weight that counts as one row where second derivatives are compared with limits and penalties.
 
     Second derivatives of a loss such as that of Poisson have the unit of the target, too: a row counts by its weight
@@ -42,18 +43,18 @@ def unit_of_rows(loss: BaseLoss, sample: Sample, *, together: bool = False) -> f
     Args:
         loss: The loss, which allows the rows.
         sample: The rows, all of positive weight.
-        together: Whether this process has a part of the rows.
+        exchange: How the processes that have parts of the rows know of one another.
     """
     weight = weight_of(sample)
     if loss.degree:
         target = np.asarray(target_of(sample), np.float64).reshape(sample.num_rows, -1)
         weight = weight * np.mean(np.abs(target) ** loss.degree, axis=1)
-    return unit_of(join_rows(weight) if together else weight)
+    return unit_of(exchange.join(weight))
 
 
-def in_unit_of_rows(loss: BaseLoss, sample: Sample, *, together: bool = False) -> Sample:
+def in_unit_of_rows(loss: BaseLoss, sample: Sample, exchange: Exchange = LONE) -> Sample:
     """Returns the rows with weights that count rows; arguments as of `unit_of_rows`."""
-    unit = unit_of_rows(loss, sample, together=together)
+    unit = unit_of_rows(loss, sample, exchange)
     return sample if unit == 1 else sample._replace(weight=weight_of(sample) / unit)
 
 
@@ -73,11 +74,20 @@ def allowed_rows(loss: BaseLoss, sample: Sample) -> Sample:
     return sample
 
 
-def evaluations_by_name(eval_set: Sequence[Any] | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Returns the members of `eval_set` by name."""
-    if isinstance(eval_set, Mapping):
-        return dict(eval_set)
-    return {f"validation_{number}": given for number, given in enumerate(eval_set or ())}
+def evaluations_by_name(
+    eval_set: Sequence[Any] | Mapping[str, Any] | None, validation: ValidationRows | None = None
+) -> dict[str, Any]:
+    """Returns the members of `eval_set` by name, after validation rows that are given by themselves.
+
+    Raises:
+        InvalidInputError: A member has the name of these rows.
+    """
+    first: list[Any] = [] if validation is None else [validation]
+    if not isinstance(eval_set, Mapping):
+        return {f"validation_{number}": given for number, given in enumerate([*first, *(eval_set or ())])}
+    if first and "validation_0" in eval_set:
+        raise InvalidInputError("X_val is measured as 'validation_0': a table of eval_set must have another name")
+    return dict(zip(["validation_0"], first, strict=False)) | dict(eval_set)
 
 
 def read_evaluation(outputs: Outputs, given: Any) -> Sample:

@@ -44,7 +44,7 @@ def learn_times(loss: BaseLoss, rows: Sample, scores: Float[np.ndarray, "row sco
     Args:
         loss: A loss of survival times.
         rows: The rows that trees were grown on, with the fields of the loss.
-        scores: What the trees say of them, without offsets.
+        scores: Their scores by the trees, without offsets.
     """
     time = np.asarray(target_of(rows), np.float64)
     if isinstance(loss, Cox):
@@ -96,15 +96,15 @@ class PredictsSurvival:
             X: A table, or a source.
             times: Where the curves are shown; the times of events in the fit, `event_times_`, if not given.
             return_array: Whether to return the chances at these times alone, a line a row.
-            offset: What is added to the scores, as in `fit`.
+            offset: The numbers that are added to the scores, as in `fit`.
 
         Returns:
             Curves, which may be called with any times, indexed by rows, and drawn by
             `plt.step(curve.x, curve.y, where="post")`.
 
         Raises:
-            InvalidInputError: The baseline is not known: of `first`, of fits over several processes, and of additive
-                models that were changed after they came from a file or a pickle.
+            InvalidInputError: The baseline is not known: of `truncated` models, of fits over several processes, of
+                means of such, and of additive models that were changed after they came from a file or a pickle.
         """
         known = self._known_times()
         at = known.times if times is None else times_of(times)
@@ -117,11 +117,11 @@ class PredictsSurvival:
         """Returns the time by which the event of every row has come with a chance of one half.
 
         With `loss="cox"` it is the first time of an event in the fit at which the survival curve is 1/2 or less, and
-        infinite where it never is. That of failure times is exact.
+        infinite where it never is. The median of failure times is exact.
 
         Args:
             X: A table, or a source.
-            offset: What is added to the scores, as in `fit`.
+            offset: The numbers that are added to the scores, as in `fit`.
         """
         curves = self.predict_survival_function(X, times=[], offset=offset)
         return instance_of(SurvivalCurves, curves).quantile(0.5)
@@ -131,7 +131,7 @@ class PredictsSurvival:
         if self.survival_ is None:
             raise InvalidInputError(
                 "this model does not know the baseline of hazards: a model of the first rounds, one fitted over "
-                "several processes, one changed after it came from a file or a copy, and a mean of models that were "
-                "fitted apart have none; fit it with as many rounds in one process, and change what fit returns"
+                "several processes, one changed after it came from a file or a copy, and a mean of such models have "
+                "none; fit it with as many rounds in one process, and change what fit returns"
             )
         return self.survival_

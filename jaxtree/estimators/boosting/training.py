@@ -1,37 +1,45 @@
 """The training of a boosted model: from the rows of a fit to the trees of its rounds, as functions of data."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Array, Bool, Float, Float64
 
 from jaxtree import buckets
-from jaxtree.boosting.booster import Boosted, NewRounds, boost_checked
+from jaxtree.arrays import AnyArray
+from jaxtree.boosting.booster import NewRounds, boost_checked
 from jaxtree.boosting.data import BoostData, Earlier, score_type
 from jaxtree.boosting.early_stopping import NO_PATIENCE, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
-from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.boosting.folds import HELD
+from jaxtree.boosting.round_tree import ScoredRows, diagonal_of, row_derivatives
+from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present, warn_user
-from jaxtree.estimators.boosting.categories import derivatives_at_start, forest_in_table_units
 from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
-from jaxtree.estimators.boosting.together import any_in_all, common_start, join_parts
+from jaxtree.estimators.boosting.shared import common_start, on_mesh
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.features import FeatureOptions, features_of, widths_of
-from jaxtree.estimators.common.growing import joined_codes, padded_rows
-from jaxtree.estimators.common.ordered_categories import OrderedCategories, order_categories
+from jaxtree.estimators.common.growing import decode_thresholds, joined_codes, padded_rows
+from jaxtree.estimators.common.ordered_categories import Derivatives, OrderedCategories, order_categories
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
 
 ROWS_OF_MANY = 128
 """The rows of many models at once are padded to a multiple: their program is compiled once for many fits."""
+
+UNWANTED = (Stop.NOT_FINITE, Stop.INTERRUPTED)
+"""The ends of a boosting that the user did not set."""
 
 OnProgress: TypeAlias = Callable[[int, dict[str, dict[str, list[float]]]], Any]
 """The callback with the number of rounds and the measures after each; a true result ends a fit."""
@@ -43,14 +51,18 @@ class Rounds(NamedTuple):
     Attributes:
         forest: The trees of all rounds, with thresholds in units of the table.
         start: The scores before the first tree.
-        measured: What was measured after each round.
+        measured: The measures after each round.
         trees_per_round: How many of the trees a round has: one, or one for every score.
+        stop: Why their training ended.
+        num_made: After how many rounds.
     """
 
     forest: Forest
     start: Float64[np.ndarray, " score"]
     measured: Measured
     trees_per_round: int
+    stop: Stop = Stop.ALL_ROUNDS
+    num_made: int = 0
 
     @classmethod
     def unmeasured(cls, forest: Forest, start: Float64[np.ndarray, " score"], trees_per_round: int) -> "Rounds":
@@ -69,18 +81,24 @@ class Rounds(NamedTuple):
         return self._replace(forest=forest, measured=measured)
 
 
-class TrainedRounds(NamedTuple):
-    """The results of a training.
+class MeasuredRows(NamedTuple):
+    """Rows that are measured after every round, in this order; the first of the fold or the tables decide when to stop.
 
     Attributes:
-        rounds: The rounds that are kept.
-        stop: Why it ended.
-        num_made: After how many rounds.
+        fold: The rows of a fold, without which its model is grown; None if the model is of no fold.
+        tables: The rows that the user gives, or that are held out, by name.
+        test: The rows that a search scores on, which decide nothing; None if there are none.
     """
 
-    rounds: Rounds
-    stop: Stop
-    num_made: int
+    fold: Sample | None
+    tables: dict[str, Sample]
+    test: Sample | None
+
+    @property
+    def by_name(self) -> dict[str, Sample]:
+        """All of them by the names of what is measured."""
+        fold = {} if self.fold is None else {HELD: self.fold}
+        return fold | self.tables | ({} if self.test is None else {"test": self.test})
 
 
 class BoostingTask(NamedTuple):
@@ -89,9 +107,9 @@ class BoostingTask(NamedTuple):
     Attributes:
         data: The rows that trees are grown on.
         loss: The loss, which allows them.
-        held: The rows that are measured, by name.
-        metrics: What is measured of them beside the loss; the first decides when to stop.
-        predict: What the loss predicts from scores and an offset.
+        held: The rows that are measured.
+        metrics: The measures of them besides the loss; the first decides when to stop.
+        predict: The function that predicts from scores and an offset.
         features: How trees may split the features of the table.
         is_ordered: The features that give way to statistics, see `jaxtree.estimators.common.ordered_categories`.
         seed: The seed of what is drawn.
@@ -103,7 +121,7 @@ class BoostingTask(NamedTuple):
 
     data: Dataset
     loss: BaseLoss
-    held: dict[str, Sample]
+    held: MeasuredRows
     metrics: Sequence[Metric]
     predict: Predict
     features: FeatureOptions
@@ -126,25 +144,24 @@ class BoostingRows(NamedTuple):
     """The rows of a fit in the codes that growth sees.
 
     Attributes:
-        data: Those that the rounds take, padded.
+        data: The rows that the rounds take, padded.
         categories: How their codes are those of the table.
         evaluations: The rows that are measured, as metrics take them.
+        num_bins: The number of bins of all features.
     """
 
     data: BoostData
     categories: OrderedCategories
     evaluations: list[Evaluation]
+    num_bins: int
 
-    @property
-    def num_bins(self) -> int:
-        """The number of bins of all features."""
-        return widths_of([self.categories.data]).num_bins
-
-    def with_little_padding(self) -> BoostData:
+    def for_many(self, loss: BaseLoss) -> BoostData:
         """Returns the rows for many models at once, with so few rows of padding that they cost little.
 
-        Precisions stay those of the buckets.
+        Precisions stay those of the buckets. The rows of a loss that joins them keep their padding.
         """
+        if loss.joins_rows:
+            return self.data
         data, num_rows = self.data, self.categories.data.sample.num_rows
         pairs = zip(data.evaluations, self.evaluations, strict=True)
         evaluations = tuple(_with_little_padding(rows, own.rows.num_rows) for rows, own in pairs)
@@ -158,16 +175,18 @@ def encode(task: BoostingTask) -> BoostingRows:
     precision = score_type(rows, len(rows.weight))
     if task.earlier is not None:
         start = task.earlier.start
-    elif data.across is not None:
-        start, precision = common_start(rows, data.sample.num_rows, loss)
+    elif isinstance(data.exchange, SharedExchange):
+        start, precision = common_start(rows, data.sample.num_rows, loss, data.exchange)
     else:
         start = loss.start(rows.target, rows.weight, rows.extras).astype(precision).astype(np.float64)
-    derivatives = partial(derivatives_at_start, data, loss, start, rows)
+    derivatives = partial(_derivatives_at_start, data, loss, start, rows)
     categories = order_categories(data, task.features, task.is_ordered, derivatives, task.seed)
     grown_on = categories.data
-    codes = joined_codes([grown_on])
-    widths, padding = widths_of([grown_on]), len(codes) - grown_on.schema.num_features
-    evaluations = [Evaluation(name, own, encoder.values(own.X), task.predict) for name, own in task.held.items()]
+    widths = widths_of([grown_on])
+    codes = joined_codes([grown_on], widths)
+    padding = len(codes) - grown_on.schema.num_features
+    named = task.held.by_name.items()
+    evaluations = [Evaluation(name, own, encoder.values(own.X), task.predict) for name, own in named]
     measured_on = [
         scored_rows(own.rows, buckets.pad_codes(categories.codes(encoder.transform(own.rows.X)))) for own in evaluations
     ]
@@ -183,7 +202,7 @@ def encode(task: BoostingTask) -> BoostingRows:
         tables = zip((values, *(own.values for own in evaluations)), (all_rows.rows, *measured_on), strict=True)
         scores = [padded_rows(_scores_before(task.earlier, values, first).T, len(own.weight)) for values, own in tables]
         all_rows = all_rows._replace(earlier=Earlier(task.num_earlier, scores[0], tuple(scores[1:])))
-    return BoostingRows(all_rows, categories, evaluations)
+    return BoostingRows(all_rows, categories, evaluations, widths.num_bins)
 
 
 def train(
@@ -192,11 +211,11 @@ def train(
     config: BoostingConfig,
     callbacks: Sequence[OnProgress] = (),
     mesh: Mesh | None = None,
-) -> TrainedRounds:
+) -> Rounds:
     """Makes the rounds of a fit.
 
     Args:
-        task: What the fit has read.
+        task: The rows and settings that the fit has read.
         rows: Its rows.
         config: The parameters of the rounds.
         callbacks: Called now and then; a true result ends the rounds.
@@ -209,11 +228,11 @@ def train(
         KeyboardInterrupt: An interrupt came before the first rounds were made; later ones end them.
         TrainingError: The first derivatives are no numbers, or what decides when to stop never is one.
     """
-    data, metrics, is_any = rows.data, task.metrics, any
+    data, metrics, exchange = rows.data, task.metrics, task.data.exchange
     if metrics and config.shrinkage.dropping is not None:
         raise InvalidInputError("eval_metric is for drop_rate=0: later rounds change the trees that are measured")
-    if task.data.across is not None:
-        data, is_any = join_parts(data, task.data, task.seed, present(mesh)), any_in_all
+    if isinstance(exchange, SharedExchange):
+        data = on_mesh(data, task.data, task.seed, exchange)
     start = present(data.start)
     before = [_scores_before(task.earlier, own.values, start) for own in rows.evaluations]
     earlier = None if task.earlier is None else task.earlier.measured.first(task.num_earlier)
@@ -232,7 +251,7 @@ def train(
                     on_grown(1, words)
             asked = [callback(new.number, recorder.measured().as_dict()) for callback in callbacks]
             is_late = stops_by_metric and recorder.best_and_last(stopping)[1] < recorder.num_rounds
-            return is_any(asked) or is_late
+            return exchange.any(asked) or is_late
 
         shrinkage = config.shrinkage
         boosted = boost_checked(
@@ -247,20 +266,11 @@ def train(
         )
     if not recorder.num_rounds:  # the interrupt came before anything was measured
         raise KeyboardInterrupt
-    kept = _kept_rounds(task, rows, config, boosted, recorder)
-    return TrainedRounds(kept, boosted.stop, task.num_earlier + len(boosted.losses))
-
-
-def _kept_rounds(
-    task: BoostingTask, rows: BoostingRows, config: BoostingConfig, boosted: Boosted, recorder: Recorder
-) -> Rounds:
-    """Returns the earlier rounds, and of those that were made the ones that are kept, in units of the table."""
     # An interrupt may come between the rounds and what is measured of them.
-    trees_per_round = config.learner.trees_per_round(task.loss)
     number = num_measured = min(len(boosted.losses), recorder.num_rounds)
-    if task.metrics and config.early_stopping:
-        number, num_measured = recorder.best_and_last(config.shrinkage.stopping)
-    if task.metrics:
+    if stops_by_metric:
+        number, num_measured = recorder.best_and_last(stopping)
+    if metrics:
         forest = join_forests(recorder.trees).first(number * trees_per_round)
     else:
         kept = boosted.best if config.early_stopping else boosted.forest.first(number * trees_per_round)
@@ -269,7 +279,9 @@ def _kept_rounds(
         raise TrainingError(f"{task.loss}: what decides when to stop is no number after any round")
     if task.earlier is not None:
         forest = join_forests([task.earlier.forest, forest])
-    return Rounds(forest, boosted.start, recorder.measured(num_measured), trees_per_round)
+    num_made = task.num_earlier + len(boosted.losses)
+    measured = recorder.measured(num_measured)
+    return Rounds(forest, boosted.start, measured, trees_per_round, boosted.stop, num_made)
 
 
 def _scores_before(
@@ -287,23 +299,53 @@ def _with_little_padding(rows: ScoredRows, number: int) -> ScoredRows:
     return ScoredRows(rows.codes[:, :end], rows.target[:end], rows.weight[:end], extras)
 
 
-def warn_if_too_few(num_rows: int, config: BoostingConfig) -> None:
-    """Warns when a table has so few rows that no tree can have a split."""
+def warn_of_few_rows(num_rows: int, config: BoostingConfig) -> None:
+    """Warns of rows too few for a split."""
     least = config.learner.limits.min_samples_leaf
     if num_rows < 2 * least:
         warn_user(
-            f"no tree has a split, and predictions are the same for all rows: the fit has {num_rows} rows, and each "
-            f"branch must have min_samples_leaf={least} of them"
+            "no tree has a split, and predictions are the same for all rows: the fit has "
+            f"{num_rows} rows, and each branch must have min_samples_leaf={least} of them"
         )
 
 
-def warn_if_cut_short(loss: BaseLoss, trained: TrainedRounds, config: BoostingConfig) -> None:
-    """Warns when boosting ended early for a reason that the user did not set."""
+def warn_of_end(loss: BaseLoss, trained: Rounds, config: BoostingConfig) -> None:
+    """Warns that boosting ended early for a reason that the user did not set."""
     if trained.stop == Stop.NOT_FINITE:
         text = f"{loss}: derivatives after round {trained.num_made} are {NO_NUMBERS}{KEPT}"
-    elif trained.stop == Stop.INTERRUPTED:
+    else:
         of_all = f" of {config.num_rounds}" if config.is_end_known else ""
         text = f"fit was interrupted: the model has been made in {trained.num_made}{of_all} rounds"
-    else:
-        return
     warn_user(text, InterruptedFitWarning)
+
+
+def _derivatives_at_start(
+    data: Dataset, loss: BaseLoss, start: Float[np.ndarray, " score"], rows: ScoredRows
+) -> Iterator[Derivatives]:
+    """The derivatives of every score at the start, of the rows of all processes.
+
+    Args:
+        data: The rows of the fit.
+        loss: The loss.
+        start: The scores before the first tree.
+        rows: The target and weights of the rows, with padding behind them, without codes.
+    """
+    with jax.enable_x64(True):
+        parts = [np.asarray(part, np.float64) for part in _at_start(start, rows, loss=loss)]
+    parts = [data.exchange.join(part[:, : data.sample.num_rows]) for part in parts]
+    yield from zip(*parts, strict=True)
+
+
+def forest_in_table_units(ordered: OrderedCategories, trees: Forest) -> Forest:
+    """Returns grown trees with thresholds in units of the table, and with subsets in place of statistics."""
+    return Forest(ordered.in_categories(decode_thresholds(trees.nodes, ordered.data.schema)), trees.first_node)
+
+
+@compiled("loss", what=lambda *_, loss: f"the derivatives of {loss}", options=options_of_small_programs)
+def _at_start(
+    start: Float[AnyArray, " score"], rows: ScoredRows, *, loss: BaseLoss
+) -> tuple[Float[Array, "score row"], Float[Array, "score row"]]:
+    """The derivatives of all rows, of whole Hessians the diagonal; codes are not looked at."""
+    scores = jnp.broadcast_to(jnp.asarray(start)[:, None], (len(start), len(rows.weight)))
+    gradient, hessian = row_derivatives(loss, scores, rows)
+    return gradient, diagonal_of(hessian)

@@ -1,28 +1,31 @@
-"""scikit-learn's conventions: whole fits, checks of parameters and names of columns, tags, seeds, and progress."""
+"""scikit-learn's conventions: checks of parameters and names of columns, tags, seeds, and progress."""
 
 import contextlib
+import copy
 import enum
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+import re
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, cast, get_origin
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_origin
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
 from jaxtree import forks
-from jaxtree.compilation import is_out_of_memory
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.splitting import generator_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.dataset.sample import generator_of
+from jaxtree.errors import InvalidInputError, InvalidTypeError, set_all_parameters, warn_user
 from jaxtree.estimators.common.peers import hint_for, unknown_parameters
 from jaxtree.sklearn_compat import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
-from jaxtree.table.reading import default_names, is_plain_array, names_apart
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.reading import is_plain_array, read_table
 
 SEED = ("random_state", np.random.Generator)
 """The constraints of a seed: a number, None, or one of NumPy's generators, the older or the newer."""
@@ -30,7 +33,10 @@ SEED = ("random_state", np.random.Generator)
 MOST_ALLOWED = 1000
 """Settings of parameters that are kept as allowed: scikit-learn's checks take a tenth of the time of a small fit."""
 
-Method = TypeVar("Method", bound=Callable[..., Any])
+_ARGS = re.compile(r"^Args:\n((?: {4}.*\n?)+)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {8,}.*)*)", re.MULTILINE)
+_SECTION = re.compile(r"^(Attributes|Raises|Example)\b.*:", re.MULTILINE)
+Configurable = TypeVar("Configurable", bound=BaseEstimator)
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALLOWED: set[tuple[Any, ...]] = set()
@@ -52,6 +58,7 @@ class Role(enum.Enum):
     TRAINS = "of training alone: rows are read alike"
     SEED = "the seed"
     REPORTS = "of what a fit tells, and how it is made: the model is the same"
+    FIT = "changes all that follows: fits that differ in it share nothing"
 
 
 class GrowthLimit(NamedTuple):
@@ -62,51 +69,6 @@ class GrowthLimit(NamedTuple):
     """
 
     loosest: Callable[[list], Any]
-
-
-def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
-    """Makes a method change its estimator as a whole once it has ended, or not at all if it fails or is interrupted.
-
-    The method changes a second object of the same attributes, and one assignment takes what it has learned. It may set
-    attributes, but must not write into what an earlier fit has left in one. Errors of XLA that mean that there is not
-    enough memory become MemoryError.
-
-    Args:
-        change: A method that changes attributes of its object and returns it, such as `fit`.
-        kept: The attribute that an interrupted method sets last if there is something to keep. It is kept, with all
-            that belongs to it, by an object that has no such attribute yet.
-
-    Example:
-        >>> class Model:
-        ...     @all_or_nothing
-        ...     def fit(self, y):
-        ...         self.least_, self.greatest_ = min(y), y[1] and max(y)
-        ...         return self
-        >>> model = Model().fit([1, 2])
-        >>> with contextlib.suppress(IndexError):
-        ...     model.fit([5])
-        >>> vars(model)
-        {'least_': 1, 'greatest_': 2}
-    """
-
-    @functools.wraps(change)
-    def changed(self: Any, *arguments: Any, **options: Any) -> Any:
-        beside = object.__new__(type(self))
-        beside.__dict__ = vars(self).copy()
-        try:
-            result = change(beside, *arguments, **options)
-        except KeyboardInterrupt:
-            if kept is not None and kept in vars(beside) and kept not in vars(self):
-                self.__dict__ = beside.__dict__
-            raise
-        except (jax.errors.JaxRuntimeError, ValueError) as error:
-            if is_out_of_memory(error):
-                raise MemoryError(f"there is not enough memory for {change.__name__}: {error}") from error
-            raise
-        self.__dict__ = beside.__dict__
-        return self if result is beside else result
-
-    return cast(Method, changed)
 
 
 def whole(least: int, most: int | None = None) -> Interval:
@@ -130,13 +92,15 @@ class Words(StrOptions):
 
 
 class AnnotatedParameters:
-    """Parameters that are annotated with what they may be, in scikit-learn's words, and with their role.
+    """Parameters that are declared once: `Annotated[type, *constraints, role]`, and a text in that class's docstring.
 
-    A field is `Annotated[type, *constraints, role]`; one without a role changes all that follows in a fit.
+    The constraints have scikit-learn's words. The `Args` of a subclass's docstring list also the parameters that it
+    inherits, after its own, each with the text that the nearest class has of it.
     """
 
     _parameter_constraints: ClassVar[dict[str, list]] = {}
-    roles: ClassVar[dict[str, Role | GrowthLimit | None]] = {}
+    _texts: ClassVar[dict[str, str]] = {}
+    roles: ClassVar[dict[str, Role | GrowthLimit]] = {}
 
     def __new__(cls, *args: Any, **parameters: Any) -> Self:
         """Raises InvalidTypeError for a parameter that the class does not have, with the name that it has here."""
@@ -147,7 +111,7 @@ class AnnotatedParameters:
         return super().__new__(cls)
 
     def set_params(self, **parameters: Any) -> Self:
-        """Sets parameters by name, as scikit-learn's estimators do; of nested ones as `estimator__name`.
+        """Sets parameters by name, of nested ones as `estimator__name`, all of them or, if one fails, none.
 
         Raises:
             InvalidInputError: There is no such parameter; the message has its name here, if another library has it.
@@ -156,10 +120,10 @@ class AnnotatedParameters:
         if unknown is not None:  # in scikit-learn's words
             raise InvalidInputError(f"Invalid parameter {unknown[0]!r} for estimator {self}{unknown[1]}")
         base: Any = super()
-        return base.set_params(**parameters)
+        return set_all_parameters(self, base.set_params, parameters)
 
     def __init_subclass__(cls, **options: Any):
-        """Moves constraints and roles out of the annotations: the signature of a dataclass has the types alone."""
+        """Moves constraints and roles out of the annotations, so that a signature has the types alone."""
         super().__init_subclass__(**options)
         hints = inspect.get_annotations(cls)
         marks = {name: hint.__metadata__ for name, hint in hints.items() if get_origin(hint) is Annotated}
@@ -167,14 +131,32 @@ class AnnotatedParameters:
         constraints, roles = {}, {}
         for name, own in marks.items():
             constraints[name] = [mark for mark in own if not isinstance(mark, Role | GrowthLimit)]
-            roles[name] = next((mark for mark in own if isinstance(mark, Role | GrowthLimit)), None)
+            roles[name] = next((mark for mark in own if isinstance(mark, Role | GrowthLimit)), Role.FIT)
         cls._parameter_constraints = _merged(cls, "_parameter_constraints") | constraints
         cls.roles = _merged(cls, "roles") | roles
+        before, cls._texts, after = _sections_of(vars(cls).get("__doc__") or "")
+        texts = _merged(cls, "_texts")
+        if before and texts:
+            nearest = dict.fromkeys(name for base in cls.__mro__ for name in vars(base).get("_texts", {}))
+            arguments = "\n".join(f"    {name}: {texts[name]}" for name in nearest)
+            cls.__doc__ = "\n\n".join(part for part in (before, f"Args:\n{arguments}", after) if part)
 
 
 def _merged(kind: type, name: str) -> dict[str, Any]:
     """The entries of a dict that a class and its bases have under a name; that of the nearest base counts."""
     return {key: value for base in reversed(kind.__mro__) for key, value in vars(base).get(name, {}).items()}
+
+
+def _sections_of(doc: str) -> tuple[str, dict[str, str], str]:
+    """The parts of a docstring: what comes before its arguments, the text of each, and what comes after them."""
+    doc = inspect.cleandoc(doc)
+    found = _ARGS.search(doc)
+    if found is None:
+        first = _SECTION.search(doc)
+        place = len(doc) if first is None else first.start()
+        return doc[:place].rstrip(), {}, doc[place:]
+    texts = {entry[1]: entry[2] for entry in _ENTRY.finditer(found[1])}
+    return doc[: found.start()].rstrip(), texts, doc[found.end() :].strip()
 
 
 def names_of(owner: Any, *roles: Role | type[GrowthLimit]) -> frozenset[str]:
@@ -222,47 +204,75 @@ def check_parameters(owner: Any, names: Iterable[str] | None = None) -> None:
         _ALLOWED.add(key)
 
 
+def configured(owner: Configurable, parameters: dict[str, Any]) -> Configurable:
+    """Returns a copy of an estimator, or pruning, with other parameters.
+
+    As `clone(owner).set_params(**parameters)`, but quickly: what does not change is shared, and so is what is fitted.
+
+    Raises:
+        ValueError: A name is none of a parameter.
+    """
+    copied, nested = copy.copy(owner), {}
+    for name, value in parameters.items():
+        own, _, below = name.partition("__")
+        if own not in vars(owner):
+            owner.set_params(**{name: value})
+        elif below:
+            nested.setdefault(own, {})[below] = value
+        else:
+            setattr(copied, own, value)
+    for own, changes in nested.items():
+        part = getattr(copied, own)
+        if not isinstance(part, BaseEstimator):
+            raise InvalidInputError(
+                f"{own}={part!r} has no parameters, and {', '.join(map(repr, changes))} are to be set"
+            )
+        setattr(copied, own, configured(part, changes))
+    return copied
+
+
+def identity(value: Any) -> Hashable:
+    """Returns a key that equal values share: of a pruning its parameters, of incomparable values the object."""
+    if isinstance(value, AnnotatedParameters):
+        return type(value), tuple((name, identity(own)) for name, own in sorted(vars(value).items()))
+    return (type(value), value) if isinstance(value, str | int | float | bool | np.generic | None) else id(value)
+
+
+def overrides(kind: type) -> bool:
+    """Returns whether a class from elsewhere has methods of its own, by which models may be made in another way."""
+    foreign = itertools.takewhile(lambda own: not own.__module__.startswith("jaxtree."), kind.__mro__)
+    methods = types.FunctionType | property | classmethod | staticmethod
+    return any(
+        isinstance(value, methods) and not name.startswith("__") for own in foreign for name, value in vars(own).items()
+    )
+
+
 def learn_names(estimator: Any, data: Dataset) -> None:
     """Learns the number and the names of the columns of a fit."""
-    X, names = data.sample.X, data.schema.column_names
-    if data.across is not None:
-        set_column_names(estimator, names)
-    elif is_source(X):
-        set_column_names(estimator, names, is_named=bool(open_source(X).names))
-    else:
-        check_names(estimator, X)
+    _set_names(estimator, data.num_columns, data.given_names)
 
 
 def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
-    """Learns the names of a table's columns in fit, or compares them with those of the fit.
+    """Learns the names of a table's columns in fit, or warns where only this table or that of the fit has some.
 
-    scikit-learn does so for the tables that it reads. Names of other tables are learned here, and the encoder compares
-    them.
+    The encoder compares names that both have.
     """
-    if reset and is_plain_array(X):
-        # What scikit-learn does with an array, in a tenth of the time.
-        set_column_names(estimator, default_names(X.shape[1]))
-        return
-    names = names_apart(X)
+    is_bare = is_plain_array(X) or issparse(X)
+    table = None if is_bare else read_table(X)
+    names = table.names if table is not None and table.is_named else None
+    if reset:
+        _set_names(estimator, X.shape[1] if table is None else len(table.names), names)
+    elif (names is None) == hasattr(estimator, "feature_names_in_"):
+        own, fitted = ("has feature names", "without") if names else ("does not have valid feature names", "with")
+        warn_user(f"X {own}, but {type(estimator).__name__} was fitted {fitted} feature names")  # scikit-learn's words
+
+
+def _set_names(estimator: Any, number: int, names: tuple[str, ...] | None) -> None:
+    estimator.n_features_in_ = number
     if names is None:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-    elif reset:
-        set_column_names(estimator, names, is_named=True)
-
-
-def set_column_names(estimator: Any, names: tuple[str, ...], *, is_named: bool | None = None) -> None:
-    """Learns the names of columns of tables that scikit-learn's `validate_data` does not read.
-
-    Args:
-        estimator: Gets `n_features_in_`, and `feature_names_in_` if the columns have names.
-        names: The names of the columns.
-        is_named: Whether they came with the table; if not given, unless they are those of columns without names.
-    """
-    estimator.n_features_in_ = len(names)
-    if names != default_names(len(names)) if is_named is None else is_named:
-        estimator.feature_names_in_ = np.array(names, object)
-    else:
         vars(estimator).pop("feature_names_in_", None)
+    else:
+        estimator.feature_names_in_ = np.array(names, object)
 
 
 def allow_tables(tags: Tags) -> Tags:
@@ -291,11 +301,11 @@ def progress_of(
     gets lines on the standard error stream. Work within work that shows a bar shows none.
 
     Args:
-        verbose: 0 for nothing, 1 for a bar, or in a log about ten lines, n for a line every n. Of work whose unit is
-            the second, or that is one whole, it is a line every n steps that find something.
+        verbose: 0 for nothing, 1 for a bar, or in a log about ten lines, n for a line every n. For work whose unit
+            is the second, or that is one whole, it is a line every n steps that find something.
         total: How many there will be; None if nobody knows.
-        doing: What is done, in words.
-        unit: What is counted; "s" for seconds.
+        doing: The work, in words.
+        unit: The unit of `total`; "s" for seconds.
     """
     if not verbose:
         yield None

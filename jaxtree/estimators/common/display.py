@@ -1,8 +1,6 @@
 """The display of a fitted estimator below scikit-learn's diagram, and its names for tab completion."""
 
-import re
 from collections.abc import Iterable, Iterator
-from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -10,27 +8,27 @@ from sklearn.utils import estimator_html_repr
 
 from jaxtree import notebook
 from jaxtree.estimators.common.extras import loss_in_words
-from jaxtree.estimators.common.peers import ATTRIBUTES, AnswersPeers, CalledOtherwise
+from jaxtree.estimators.common.peers import ATTRIBUTES, CalledOtherwise
+from jaxtree.figures.importances import importances_of
 from jaxtree.table.words import value_in_words
+from jaxtree.tree.kinds import ModelKind, kind_of
 
 MOST_COLUMNS = 5
 """The number of important columns that are shown."""
 
-_INNER = """
-    check_parameters class_names class_orders column_fractions config config_of costed_target divides_groups
-    draws_growth extras_of_fit features_of_growth find_collapsed finish_fit fit_data fit_task fitted_state
-    fitted_table fixed_predictions given_loss grow_trees growth_limits growth_task has_statistics held_out_share
-    hold_out_validation in_table_units kept_parameters learn learn_of_time make_encoder make_objective make_recipe
-    model_of native_splits needs_all_rows node_labels node_values num_bags of outputs pairs predict_values
-    prune_grown prunes_by_masks read_target read_task recipe_of_trees restore restore_table roles rules seed
-    set_model set_rounds set_terms set_trees settle shap_by_table shap_interactions_by_table shrinkage
-    split_limit_counts table_options take_members task_of timed_rows tree_parameters usual_rate work_of_fit
+_METHODS = """
+    apply cost_complexity_pruning_path cost_of_edits decision_function decision_path eval_terms explain_global
+    encode explain_row export_text fit flatten get_depth get_metadata_routing get_n_leaves harden leaderboard
+    mean_of monotonize parameter_importances partial_fit plot_history predict predict_dist predict_interval
+    predict_log_proba predict_median predict_proba predict_quantile predict_survival_function raw_scores refit
+    remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores sweep
+    to_html truncated
 """
-HIDDEN = frozenset(_INNER.split())
-"""Public names that other rooms use, and users do not."""
+METHODS = frozenset(_METHODS.split())
+"""The methods of estimators that users call; other public ones are for other rooms of the package."""
 
 
-class Shown(AnswersPeers):
+class Shown:
     """An estimator that shows what it has learned, and answers what other libraries call it."""
 
     def _html_repr(self) -> str:
@@ -41,19 +39,27 @@ class Shown(AnswersPeers):
 
     def __dir__(self) -> Iterable[str]:
         """Lists parameters, what is learned and the methods that users call."""
-        own = [name for name in ATTRIBUTES if not isinstance(getattr_static(self, name), CalledOtherwise)]
-        return [*called_names(super().__dir__()), *own]
+        return [name for name in super().__dir__() if is_for_users(type(self), name)]
 
 
-def called_names(names: Iterable[str]) -> list[str]:
-    """Returns the names that users call: without those of other rooms, and requests of scikit-learn's routing.
+for _name in ATTRIBUTES:
+    setattr(Shown, _name, CalledOtherwise(_name))
+
+
+def is_for_users(kind: type, name: str) -> bool:
+    """Returns whether users call a name of an estimator: a parameter, a result of `fit`, or one of `METHODS`.
+
+    Names of scikit-learn, and of classes of the user's own, are all for users.
 
     >>> from jaxtree import DecisionTreeClassifier
     >>> [name for name in dir(DecisionTreeClassifier()) if name.startswith("p")]
     ['predict', 'predict_log_proba', 'predict_proba', 'pruning']
     """
-    is_request = re.compile(r"set_\w+_request").fullmatch
-    return [name for name in names if name not in HIDDEN and name not in ATTRIBUTES and not is_request(name)]
+    owner = next((base for base in kind.__mro__ if name in vars(base)), object)
+    if isinstance(vars(owner).get(name), CalledOtherwise):
+        return False
+    is_ours = owner.__module__.startswith("jaxtree.") and not name.startswith("_")
+    return not is_ours or name.endswith("_") or name in METHODS or name in getattr(kind, "roles", ())
 
 
 def facts_of(estimator: Any) -> Iterator[tuple[str, object]]:
@@ -68,7 +74,7 @@ def facts_of(estimator: Any) -> Iterator[tuple[str, object]]:
         yield from _of_search(estimator)
         return
     yield from _of_model(estimator)
-    if hasattr(estimator, "feature_importances_"):
+    if kind_of(estimator) not in (None, ModelKind.SOFT):
         yield "most important", _greatest(estimator)
 
 
@@ -80,30 +86,30 @@ def _of_search(search: Any) -> Iterator[tuple[str, object]]:
         yield "best score", f"{search.best_score_:.4g}"
     if hasattr(search, "best_params_"):
         yield "best", ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items())
-    if hasattr(getattr(search, "best_estimator_", None), "weights_"):
-        yield "members", len(search.best_estimator_.estimators_)
+    weights = getattr(getattr(search, "best_estimator_", None), "ensemble_weights_", None)
+    if weights is not None:
+        yield "members", len(weights)
 
 
 def _of_model(model: Any) -> Iterator[tuple[str, object]]:
     """The parts of a model."""
-    if hasattr(model, "weights_"):
-        yield "members", ", ".join(f"{weight:.2f}" for weight in model.weights_)
-    elif hasattr(model, "evals_result_"):
-        of_folds = "" if model.folds_ is None else f" of {len(model.folds_)} models"
-        yield "rounds", f"{model.n_estimators_:,}{of_folds}"
+    kind = kind_of(model)
+    if kind == ModelKind.BOOSTED:
+        models = model.ensemble_weights_ if model.folds_ is None else model.folds_
+        yield "rounds", f"{model.n_estimators_:,}" + ("" if models is None else f" of {len(models)} models")
         yield "loss", loss_in_words(model)
-        if hasattr(model, "best_score_"):
+        if model.evals_result_:
             yield "best", f"{model.best_score_:.4g} at round {model.best_iteration_}"
-    elif hasattr(model, "history_"):
+    elif kind == ModelKind.SOFT:
         yield "epochs", f"{len(model.history_['loss']):,}"
         yield "kept", f"that after {model.best_epoch_:,}"
         yield from ((name.replace("_", " "), f"{losses[-1]:.4g}") for name, losses in model.history_.items())
-    elif hasattr(model, "additive_"):
+    elif kind == ModelKind.TERMS:
         yield "terms", f"{len(model.term_names_):,}"
         yield "bags", f"{len(model.bag_values_):,}"
         if model.edits_:
             yield "changed by hand", "; ".join(map(str, model.edits_))
-    elif hasattr(model, "forest_"):
+    elif kind in (ModelKind.FOREST, ModelKind.WEIGHTED):
         nodes = model.forest_.num_nodes
         yield "trees", f"{len(model.forest_):,}"
         yield "nodes of a tree", f"{nodes.min():,} to {nodes.max():,}"
@@ -114,12 +120,11 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
 def _greatest(estimator: Any) -> str:
     """The most important columns, with their shares."""
     try:
-        share = np.asarray(estimator.feature_importances_, np.float64)
+        found = importances_of(estimator)
     except ValueError:  # gains are infinite
         return "unknown"
-    names = estimator.schema_.column_names
-    order = np.argsort(-share, kind="stable")[:MOST_COLUMNS]
-    return ", ".join(f"{names[place]} {share[place]:.0%}" for place in order if share[place] > 0) or "none"
+    shares = zip(found.names, found.values[:MOST_COLUMNS], strict=False)
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares if share > 0) or "none"
 
 
 def _few(words: list[str]) -> str:

@@ -12,7 +12,7 @@ from jaxtyping import Float64, Int, Integer, Real
 
 from jaxtree.criteria import squared_error
 from jaxtree.growth.inputs.standard_objectives import Numbers
-from jaxtree.growth.inputs.whole_numbers import BITS
+from jaxtree.kernels.fixed_point import BITS
 from jaxtree.table.schema import Schema
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest
@@ -62,7 +62,7 @@ def with_exact_sums(
         values: The rows that it was grown on, in codes.
         target: Their targets.
         weight: Their weights in this tree, 0 of those that it has not drawn.
-        objective: What it was grown by.
+        objective: The objective it was grown by.
     """
     leaf = Predictor(Forest(tree, np.array([0, tree.node_count]))).ends_in_trees(values)[:, 0]
     is_used = weight > 0

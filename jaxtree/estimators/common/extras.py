@@ -1,13 +1,14 @@
 """Extras: what rows have beside targets and weights, such as offsets, groups and events, that a loss asks for."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import clone
 
-from jaxtree.dataset.fields import EXTRAS
+from jaxtree.dataset.arguments import EXTRAS
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.peers import hint_for_argument
@@ -92,13 +93,13 @@ def check_arguments(estimator: Any, method: str, names: Iterable[str], known: It
         estimator: The estimator.
         method: The name of the method.
         names: The names of what it is given beside its own arguments.
-        known: Those that it takes.
+        known: The arguments that it takes.
     """
     for name in names:
         if name in known:
             continue
         kind = type(estimator)
-        own = [*list(inspect.signature(getattr(kind, method)).parameters)[1:-1], *known]
+        own = [*arguments_of(getattr(kind, method))[0], *known]
         hint = hint_for_argument(name, own, list(inspect.signature(kind).parameters))
         parameter, loss = loss_parameter(estimator)
         words = f" with {parameter}={loss!r}" if parameter else ""
@@ -107,12 +108,44 @@ def check_arguments(estimator: Any, method: str, names: Iterable[str], known: It
         raise InvalidInputError(f"{kind.__name__}.{method}{words} takes no {name!r}{hint}{of_rows}{own_loss}")
 
 
+def arguments_of(method: Callable[..., Any]) -> tuple[list[str], bool]:
+    """Returns the names of the arguments of a method beside its object, and whether it takes others by name, too.
+
+    >>> arguments_of(RoutesExtras.get_metadata_routing)
+    ([], False)
+    """
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    takes_others = [own for own in parameters if own.kind is inspect.Parameter.VAR_KEYWORD]
+    return [own.name for own in parameters if own not in takes_others], bool(takes_others)
+
+
+def check_arguments_of_fits(estimator: Any, names: Iterable[str], settings: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Raises InvalidInputError for an argument that no fit takes, before the first of many fits.
+
+    Args:
+        estimator: The estimator that is fitted many times, of jaxtree or another library.
+        names: The names of the arguments, beside those of rows and targets.
+        settings: The parameters that it is fitted with; a loss among them has extras of its own.
+    """
+    own, takes_others = arguments_of(type(estimator).fit)
+    known = getattr(estimator, "extras_of_fit", None)
+    names = [name for name in names if name not in (*own, *(known or ()))]
+    if not names or (takes_others and known is None):
+        return
+    taken = dict.fromkeys(known or ())
+    for parameters in settings if takes_others else ():
+        blank: Any = clone(estimator)
+        given: Any = clone(dict(parameters), safe=False)
+        taken |= dict.fromkeys(blank.set_params(**given).extras_of_fit)
+    check_arguments(estimator, "fit", names, tuple(taken))
+
+
 def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the weights and extras among the arguments of a fit that its scores need, too.
 
     All scorers get the weights that take them. An estimator's own `score` takes all extras, and so do scorers of
-    survival times and of order. Those of scikit-learn predict without offsets, as it has them do; and where its routing
-    of metadata is on, that says what scorers get.
+    survival times and of order. scikit-learn's scorers predict without offsets, as it has them do; and where
+    its routing of metadata is on, that says what scorers get.
 
     Args:
         model: A boosted estimator.

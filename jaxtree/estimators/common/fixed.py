@@ -38,9 +38,9 @@ class FixedNumbers(RegressorMixin, FixedPredictions):
 
     Args:
         predictions: The numbers.
-        score_by: What `score` returns, of a table, targets, weights and a dict of fields; the coefficient of
+        score_by: The function behind `score`, of a table, targets, weights and a dict of fields; the coefficient of
             determination if None.
-        score_name: What that is called.
+        score_name: The name of that score.
 
     Example:
         >>> FixedNumbers(np.array([1.0, 2.0])).score(None, [1.0, 2.0])
@@ -78,7 +78,7 @@ class FixedClasses(ClassifierMixin, FixedPredictions):
     Args:
         predictions: The probability of every class.
         classes: The classes.
-        scores: What `decision_function` returns; without them there is none.
+        scores: The result of `decision_function`; without them there is none.
 
     Example:
         >>> FixedClasses(np.array([[0.2, 0.8]]), np.array(["no", "yes"])).predict().tolist()

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold, PredefinedSplit, check_cv
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, StratifiedKFold, check_cv
 
-from jaxtree.dataset.fields import check_groups, numbers_of_groups
+from jaxtree.dataset.arguments import check_groups, numbers_of_groups
+from jaxtree.dataset.sample import generator_of
 from jaxtree.sklearn_compat import SplitsGiven, safe_indexing
 from jaxtree.table.weights import check_sample_weight
 
@@ -29,7 +30,7 @@ def folds_of(
         X: A table.
         y: Its target.
         cv: The number of folds, or a splitter of scikit-learn, or pairs of training and test rows.
-        split_params: What the splitter takes, such as `groups`.
+        split_params: Arguments of the splitter, such as `groups`.
         fit_params: Further arguments of `fit`.
 
     Raises:
@@ -52,6 +53,23 @@ def folds_of(
     return split_rows_of_weight(splitter, X, y, fit_params.get("sample_weight"), **split_params)
 
 
+def shuffled_splitter(number: int, random_state: Any, labels: Any = None) -> KFold:
+    """Returns a splitter of shuffled rows, which keeps the shares of classes if one of them has a row for every fold.
+
+    Args:
+        number: The number of folds.
+        random_state: The seed of the shuffle, or a generator.
+        labels: The class of every row; None of numbers, and of several outputs.
+
+    Example:
+        >>> [type(shuffled_splitter(2, 0, labels)).__name__ for labels in (["a", "a", "b"], ["a", "b"], None)]
+        ['StratifiedKFold', 'KFold', 'KFold']
+    """
+    is_stratified = labels is not None and np.unique(labels, return_counts=True)[1].max() >= number
+    kind: Any = StratifiedKFold if is_stratified else KFold
+    return kind(number, shuffle=True, random_state=generator_of(random_state))
+
+
 def split_rows_of_weight(splitter: Any, X: Any, y: Any, sample_weight: Any, **split_params: Any) -> list[Split]:
     """Returns the parts of a splitter, without the rows of weight 0.
 
@@ -59,11 +77,11 @@ def split_rows_of_weight(splitter: Any, X: Any, y: Any, sample_weight: Any, **sp
     any of the user's own, divides all rows.
 
     Args:
-        splitter: What has `split`.
+        splitter: An object with `split`.
         X: A table.
         y: Its target.
         sample_weight: The weight of every row, or None.
-        split_params: What the splitter takes, such as `groups`.
+        split_params: Arguments of the splitter, such as `groups`.
 
     Raises:
         InvalidInputError: The weights are not allowed.

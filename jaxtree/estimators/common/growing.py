@@ -11,19 +11,23 @@ from jax.sharding import Mesh
 from jaxtyping import Float64, PRNGKeyArray, Real, Shaped, UInt
 
 from jaxtree import buckets
-from jaxtree.dataset.collectives import place_part, rows_of_process
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.magnitude import Magnitude, restore_weights, weight_exponent_of
+from jaxtree.devices import current_platform
 from jaxtree.errors import present
 from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes, with_exact_sums
 from jaxtree.estimators.common.features import FeatureOptions, Widths, features_of, widths_of
+from jaxtree.estimators.common.indicators import CategoryIndicators
 from jaxtree.estimators.common.ordered_categories import OrderedCategories
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
-from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
+from jaxtree.growth.inputs.bundles import Data, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
-from jaxtree.growth.loop.on_host import grow_completely, stays_on_host
+from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.native import engine_of
 from jaxtree.heap import give_back_freed
+from jaxtree.kernels.choose import Engine
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree, take_tree
 from jaxtree.tree.forest import Forest, join_trees
@@ -48,7 +52,8 @@ class Recipe(NamedTuple):
         key: The key of what is drawn.
         on_values: Whether thresholds are values of the table.
         search: Finds trees in another way than by growth; None grows them.
-        ordered: The rows as growth sees them where categories have given way to statistics; None if none have.
+        ordered: The rows as growth sees them where categories have given way to statistics or indicators; None if
+            none have.
     """
 
     rules: Rules
@@ -57,7 +62,7 @@ class Recipe(NamedTuple):
     key: PRNGKeyArray | None = None
     on_values: bool = False
     search: "TreeFinder | None" = None
-    ordered: OrderedCategories | None = None
+    ordered: OrderedCategories | CategoryIndicators | None = None
 
 
 class TreeFinder(Protocol):
@@ -83,65 +88,60 @@ class GrowthTask(NamedTuple):
     data: Dataset
     recipe: Recipe
 
-    @property
-    def weight_exponent(self) -> int:
-        """The exponent of the power of two that weights are divided by before growth; 0 for those of usual size.
+    def with_weights_of_usual_size(self) -> "tuple[GrowthTask, int]":
+        """Returns the task with very large or small weights, and limits in their unit, divided by a power of two.
 
-        A search divides them itself: its penalties and its objective have their unit.
+        Its exponent is the second, 0 for weights of usual size. A search divides weights itself: its penalties and its
+        objective have their unit.
         """
-        is_divided_here = self.data.across is None and self.recipe.search is None
-        return weight_exponent_of(self.data.weight) if is_divided_here else 0
-
-    def with_weights_of_usual_size(self) -> "GrowthTask":
-        """Returns the task with very large or small weights, and limits in their unit, divided by a power of two."""
         data, recipe = self
-        exponent = self.weight_exponent
-        if not exponent:
-            return self
+        if data.exchange.is_shared or recipe.search is not None or not (exponent := weight_exponent_of(data.weight)):
+            return self, 0
         weights = ("min_weight_leaf",) if recipe.rules.counts_rows else LIMITS_OF_WEIGHT
         limits = {name: np.ldexp(np.float64(getattr(recipe.limits, name)), -exponent) for name in weights}
         data = data if recipe.ordered is None else recipe.ordered.data
         recipe = recipe._replace(limits=recipe.limits._replace(**limits), ordered=None)
-        return GrowthTask(data.with_weight(np.ldexp(present(data.weight), -exponent)), recipe)
+        return GrowthTask(data.with_weight(np.ldexp(present(data.weight), -exponent)), recipe), exponent
 
 
 def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[Tree]:
     """Grows one tree on each dataset; the thresholds are codes.
 
-    Tasks that ask for the same kind of growth are roots of one, such as the folds of a cross-validation. Each tree is
-    the one that its task would give alone. With a mesh, rows are divided among its devices.
+    Tasks that ask for the same kind of growth are roots of one, such as the folds of a cross-validation. Each tree has
+    the bits of the one that its task gives alone: what is summed in fixed point, whose unit follows from all rows of a
+    growth, is grown apart. With a mesh, rows are divided among its devices.
     """
-    exponents = [task.weight_exponent for task in tasks]
-    tasks = [task.with_weights_of_usual_size() for task in tasks]
-    give_back_freed(sum(task.data.sample.num_rows for task in tasks))
     groups: dict[Hashable, list[int]] = {}
-    trees: dict[int, Tree] = {}
-    for number, task in enumerate(tasks):
+    usual: list[GrowthTask] = []
+    exponents: list[int] = []
+    num_rows = 0
+    for number, given in enumerate(tasks):
+        task, exponent = given.with_weights_of_usual_size()
         if task.recipe.ordered is not None:
-            tasks[number] = task = task._replace(data=task.recipe.ordered.data)
-        search = task.recipe.search
-        kind = (search.kind(task) if search else _kind_of_growth(task)) if len(tasks) > 1 else None
+            task = task._replace(data=task.recipe.ordered.data)
+        search, kind = task.recipe.search, None
+        if search:
+            kind = search.kind(task)
+        elif len(tasks) > 1:
+            kind = _kind_of_growth(task) if _adds_whole_numbers(task, len(tasks)) else number
         groups.setdefault((search is None, kind), []).append(number)
+        usual.append(task)
+        exponents.append(exponent)
+        num_rows += task.data.sample.num_rows
+    give_back_freed(num_rows)
+    grown: dict[int, Tree] = {}
     for members in groups.values():
-        own = [tasks[number] for number in members]
+        own = [usual[number] for number in members]
         search = own[0].recipe.search
-        trees.update(zip(members, search.find(own) if search else _grow_alike(own, mesh), strict=True))
-    grown = [_with_exact_sums(trees[number], task) for number, task in enumerate(tasks)]
-    return [restore_weights(tree, exponent) for tree, exponent in zip(grown, exponents, strict=True)]
-
-
-def _grow_alike(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
-    """Grows one tree on each of some datasets that are roots of one growth."""
-    if tasks[0].data.across is not None:
-        return _grow_roots(_divided(tasks[0].data, present(mesh)), tasks, Magnitude(), mesh)
-    data, magnitude = _joined_data(tasks, pads=not stays_on_host(tasks[0].recipe.rules, mesh))
-    return _grow_roots(data, tasks, magnitude, mesh)
+        for number, tree in zip(members, search.find(own) if search else _grow_roots(own, mesh), strict=True):
+            grown[number] = restore_weights(_with_exact_sums(tree, usual[number]), exponents[number])
+    return [grown[number] for number in range(len(tasks))]
 
 
 def _with_exact_sums(tree: Tree, task: GrowthTask) -> Tree:
     """Returns the tree of a dataset, of targets that are far apart with exact sums."""
     data, objective = task.data, task.recipe.rules.objective
-    if data.across is not None or not isinstance(objective, Numbers) or not are_far_apart(data.target):
+    if data.exchange.is_shared or not isinstance(objective, Numbers) or not are_far_apart(data.target):
         return tree
     weight = np.ones(data.target.shape[1]) if data.weight is None else data.weight
     return with_exact_sums(tree, values_of_codes(data.codes, data.schema), data.target, weight, objective)
@@ -159,11 +159,26 @@ def _kind_of_growth(task: GrowthTask) -> Hashable:
     return statics, tuple(None if x is None else (x.shape, x.tobytes()) for x in arrays)
 
 
-def _joined_data(tasks: Sequence[GrowthTask], *, pads: bool) -> tuple[Data, Magnitude]:
+def _adds_whole_numbers(task: GrowthTask, num_tasks: int) -> bool:
+    """Returns whether sums of a task are whole numbers as they are, with those of this many tasks in one growth."""
+    data, rules = task.data, task.recipe.rules
+    has_missing = bool(np.any(data.schema.num_codes > data.schema.num_values))
+    shares_rows = has_missing and rules.missing == Missing.FRACTION
+    if not rules.objective.classes or rules.objective.has_fractions or shares_rows:
+        return False
+    return data.weight is None or _are_whole(data.weight, MOST_WHOLE_WEIGHT / num_tasks)
+
+
+def _are_whole(weight: Float64[np.ndarray, " row"], most: float) -> bool:
+    """Whether weights are whole numbers with a sum of at most this."""
+    return bool(np.all(weight == np.floor(weight))) and weight.sum() <= most
+
+
+def _joined_data(tasks: Sequence[GrowthTask], widths: Widths, *, pads: bool) -> tuple[Data, Magnitude]:
     """Returns the rows of datasets whose features are the same, except for the number of bins; perhaps in buckets."""
     datasets = [task.data for task in tasks]
     sizes = [data.codes.shape[1] for data in datasets]
-    codes, target = joined_codes(datasets, pads=pads), _joined([data.target for data in datasets], axis=1)
+    codes, target = joined_codes(datasets, widths, pads=pads), _joined([data.target for data in datasets], axis=1)
     magnitude = Magnitude.of(target, tasks[0].recipe.rules.objective)
     target = magnitude.divide(target) if magnitude.exponent else target
     weight = as_summed([data.weight for data in datasets], sum(sizes))
@@ -175,16 +190,16 @@ def _joined_data(tasks: Sequence[GrowthTask], *, pads: bool) -> tuple[Data, Magn
     return Data(codes, target, weight, root=root), magnitude
 
 
-def _divided(own: Dataset, mesh: Mesh) -> Data:
+def _divided(own: Dataset, exchange: SharedExchange) -> Data:
     """Returns the rows of all processes on the mesh, of which the dataset has this process's.
 
     Every process has as many rows as any other, with padding of weight 0.
     """
     codes = buckets.pad_codes(own.codes)
-    size = rows_of_process(codes.shape[1], mesh)
+    size = exchange.rows_with_padding(codes.shape[1])
 
     def place(values: Shaped[np.ndarray, "*axis row"]) -> jax.Array:
-        return place_part(values, size, mesh)
+        return exchange.place(values, size)
 
     weight = np.ones(own.codes.shape[1]) if own.weight is None else own.weight
     # Types of 64 bits stay as they are whatever the user's setting.
@@ -193,44 +208,50 @@ def _divided(own: Dataset, mesh: Mesh) -> Data:
         return Data(*map(place, (codes, own.target, weight.astype(summed))))
 
 
-def _grow_roots(data: Data, tasks: Sequence[GrowthTask], magnitude: Magnitude, mesh: Mesh | None) -> list[Tree]:
-    """Grows tasks of one kind, each as a root, in arrays that hold their rows.
+def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
+    """Grows tasks of one kind as roots of one growth.
 
     Args:
-        data: The codes, targets and weights of all datasets, padded to buckets.
-        tasks: The tasks; over several processes one, of which `data` has the rows of all.
-        magnitude: The power of two that the targets were divided by.
+        tasks: The tasks; over several processes one, of which each process has a part of the rows.
         mesh: Devices to divide the rows among.
     """
-    datasets, recipe, weight = [task.data for task in tasks], tasks[0].recipe, present(data.weight)
-    widths = widths_of(datasets)
-    limits = [task.recipe.limits for task in tasks]
-    if magnitude.exponent:
-        limits = [magnitude.scale(own) for own in limits]
-    most_nodes = sum(_most_nodes(task.data.num_rows, task.recipe) for task in tasks)
-    capacity = buckets.capacity_bucket(most_nodes, max(datasets[0].num_classes, default=0))
-    padding = len(data.codes) - len(datasets[0].codes)
+    datasets, recipe = [task.data for task in tasks], tasks[0].recipe
+    first, widths = datasets[0], widths_of(datasets)
+    engine = engine_of(recipe.rules, current_platform(), mesh, on_host=True)
+    if isinstance(first.exchange, SharedExchange):
+        data, magnitude = _divided(first, first.exchange), Magnitude()
+    else:
+        data, magnitude = _joined_data(tasks, widths, pads=engine is not Engine.HOST)
+    weight, limits, most_nodes = present(data.weight), [], 0
+    for own in tasks:
+        limits.append(magnitude.scale(own.recipe.limits) if magnitude.exponent else own.recipe.limits)
+        # Multiway trees have no bound, for empty branches take nodes, too.
+        most_nodes += min(2 * own.data.num_rows, 2 ** (min(int(own.recipe.limits.max_depth), 30) + 1))
+    capacity = buckets.capacity_bucket(most_nodes, max(first.num_classes, default=0))
+    padding = len(data.codes) - len(first.codes)
     # Grown in float64 whatever the user's setting: a fitted tree lies on the host.
     with jax.enable_x64(True):
         table = grow_completely(
             data,
-            features_of(datasets[0].schema, recipe.features, widths, padding),
-            Limits(*(np.array(limit) for limit in zip(*limits, strict=True))),
+            features_of(first.schema, recipe.features, widths, padding),
+            Limits(*map(np.array, zip(*limits, strict=True))),
             recipe.rules,
             Sizes(widths.num_bins, capacity, len(tasks), entry_capacity=2 * weight.size),
+            engine=engine,
             key=None if recipe.key is None else jnp.stack([t.recipe.key for t in tasks if t.recipe.key is not None]),
             mesh=mesh,
         )
-    table = _trimmed(table, datasets[0].num_classes)
-    trees = (_with_own_codes(take_tree(table, root=n), own.schema, widths) for n, own in enumerate(datasets))
-    return [magnitude.restore(tree) for tree in trees] if magnitude.exponent else list(trees)
+    table, trees = _trimmed(table, first.num_classes), []
+    for root, own in enumerate(datasets):
+        tree = _with_own_codes(take_tree(table, root=root), own.schema, widths)
+        trees.append(magnitude.restore(tree) if magnitude.exponent else tree)
+    return trees
 
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:
     """Grows some trees of a key's forest on a dataset, with all sizes padded to buckets; thresholds are codes."""
     # Draws count rows, whatever their weights are.
-    weight_exponent = task.weight_exponent if sampling.num_draws is None else 0
-    data, recipe = task.with_weights_of_usual_size() if weight_exponent else task
+    (data, recipe), weight_exponent = task.with_weights_of_usual_size() if sampling.num_draws is None else (task, 0)
     data = data if recipe.ordered is None else recipe.ordered.data
     rows = rows_of(data)
     give_back_freed(rows.num_rows)
@@ -298,18 +319,17 @@ def as_summed(weights: Sequence[Float64[np.ndarray, " row"] | None], num_rows: i
     if weights[0] is None:
         return np.ones(num_rows, np.int32)
     weight = _joined([w for w in weights if w is not None])
-    is_whole = bool(np.all(weight == np.floor(weight))) and weight.sum() <= MOST_WHOLE_WEIGHT
-    return weight.astype(np.int32) if is_whole else weight
+    return weight.astype(np.int32) if _are_whole(weight, MOST_WHOLE_WEIGHT) else weight
 
 
-def _most_nodes(num_rows: int, recipe: Recipe) -> int:
-    """Returns the most nodes of a binary tree; multiway ones have no bound, for empty branches take nodes, too."""
-    return min(2 * num_rows, 2 ** (min(int(recipe.limits.max_depth), 30) + 1))
+def joined_codes(datasets: Sequence[Dataset], widths: Widths, *, pads: bool = True) -> UInt[np.ndarray, "feature row"]:
+    """Returns the codes of all datasets side by side, perhaps padded to buckets; of one without a copy if possible.
 
-
-def joined_codes(datasets: Sequence[Dataset], *, pads: bool = True) -> UInt[np.ndarray, "feature row"]:
-    """Returns the codes of all datasets side by side, perhaps padded to buckets; of one without a copy if possible."""
-    widths = widths_of(datasets)
+    Args:
+        datasets: The datasets.
+        widths: The widths that suit all.
+        pads: Whether codes are padded.
+    """
     codes = [_with_common_codes(data, widths) for data in datasets]
     if not pads:
         return _joined(codes, axis=1)

@@ -13,6 +13,7 @@ from jaxtree.explain.shap import shap_values
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.weights import check_sample_weight
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 
 KINDS = ("gain", "splits", "cover", "permutation", "shap")
@@ -46,15 +47,15 @@ def importances(
     Where XGBoost divides by the number of splits ("gain", "cover"), divide by "splits".
 
     Args:
-        estimator: A fitted tree, forest, boosted trees, an additive model, an ensemble of boosted trees or a search; of
-            "permutation" any fitted estimator.
+        estimator: A fitted tree, forest, boosted trees, an additive model or a search; of "permutation" any fitted
+            estimator.
         kind: "gain": the sum of the gains of the column's splits, each times the weight of its rows; of additive
             models, which have none, the mean size of what the column's terms add, half of that of a pair. "splits":
             their number. "cover": the sum of the weights of their rows; of boosted trees the second derivatives of the
             loss. "permutation": what the estimator's `score` loses on the mean when the column's values are shuffled
             among the rows of X. "shap": the mean size of the column's Shapley values on the rows of X; of classes and
-            several scores their sum. An ensemble has the weighted mean of its members. Soft trees and trees of planes
-            have none of the first three, and hardened forests with weights of leaves no gains.
+            several scores their sum. Soft trees and trees of planes have none of the first three, and hardened forests
+            with weights of leaves no gains.
         X: The rows, of "permutation" and "shap".
         y: Their target, of "permutation".
         sample_weight: Their weights in scores and means; values are shuffled among rows of some weight.
@@ -88,9 +89,6 @@ def importances(
     if kind == "shap":
         sizes = np.average(np.abs(shap_values(estimator, X).values), axis=0, weights=weight)
         return sizes.reshape(len(sizes), -1).sum(axis=1)
-    if hasattr(estimator, "weights_"):
-        of_members = [_sums(member, kind) for member in estimator.estimators_]
-        return np.tensordot(np.asarray(estimator.weights_, np.float64), np.array(of_members), 1)
     return _sums(estimator, kind)
 
 
@@ -109,7 +107,7 @@ def _check(kind: str, X: Any, y: Any, sample_weight: Any) -> None:
 
 def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:
     """Returns the sums over the splits of an estimator, or over its terms."""
-    if hasattr(type(estimator), "term_importances_"):
+    if kind_of(estimator) == ModelKind.TERMS:
         if kind == "gain":
             return estimator.feature_importances_ * estimator.term_importances_.sum()
         raise InvalidTypeError(
@@ -117,7 +115,7 @@ def _sums(estimator: Any, kind: str) -> Float[np.ndarray, " column"]:
             '"permutation"'
         )
     model = getattr(estimator, "model_", None)
-    if not isinstance(model, FittedModel) or hasattr(type(estimator), "planes"):
+    if not isinstance(model, FittedModel) or kind_of(estimator) == ModelKind.PLANES:
         raise InvalidTypeError(
             f"kind={kind!r} is of splits on columns, which {type(estimator).__name__} does not have: give "
             'kind="permutation"'
@@ -138,9 +136,8 @@ def sums_of_splits(model: FittedModel, kind: str) -> Float[np.ndarray, "tree col
     """
     forest, schema = model.forest, model.schema
     nodes, num_columns = forest.nodes, len(schema.columns)
-    column = np.array([feature.column for feature in schema.features])
     split = np.flatnonzero(~nodes.is_leaf)
-    cell = forest.tree_of_node[split] * num_columns + column[nodes.feature[split]]
+    cell = forest.tree_of_node[split] * num_columns + nodes.feature[split]
     counted = np.ones(split.size) if kind == "splits" else nodes.weighted_n_node_samples[split]
     if kind == "gain":
         check_gains(nodes, "feature_importances_")

@@ -17,11 +17,10 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt, UInt32
 
 from jaxtree.buckets import empty_codes
-from jaxtree.dataset import collectives
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.table.binning import Bins, fit_bins
-from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.table.schema import Column, Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.subsets import SharedSubsets, join_subsets, words_of_subsets
 
@@ -68,7 +67,7 @@ class OrderedCategories:
     Args:
         data: The rows of the fit.
         features: How their features may be split.
-        statistics: The statistics by feature of growth. Those of further scores are features behind all others.
+        statistics: The statistics by feature of growth. Statistics of further scores are features behind all others.
         codes: The codes that growth sees.
 
     Attributes:
@@ -115,7 +114,7 @@ class OrderedCategories:
         ]
         return np.asarray(join_subsets([np.zeros((1, 0), np.uint32), *above]))
 
-    def with_subsets(self, tree: Tree) -> Tree:
+    def in_categories(self, tree: Tree) -> Tree:
         """Returns grown trees, whose thresholds are decoded, with subsets of categories in place of statistics."""
         if not self._statistics:
             return tree
@@ -164,10 +163,8 @@ def order_categories(
     if not is_ordered.any():
         return OrderedCategories(data, features, {}, data.codes)
     schema, places = data.schema, np.flatnonzero(is_ordered).tolist()
-    whole, own_rows = {place: data.codes[place] for place in places}, slice(None)
-    if data.across is not None:
-        whole = {place: collectives.join_rows(own) for place, own in whole.items()}
-        own_rows = collectives.rows_among_all(data.sample.num_rows)
+    whole = {place: data.exchange.join(data.codes[place]) for place in places}
+    own_rows = data.exchange.own_rows(data.sample.num_rows)
     order = np.random.default_rng(seed).permutation(data.num_rows)
     statistics: dict[int, Statistic] = {}
     of_growth = list(data.codes)
@@ -219,7 +216,7 @@ def _distances(data: Dataset) -> Iterator[Derivatives]:
 
 def _numbers(data: Dataset, weight: Float64[np.ndarray, " row"]) -> Iterator[Float64[np.ndarray, " row"]]:
     """The numbers of the rows of all processes, or the indicators or shares of their classes; of two classes one."""
-    target = data.target if data.across is None else collectives.join_rows(data.target)
+    target = data.exchange.join(data.target)
     if not data.num_classes or data.outputs.has_shares:
         yield from target.astype(np.float64)
         return
@@ -261,11 +258,8 @@ def _step(
 
 def _with_statistics(schema: Schema, statistics: dict[int, Statistic]) -> Schema:
     """The schema of growth: numbers in place of the categories, and behind all the numbers of further scores."""
-    columns, features = list(schema.columns), list(schema.features)
+    columns = {}
     for feature, own in sorted(statistics.items()):
-        replaced = schema.features[own.feature]
-        at = replaced.column if feature < schema.num_features else len(columns)
-        bins, has_missing = own.bins, replaced.has_missing
-        columns[at : at + 1] = [Column(replaced.name, "numeric", (), bins, has_missing)]
-        features[feature : feature + 1] = [Feature(replaced.name, at, "numeric", None, bins.num_bins, has_missing)]
-    return Schema(tuple(columns), tuple(features))
+        replaced = schema.columns[own.feature]
+        columns[feature] = Column(replaced.name, "numeric", (), own.bins, replaced.has_missing)
+    return schema.with_columns(columns)

@@ -8,19 +8,23 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.cores import using_cores
 from jaxtree.dataset.arguments import plain_target, read_arguments
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import allow_tables, check_names
 from jaxtree.estimators.common.display import Shown
 from jaxtree.files.registry import KeptInFiles
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import blocks_of_rows
+from jaxtree.table.reading import Table, read_table
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, naming, open_source
+from jaxtree.tree.kinds import ModelKind, Prediction
 
 
 class ScoresSources:
@@ -44,23 +48,24 @@ class ScoresSources:
         return mixin.score(given.X, plain_target(given.y), given.sample_weight)
 
 
-def part_by_part(method: Callable) -> Callable:
+def over_sources(method: Callable) -> Callable:
     """Extends a method of a table to sources: it is called with every part, and the results are joined.
 
-    A sparse matrix is divided into blocks of rows, of which one at a time is held with its zeros. It computes on as
-    many cores as `n_jobs` of the estimator says.
+    A table is read once, and the method gets its columns. A sparse matrix is divided into blocks of rows, of which one
+    at a time is held with its zeros. It computes on as many cores as `n_jobs` of the estimator says.
     """
 
     @functools.wraps(method)
     def of_table_or_source(self: Any, X: Any) -> Any:
         n_jobs = getattr(self, "n_jobs", None)
         with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
-            if scipy.sparse.issparse(X) and X.ndim == 2:
-                check_is_fitted(self)
-                return _join([method(self, block) for block in blocks_of_rows(X)])
-            if not is_source(X):
+            if isinstance(X, np.ndarray | Table):
                 return method(self, X)
             check_is_fitted(self)
+            if scipy.sparse.issparse(X) and X.ndim == 2:
+                return _join([method(self, block) for block in blocks_of_rows(X)])
+            if not is_source(X):
+                return method(self, read_table(X))
             results = []
             for part in open_source(X).without(self.other_columns_):
                 with naming(part.label):
@@ -73,10 +78,33 @@ def part_by_part(method: Callable) -> Callable:
 class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
     """An estimator on any table: what all predictions begin with."""
 
+    model_kind: ModelKind
+    n_outputs_: int = 1
+    is_vector_: bool
+
+    @property
+    def predicts(self) -> Prediction:
+        """The kind of the predictions."""
+        return Prediction.CLASSES if isinstance(self, ClassifierMixin) else Prediction.NUMBERS
+
+    @property
+    def score_loss(self) -> BaseLoss | None:
+        """The loss that predicts from scores; None of models whose leaves have shares or means."""
+        return None
+
     @property
     def schema_(self) -> Schema:
         """The columns and features of the fitted table, which turn codes back into words."""
         return self.encoder_.schema_
+
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of every output; none for numbers."""
+        return ()
+
+    def outputs(self) -> Outputs:
+        """Returns what the target of the fit was."""
+        classes = self.class_names()
+        return Outputs(self.n_outputs_, classes, is_vector=not classes and self.is_vector_)
 
     def __sklearn_tags__(self):
         """Sets scikit-learn's tags: tables may hold words and missing values, and targets several columns."""
@@ -86,7 +114,7 @@ class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes, or numbers, of rows that `encoder_.values` has encoded."""
 
-    @part_by_part
+    @over_sources
     def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
         """Returns what thresholds and planes are compared with."""
         check_is_fitted(self)
@@ -100,7 +128,7 @@ class PredictsNumbers(ScoresSources, RegressorMixin):
 
     is_vector_: bool
 
-    @part_by_part
+    @over_sources
     def predict(self: Any, X: Any) -> Float[np.ndarray, "row *output"]:
         """Returns the number of every row, of a forest the mean over its trees; of several outputs (rows, outputs)."""
         return self._as_given(self.predict_values(self._values(X)))

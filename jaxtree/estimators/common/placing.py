@@ -8,6 +8,7 @@ from typing import Any
 from jax.sharding import Mesh
 
 from jaxtree.cores import using_cores
+from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange, exchange_of
 from jaxtree.devices import costs, placed
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.common.conventions import check_parameters
@@ -15,8 +16,11 @@ from jaxtree.table.sources import open_source
 
 
 @contextlib.contextmanager
-def placed_fit(estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1) -> Iterator[None]:
+def placed_fit(estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1) -> Iterator[Exchange]:
     """Fits an estimator where it is done sooner, see `jaxtree.devices`, on as many cores as its `n_jobs` says.
+
+    Gives the exchange of the fit. Where several processes share its rows, a fit that fails in one leaves the estimator
+    as it was in all.
 
     Args:
         estimator: An estimator, with `work_of_fit` if it is grown or trained.
@@ -26,8 +30,10 @@ def placed_fit(estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: in
     """
     name, n_jobs = type(estimator).__name__, getattr(estimator, "n_jobs", None)
     cores = contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs)
-    with cores, placed(name, lambda: _work_of(estimator, X, num_fits), X, mesh=mesh):
-        yield
+    exchange = LONE if mesh is None else exchange_of(mesh)
+    kept = exchange.keeping(estimator) if isinstance(exchange, SharedExchange) else contextlib.nullcontext()
+    with kept, cores, placed(name, lambda: _work_of(estimator, X, num_fits), X, mesh=mesh):
+        yield exchange
 
 
 def _work_of(estimator: Any, X: Any, num_fits: int) -> Work | None:

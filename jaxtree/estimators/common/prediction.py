@@ -3,30 +3,23 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from jaxtyping import Float, Int, Shaped, UInt
+from jaxtyping import Float, Int, Shaped
 from sklearn.base import ClassifierMixin
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.sample import Outputs
 from jaxtree.estimators.common.conventions import check_parameters, learn_names
 from jaxtree.estimators.common.importances import sums_of_splits
-from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, part_by_part
+from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, over_sources
 from jaxtree.estimators.common.prunings import Pruning
-from jaxtree.export.pictures import small_html
-from jaxtree.table.sources import is_source, open_source
-from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import ancestors
 
 
 class FittedTrees(EstimatorOnTables):
     """A tree or a forest on any table, whose fit ends with a `FittedModel`."""
 
     pruning: Pruning | None
-    n_outputs_: int
+    classes_: Any
     _model: FittedModel
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -48,14 +41,6 @@ class FittedTrees(EstimatorOnTables):
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes, the outputs side by side, or means, of rows that `encoder_.values` has encoded."""
         return self.model_.predict(values)
-
-    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
-        """Returns the classes of every output; none for numbers."""
-        return ()
-
-    def outputs(self) -> Outputs:
-        """Returns what the target of the fit was."""
-        return Outputs(self.n_outputs_, self.class_names(), is_vector=getattr(self, "is_vector_", False))
 
     def learn(self, data: Dataset) -> None:
         """Learns of the rows of a fit what predictions need: columns, outputs and classes."""
@@ -84,54 +69,10 @@ class FittedTrees(EstimatorOnTables):
         return sums_of_splits(self.model_, "gain")
 
 
-class FittedTree(FittedTrees):
-    """A single tree."""
-
-    tree_: Tree
-
-    def _html_repr(self) -> str:
-        """Returns what a notebook shows: scikit-learn's display, and the tree once it is fitted."""
-        diagram = estimator_html_repr(self)
-        return diagram + small_html(self) if hasattr(self, "tree_") else diagram
-
-    @part_by_part
-    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
-        """Returns the node of `tree_` where the walk of every row ends.
-
-        A row whose category has no branch ends at an inner node, and so does one whose value is missing
-        where missing values are shared out among the branches.
-        """
-        values = self._values(X)
-        return self._model.predictor.ends(values)
-
-    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
-        """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
-        node = self.apply(X)
-        return ancestors(self.tree_)[node]
-
-    def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
-        """Returns the codes of a table, as `jaxtree.growth.apply` and `jaxtree.dropout` take them."""
-        check_is_fitted(self)
-        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
-
-    def get_depth(self) -> int:
-        """Returns the depth of the deepest leaf; a single leaf has depth 0."""
-        return self.model_.tree.max_depth
-
-    def get_n_leaves(self) -> int:
-        """Returns the number of leaves."""
-        return self.model_.tree.n_leaves
-
-    @property
-    def feature_importances_(self) -> Float[np.ndarray, " column"]:
-        """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
-        return self._importances()[0]
-
-
 class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
     """Predictions of classes; the parts of several outputs are lists."""
 
-    @part_by_part
+    @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
         """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
 
@@ -140,7 +81,7 @@ class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
         values = self._values(X)
         return self._names_of(self._model.predict_label(values))
 
-    @part_by_part
+    @over_sources
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
         """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
         shares = self.predict_values(self._values(X))

@@ -31,12 +31,12 @@ class Standing(NamedTuple):
     """How far work is.
 
     Attributes:
-        doing: What is done, in words.
-        unit: What is counted.
+        doing: The work, in words.
+        unit: The unit of the work.
         done: How much of it is done.
         total: How much there is; None if nobody knows.
         seconds: How long it has taken.
-        words: What the last step has found.
+        words: The finding of the last step.
         is_told: Whether it has found this now, not earlier.
     """
 

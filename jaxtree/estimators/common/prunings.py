@@ -128,8 +128,8 @@ class Union(Pruning):
         Union(first=ChiSquared(p_value=0.01), second=Pessimistic(confidence=0.1))
     """
 
-    first: Annotated[Pruning, Pruning]
-    second: Annotated[Pruning, Pruning]
+    first: Annotated[Pruning, Pruning, Role.FIT]
+    second: Annotated[Pruning, Pruning, Role.FIT]
 
     draws_masks: ClassVar[bool] = True
 
@@ -172,7 +172,7 @@ class Pessimistic(Pruning, of=pessimistic):
     """
 
     confidence: Annotated[Any, Interval(Real, 0, 0.5, closed="right"), Role.BATCHED] = 0.25
-    z: Annotated[str, Words({"exact", "release8"})] = "exact"
+    z: Annotated[str, Words({"exact", "release8"}), Role.FIT] = "exact"
 
 
 @dataclasses.dataclass(repr=False)
@@ -248,7 +248,7 @@ class CostComplexity(Pruning):
             whole tree's path are tried on the rows left out, and `rule` chooses.
         rule: "min" for the price of least error, or "1se" for the greatest one whose error is within one standard error
             of that.
-        folds: Number of folds, stratified by class and shuffled, a splitter of scikit-learn, or a list of the rows that
+        cv: Number of folds, stratified by class and shuffled, a splitter of scikit-learn, or a list of the rows that
             each fold trains and is tested on.
         cost: "impurity", or "error" for the misclassified share.
 
@@ -258,9 +258,9 @@ class CostComplexity(Pruning):
     """
 
     ccp_alpha: Annotated[Any, AT_LEAST_0, Words({"cv"}), Role.BATCHED] = "cv"
-    rule: Annotated[str, Words({"min", "1se"})] = "min"
-    folds: Annotated[Any, whole(2), HasMethods(["split"]), list, tuple] = 10
-    cost: Annotated[str, Words({"impurity", "error"})] = "impurity"
+    rule: Annotated[str, Words({"min", "1se"}), Role.FIT] = "min"
+    cv: Annotated[Any, whole(2), HasMethods(["split"]), list, tuple, Role.FIT] = 10
+    cost: Annotated[str, Words({"impurity", "error"}), Role.FIT] = "impurity"
 
     @property
     def is_mask(self) -> bool:
@@ -288,7 +288,7 @@ class ReducedError(Pruning, of=reduced_error):
         ReducedError(validation_fraction=0.3)
     """
 
-    validation_fraction: Annotated[float, PART] = 0.25
+    validation_fraction: Annotated[float, PART, Role.FIT] = 0.25
 
 
 @dataclasses.dataclass(repr=False)
@@ -301,7 +301,7 @@ class ValidationGate(Pruning, of=validation_gate):
         validation_fraction: The share of the rows held out where none are given.
     """
 
-    validation_fraction: Annotated[float, PART] = 0.25
+    validation_fraction: Annotated[float, PART, Role.FIT] = 0.25
 
 
 @dataclasses.dataclass(repr=False)
@@ -324,7 +324,7 @@ class Dropout(Pruning):
 
     p: Annotated[Any, Interval(Real, 0, 1, closed="both"), Role.BATCHED]
     q: Annotated[Any, AT_LEAST_0, Role.BATCHED] = 0.0
-    draws: Annotated[int | str, whole(1), Words({"all"})] = 1
+    draws: Annotated[int | str, whole(1), Words({"all"}), Role.FIT] = 1
 
     draws_masks: ClassVar[bool] = True
 

@@ -66,7 +66,7 @@ def number_of_metric(name: str, value: Any) -> float:
 
     Args:
         name: The argument and the metric.
-        value: What it has returned.
+        value: Its result.
 
     Raises:
         InvalidInputError: It is no number; NaN is one.
@@ -87,7 +87,7 @@ def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., 
     """Returns a scorer, or a function of targets and predictions, with the weights of rows if it takes any.
 
     Args:
-        scores: What scores.
+        scores: A function of targets and predictions.
         weight: The weights; None for none.
 
     Example:
@@ -103,12 +103,12 @@ def weighted_if_taken(scores: Callable[..., Any], weight: Any) -> Callable[..., 
 def in_words(error: Exception) -> str:
     """Returns what scikit-learn says of a scorer that cannot score, with what may be given in its place.
 
-    >>> in_words(ValueError("pos_label=1 is not a valid label"))[:60]
-    'pos_label=1 is not a valid label. Of classes other than 0 an'
+    >>> in_words(ValueError("pos_label=1 is not a valid label"))[:61]
+    'pos_label=1 is not a valid label. For classes other than 0 an'
     """
     if "pos_label" not in str(error):
         return str(error)
     return (
-        f"{str(error).rstrip('.')}. Of classes other than 0 and 1 the positive one must be named, as by "
+        f"{str(error).rstrip('.')}. For classes other than 0 and 1 the positive one must be named, as by "
         "sklearn.metrics.make_scorer(f1_score, pos_label=...), or all count alike, as in 'f1_macro'"
     )

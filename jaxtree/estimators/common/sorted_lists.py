@@ -68,7 +68,7 @@ class SortedLists(NamedTuple):
         Where a sum is no number, the result may be none.
 
         Args:
-            center: What is added to the numbers of every list.
+            center: The number that is added to every list.
             place: The place, which may lie between whole numbers where weights are none.
 
         Example:
@@ -143,7 +143,7 @@ def intervals_around(
     """Returns the lower and the upper end of the interval of every row by CV+.
 
     Args:
-        center: What the model without every fold predicts of the rows.
+        center: The predictions of the rows by the model without each fold.
         residuals: The residuals of the rows of every fold.
         coverage: The share of rows that the intervals are to hold.
         num_new: How many residuals a new row would have.

@@ -11,14 +11,15 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.sample import Sample, read_known
 from jaxtree.errors import InvalidInputError, InvalidTypeError, named, present
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.common.conventions import (
     SEED,
     AnnotatedParameters,
+    Role,
     Words,
     check_parameters,
     key_of,
@@ -51,7 +52,7 @@ from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 PENALTIES_OF_BOOSTED = (1.0, 5.0, 20.0, 50.0)
 """From tables whose classes are told apart to those where a default fit has learned what is chance."""
 
-AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting | BoostedEnsemble)
+AnyModel = TypeVar("AnyModel", bound=BaseTree | BaseForest | BaseBoosting)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -68,13 +69,13 @@ class FineTuning(AnnotatedParameters):
         noise: The standard deviation of noise that is added to columns in training; None for no noise.
         averaging: How much of the running average of the parameters a step keeps.
         reg_lambda: The L2 penalty on leaf values, in units of rows on which the model is at its best: a
-            penalty of half of it times the square of a leaf, beside the sum of the losses of all rows. Of several, as
+            penalty of half of it times the square of a leaf, beside the sum of the losses of all rows. With several, as
             many models are trained with one program, and that of the least loss on the validation rows stays. "auto"
             is 1, 5, 20 and 50 of boosted models, and 0 of others, whose leaves stand for all that is said.
         validation_fraction: The share of the rows that is held out for validation, where no rows are given.
         n_iter_no_change: After how many epochs without a better validation loss training ends.
         min_standard_errors: By how many standard errors of the difference the copy must be better than the given model
-            on the validation rows: of few rows the best of many epochs is better by chance. Of losses that compare
+            on the validation rows: of few rows the best of many epochs is better by chance. For losses that compare
             rows it must be better at all.
         random_state: Seed of the rows that are held out, of batches and of noise, or a NumPy generator.
         verbose: 1 for a bar of progress, with the losses; n for a line every n epochs.
@@ -84,20 +85,20 @@ class FineTuning(AnnotatedParameters):
         0.01
     """
 
-    max_epochs: Annotated[int | str, whole(1), Words({AUTO})] = AUTO
-    batch_size: Annotated[int, whole(1)] = 256
-    gate_rate: Annotated[float, AT_LEAST_0] = 0.003
-    leaf_rate: Annotated[float, AT_LEAST_0] = 0.001
-    side: Annotated[str, Words(set(SIDES))] = "softsign"
-    width: Annotated[float, POSITIVE] = 0.3
-    noise: Annotated[float | None, AT_LEAST_0, None] = None
-    averaging: Annotated[float, FROM_0_BELOW_1] = 0.99
-    reg_lambda: Annotated[float | Sequence[float] | str, AT_LEAST_0, list, tuple, Words({AUTO})] = AUTO
-    validation_fraction: Annotated[float, BETWEEN_0_AND_1] = 0.2
-    n_iter_no_change: Annotated[int, whole(1)] = 20
-    min_standard_errors: Annotated[float, AT_LEAST_0] = 1.0
-    random_state: Annotated[Any, *SEED] = None
-    verbose: Annotated[int, "verbose"] = 0
+    max_epochs: Annotated[int | str, whole(1), Words({AUTO}), Role.FIT] = AUTO
+    batch_size: Annotated[int, whole(1), Role.FIT] = 256
+    gate_rate: Annotated[float, AT_LEAST_0, Role.FIT] = 0.003
+    leaf_rate: Annotated[float, AT_LEAST_0, Role.FIT] = 0.001
+    side: Annotated[str, Words(set(SIDES)), Role.FIT] = "softsign"
+    width: Annotated[float, POSITIVE, Role.FIT] = 0.3
+    noise: Annotated[float | None, AT_LEAST_0, None, Role.FIT] = None
+    averaging: Annotated[float, FROM_0_BELOW_1, Role.FIT] = 0.99
+    reg_lambda: Annotated[float | Sequence[float] | str, AT_LEAST_0, list, tuple, Words({AUTO}), Role.FIT] = AUTO
+    validation_fraction: Annotated[float, BETWEEN_0_AND_1, Role.FIT] = 0.2
+    n_iter_no_change: Annotated[int, whole(1), Role.FIT] = 20
+    min_standard_errors: Annotated[float, AT_LEAST_0, Role.FIT] = 1.0
+    random_state: Annotated[Any, *SEED, Role.SEED] = None
+    verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
 
 def fine_tune(
@@ -108,6 +109,7 @@ def fine_tune(
     *,
     X_val: Any = None,
     y_val: Any = None,
+    sample_weight_val: Any = None,
     options: FineTuning | None = None,
     extras: Mapping[str, Any] | None = None,
 ) -> AnyModel:
@@ -128,8 +130,9 @@ def fine_tune(
         X_val: Rows on which models are compared after every epoch; if not given, a share of X. Take rows that the model
             was not fitted on: those of its fit flatter it, so that training seems not to help.
         y_val: Their targets.
+        sample_weight_val: Their weights.
         options: How it trains.
-        extras: What else the loss of a boosted model asks for, such as `{"group": group}`; it needs no `X_val` then.
+        extras: Further arguments of the loss of a boosted model, such as `{"group": group}`; it needs no `X_val` then.
 
     Returns:
         The copy. `fine_tuning_` is a dict: the losses after every epoch, the "reg_lambda" of the best, and the
@@ -153,7 +156,7 @@ def fine_tune(
     """
     estimator = best_of_search(estimator)
     forks.check_is_whole("fine_tune")
-    if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting | BoostedEnsemble):
+    if not isinstance(estimator, BaseTree | BaseForest | BaseBoosting):
         raise InvalidTypeError(
             f"fine_tune takes a tree, a forest or a boosted model of jaxtree, got {type(estimator).__name__}"
         )
@@ -162,17 +165,16 @@ def fine_tune(
     options = FineTuning() if options is None else options
     check_parameters(options)
     penalties = _penalties_of(options, estimator)
-    if (X_val is None) != (y_val is None):
-        raise InvalidInputError("X_val and y_val go together, got one of them alone")
-    if extras and X_val is not None:
+    validation, _ = split_validation(X_val, y_val, sample_weight_val, {})
+    if extras and validation is not None:
         raise InvalidInputError("rows of X_val have no extras: leave X_val out, and a part of X is held out")
     with placed_fit(estimator, X):
         given = _read(estimator, X, y, sample_weight, extras)
         tuned = trainable_model(estimator, given)
         rows = tuned.rows(given)
-        if X_val is not None:
+        if validation is not None:
             with named("X_val and y_val"):
-                parts = rows, tuned.rows(_read(estimator, X_val, y_val, None, None))
+                parts = rows, tuned.rows(_read(estimator, *validation[:3], None))
         else:
             num_classes = given.num_classes if is_classifier(estimator) else ()
             parts = split_sample(rows, num_classes, options.validation_fraction, options.random_state)
@@ -185,7 +187,7 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[st
     if given.outputs.classes and (given.target < 0).any():
         known = estimator.classes_.tolist()
         raise InvalidInputError(f"y has a class that the model was not fitted on; known are {known}")
-    if isinstance(estimator, BaseBoosting | BoostedEnsemble):
+    if isinstance(estimator, BaseBoosting):
         return allowed_rows(estimator.loss_, given)
     if extras:
         raise InvalidInputError(f"extras are for boosted models, got {sorted(extras)}")
@@ -194,8 +196,7 @@ def _read(estimator: Any, X: Any, y: Any, sample_weight: Any, extras: Mapping[st
 
 def _check_can_be_tuned(estimator: Any) -> None:
     """Raises InvalidInputError if training could break what the model promises, or cannot say what it says."""
-    members = estimator.estimators_ if isinstance(estimator, BoostedEnsemble) else [estimator]
-    if any(getattr(own, "monotonic_cst", None) is not None for own in members):
+    if getattr(estimator, "monotonic_cst", None) is not None:
         raise InvalidInputError("fine_tune moves leaves without a look at monotonic_cst: fit the model without it")
     if estimator.pruning is not None and estimator.pruning.votes:
         raise InvalidInputError(f"fine_tune takes no votes of prunings, got pruning={estimator.pruning!r}")
@@ -241,7 +242,7 @@ def _train(
 def _penalties_of(options: FineTuning, estimator: Any) -> Sequence[float]:
     """The penalties that are tried."""
     if isinstance(options.reg_lambda, str):
-        return PENALTIES_OF_BOOSTED if isinstance(estimator, BaseBoosting | BoostedEnsemble) else [0.0]
+        return PENALTIES_OF_BOOSTED if isinstance(estimator, BaseBoosting) else [0.0]
     given = options.reg_lambda if isinstance(options.reg_lambda, Sequence) else [options.reg_lambda]
     penalties = [float(one) if isinstance(one, Real) else np.nan for one in given]
     if not penalties or not all(0 <= one < np.inf for one in penalties):

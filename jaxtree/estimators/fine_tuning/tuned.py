@@ -14,7 +14,6 @@ from sklearn.base import is_classifier
 
 from jaxtree.dataset.sample import Sample
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.ensemble import BoostedEnsemble
 from jaxtree.estimators.boosting.rows import target_of, weight_of
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.base import BaseTree
@@ -45,7 +44,7 @@ class TrainableModel(abc.ABC):
         estimator: The model.
         forest: Its trees.
         loss: The loss of outputs.
-        value: What every node says.
+        value: The value of every node.
         says: Of which outputs a node says something; None is of all.
     """
 
@@ -70,7 +69,7 @@ class TrainableModel(abc.ABC):
     def is_better(self, other: Any, rows: SoftSample, standard_errors: float) -> bool:
         """Returns whether another model has less loss than the given one, by more than so many standard errors.
 
-        Of losses that compare rows, which have no errors, by anything.
+        Losses that compare rows have no errors, and take any gain.
         """
         if isinstance(self.loss, BaseLoss) and self.loss.joins_rows:
             return self.loss_of(other, rows) < self.loss_of(self.estimator, rows)
@@ -168,7 +167,7 @@ class TunedScores(TunedNumbers):
 
 def trainable_model(estimator: Any, given: Sample) -> TrainableModel:
     """Returns a fitted model as one whose thresholds and leaves are parameters."""
-    if isinstance(estimator, BaseBoosting | BoostedEnsemble):
+    if isinstance(estimator, BaseBoosting):
         return TunedScores(estimator, given)
     return (TunedClasses if is_classifier(estimator) else TunedNumbers)(estimator, given)
 

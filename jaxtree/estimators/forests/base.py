@@ -2,30 +2,37 @@
 
 import abc
 import copy
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax.sharding import Mesh
-from jaxtyping import Float, Float64, Int
-from sklearn.base import is_classifier
+from jaxtyping import Float, Float64, Int, PRNGKeyArray
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
 from jaxtree.arrays import Device
+from jaxtree.compilation import compiled
+from jaxtree.cores import num_cores
 from jaxtree.dataset.dataset import Dataset, read_dataset
-from jaxtree.devices import costs
+from jaxtree.dataset.exchange import exchange_of
+from jaxtree.devices import costs, current_platform
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, present, warn_user
-from jaxtree.estimators.common.constraints import check_kept_trees
-from jaxtree.estimators.common.conventions import all_or_nothing, key_of, progress_of
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, all_or_nothing, present, warn_user
+from jaxtree.estimators.common.conventions import configured, key_of, progress_of
+from jaxtree.estimators.common.extras import check_arguments
+from jaxtree.estimators.common.features import check_kept_trees
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
+from jaxtree.estimators.common.jobs import Family, Job, uninterrupted
+from jaxtree.estimators.common.limits import kind_of_growth, loosest, masks_of_limits
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters
-from jaxtree.estimators.common.parts import part_by_part
+from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
-from jaxtree.estimators.forests.start import devices_of_trees, number_of_threads, pruning_seeds
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.estimators.trees.cart import number_of_features
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
@@ -33,6 +40,7 @@ from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.tree.forest import Forest, join_forests, take_trees
+from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ancestors
 
@@ -43,8 +51,10 @@ OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
 """Results of a fit on the rows that trees have not drawn."""
 
 
-class BaseForest(ForestParameters, FittedTrees):
+class BaseForest(ForestParameters, FittedTrees, Family):
     """A forest on any table. Parameters of its trees have the names that they have there."""
+
+    model_kind = ModelKind.FOREST
 
     max_features_: int
     forest_: Forest
@@ -52,11 +62,13 @@ class BaseForest(ForestParameters, FittedTrees):
     _tree_class: ClassVar[type[BaseTree]]
     _splitter: ClassVar[str | None] = None
     """How thresholds are found, where that is no parameter."""
+    extras_of_fit: ClassVar[tuple[str, ...]] = ()
+    """The extras that `fit` takes: none."""
     _rows_of_trees: str | None = None
     """A digest of the rows that all trees have drawn from; None where these are not known, or not the same."""
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mesh: Mesh | None = None, **others: Any) -> Self:
         """Grows the trees, and prunes each if the estimator has a pruning.
 
         An interrupt (Ctrl-C) keeps the trees that have grown, with a warning; before the first it is raised.
@@ -70,34 +82,66 @@ class BaseForest(ForestParameters, FittedTrees):
             sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
                 chances in proportion to their weights. Of a source also the name of a column.
             mesh: Devices of one kind, in one axis, to divide the trees among; the forest is that of one device.
+            others: Nothing else is taken, such as validation rows: no tree is measured before all have grown.
 
         Raises:
-            InvalidInputError: The table, the target, the weights or a parameter is not allowed.
+            InvalidInputError: The table, the target, the weights, a parameter or an argument is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
         forks.check_is_whole("fit")
         self.check_parameters()
+        if others:
+            check_arguments(self, "fit", others, self.extras_of_fit)
         with placed_fit(self, X, mesh):
-            devices = devices_of_trees(mesh)
+            devices = () if mesh is None else devices_of_trees(mesh)
             data = self.read(X, y, sample_weight)
-            drawn = np.array([self._sampling(data).num_draws or 0])
-            rows = data.digest(drawn, data.weight if self.bootstrap else None)
-            old = self._kept_trees(data, rows) if self.warm_start and hasattr(self, "forest_") else None
-            if old is None:
+            if not (self.warm_start and hasattr(self, "forest_")):
                 self.draw_key()
-                forest = self._pruned(self.grow_trees(data, devices=devices), data)
-            elif len(old) == self.n_estimators:
+                return self.finish_fit(self.grow_trees(data, devices=devices), data)
+            rows = self._digest(data)
+            old = self._kept_trees(data, rows)
+            if len(old) == self.n_estimators:
                 warn_user(WITHOUT_NEW_TREES)
                 forest = old
             else:
                 grown = self.grow_trees(data, len(old), devices)
                 forest = join_forests([old, self._pruned(grown, data, len(old))])
-            before = rows if old is None else self._rows_of_trees
-            self._take(forest, data)
-            self._rows_of_trees = rows if rows == before else None
-            if self.oob_score:
-                self._score_out_of_bag(data)
-            return self
+            return self._take(forest, data, rows if rows == self._rows_of_trees else None)
+
+    def kind_of_jobs(self) -> Hashable:
+        """Returns what forests have in common whose trees are grown once: all but limits, prunings and reports.
+
+        A forest of fewer trees has the first ones of a larger one.
+        """
+        return kind_of_growth(self)
+
+    @classmethod
+    def fit_jobs(cls, jobs: Sequence[Job]) -> Iterator[Mapping[int, Self]]:
+        """Grows the trees of jobs on the same rows once, with the loosest limits of all; see `Family`."""
+        forest: Any = clone(loosest([job.estimator for job in jobs]))
+        part, error = jobs[0].part, None
+        encoder, (X, y, params) = forest.tree_parameters().make_encoder(), part.arguments(forest)
+        data = forest.read(X, y, **params, same_as=part.known_codes(encoder))
+        part.keep_codes(encoder, data)
+        forest.draw_key()
+        trees = uninterrupted(lambda: forest.grow_trees(data))
+        kept = forest.limits_of_trees(data)[0]
+        yield {}
+        for place, job in enumerate(jobs):
+            setting: Any = clone(job.estimator)
+            own = configured(forest, setting.get_params(deep=False))
+            first = trees.first(own.n_estimators)
+            limits, counts = own.limits_of_trees(data)
+            (stops,) = masks_of_limits([limits], first.nodes, kept, counts)
+            try:
+                own.finish_fit(take_trees(first.nodes, first.first_node[:-1], collapsed=stops), data)
+            except Exception as failed:
+                # Others can have the trees all the same.
+                error = error or failed
+                continue
+            yield {place: own}
+        if error is not None:
+            raise error
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""
@@ -106,7 +150,7 @@ class BaseForest(ForestParameters, FittedTrees):
         return costs.growth(num_rows, num_columns, **size, features_of_node=drawn)
 
     def read(self, X: Any, y: Any, sample_weight: Any = None, *, same_as: Dataset | None = None) -> Dataset:
-        """Checks the parameters, and reads the arguments of a fit, see `fit`.
+        """Reads the arguments of a fit, see `fit`.
 
         Args:
             X: The table.
@@ -114,8 +158,6 @@ class BaseForest(ForestParameters, FittedTrees):
             sample_weight: The weight of every row.
             same_as: A dataset of the same rows, whose codes are taken; see `encode_sample`.
         """
-        forks.check_is_whole("fit")
-        self.check_parameters()
         data = read_dataset(X, y, sample_weight, self.tree_parameters().table_options(), same_as=same_as)
         if data.outputs.has_shares:
             self._check_takes_shares()
@@ -132,9 +174,9 @@ class BaseForest(ForestParameters, FittedTrees):
 
     def finish_fit(self, grown: Forest, data: Dataset) -> Self:
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
-        return self._take(self._pruned(grown, data), data)
+        return self._take(self._pruned(grown, data), data, self._digest(data))
 
-    @part_by_part
+    @over_sources
     def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
         """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
         values = self._values(X)
@@ -318,6 +360,11 @@ class BaseForest(ForestParameters, FittedTrees):
             num_draws = max(1, int(num_draws * (data.num_rows if weight is None else weight.sum())))
         return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf)
 
+    def _digest(self, data: Dataset) -> str:
+        """Returns a digest of the rows that the trees draw from."""
+        drawn = np.array([self._sampling(data).num_draws or 0])
+        return data.digest(drawn, data.weight if self.bootstrap else None)
+
     def _drawing_of(self, data: Dataset) -> Drawing | None:
         num_draws = self._sampling(data).num_draws
         return None if num_draws is None else drawing_of(rows_of(data), num_draws, split_key(self._key.key())[0])
@@ -356,9 +403,21 @@ class BaseForest(ForestParameters, FittedTrees):
         return self.recipe_of_trees(data).limits, "weight" if counts_draws else self._tree_class.split_limit_counts
 
     def _pruned(self, grown: Forest, data: Dataset, first_tree: int = 0) -> Forest:
-        """Returns grown trees after their prunings, in units of the table."""
+        """Returns grown trees, each pruned as an estimator of its own would, in units of the table.
+
+        Rows that a tree has not drawn are held out.
+        """
         tree, task = self._tree_of_forest(data), GrowthTask(data, self.recipe_of_trees(data))
-        grown = self._prune(grown, tree, task, first_tree)
+        prunings = tree.list_prunings()
+        if prunings:
+            drawing, masks, members = self._drawing_of(data), [], self._members(tree, first_tree, len(grown))
+            for number, (member, own) in enumerate(zip(members, grown, strict=True), first_tree):
+                of_tree = task
+                if prunings[-1].needs_validation and drawing is not None:
+                    unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
+                    of_tree = task._replace(data=data._replace(held=data.sample.take(unseen)))
+                masks.append(member.find_collapsed(prunings, own, of_tree))
+            grown = take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
         return Forest(tree.in_table_units(grown.nodes, task), grown.first_node)
 
     def draws_growth(self) -> bool:
@@ -368,28 +427,17 @@ class BaseForest(ForestParameters, FittedTrees):
     def held_out_share(self) -> None:
         """Returns the share of the rows that no tree is grown on: None, as trees have rows that they do not draw."""
 
-    def _take(self, forest: Forest, data: Dataset) -> Self:
-        """Takes trees in units of the table as the fitted ones."""
+    def _take(self, forest: Forest, data: Dataset, rows: str | None) -> Self:
+        """Takes trees in units of the table as the fitted ones, given the digest of the rows of all."""
         self.learn(data)
         self._settle(forest, self._tree_of_forest(data))
         self._drawing, self._has_weight, self._num_rows = self._drawing_of(data), data.has_weight, data.num_rows
+        self._rows_of_trees = rows
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
+        if self.oob_score:
+            self._score_out_of_bag(data)
         return self
-
-    def _prune(self, grown: Forest, tree: BaseTree, task: GrowthTask, first_tree: int) -> Forest:
-        """Prunes every tree as an estimator of its own would, with the rows that it has not drawn held out."""
-        prunings = tree.list_prunings()
-        if not prunings:
-            return grown
-        drawing, masks, members = self._drawing_of(task.data), [], self._members(tree, first_tree, len(grown))
-        for number, (member, own) in enumerate(zip(members, grown, strict=True), first_tree):
-            of_tree = task
-            if prunings[-1].needs_validation and drawing is not None:
-                unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
-                of_tree = task._replace(data=task.data._replace(held=task.data.sample.take(unseen)))
-            masks.append(member.find_collapsed(prunings, own, of_tree))
-        return take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
 
     def _members(self, tree: BaseTree, first_tree: int, num_trees: int) -> list[Any]:
         """Returns trees before they have grown, each with the seed of what its pruning draws."""
@@ -443,3 +491,34 @@ class BaseForest(ForestParameters, FittedTrees):
                 "not count for the score; more trees would help"
             )
         return means
+
+
+def devices_of_trees(mesh: Mesh) -> tuple[Device, ...]:
+    """Returns the devices that trees are divided among.
+
+    Raises:
+        InvalidInputError: The mesh is none that growth can use, or has devices of other processes.
+        InvalidTypeError: It is no mesh.
+    """
+    if exchange_of(mesh).is_shared:
+        raise InvalidInputError(
+            "a forest is grown by one process, whose mesh has its own devices only, such as jax.local_devices(); a "
+            "single tree may grow over several processes"
+        )
+    return tuple(mesh.devices.flat)
+
+
+def number_of_threads() -> int:
+    """Returns how many batches grow at the same time: one a core, and one on an accelerator."""
+    return num_cores() if current_platform() == "cpu" else 1
+
+
+def pruning_seeds(key: PRNGKeyArray, first_tree: int, num_trees: int) -> Int[np.ndarray, " tree"]:
+    """Returns a seed for every tree, which follows from its number."""
+    number = np.arange(first_tree, first_tree + num_trees, dtype=np.uint32)
+    return np.asarray(_bits(key, number)).astype(np.int64) >> 1
+
+
+@compiled()
+def _bits(key, number):
+    return jax.vmap(lambda n: jax.random.bits(jax.random.fold_in(key, n), (), jnp.uint32))(number)

@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import Words
+from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
@@ -24,10 +24,17 @@ BALANCED = Words({"balanced", "balanced_subsample"})
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class BaseForestClassifier(PredictsClasses, BaseForest):
-    """A forest of classification trees."""
+    """A forest of classification trees.
 
-    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
-    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+    Args:
+        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a
+            node.
+        class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
+            classes of each tree's own rows.
+    """
+
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable, Role.FIT] = "gini"
+    class_weight: Annotated[Any, dict, list, BALANCED, None, Role.FIT] = None
 
     _tree_class = DecisionTreeClassifier
 
@@ -114,45 +121,6 @@ class RandomForestClassifier(BaseForestClassifier):
     The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
     forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
 
-    Args:
-        n_estimators: The number of trees.
-        criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a node.
-        max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
-            A row counts as often as the tree has drawn it.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
-        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
-        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
-            of the least hash with the tree's seed and the node's path, and "first" the first.
-        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
-        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
-        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
-        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
-            scores another way than accuracy. Optimistic with columns of many categories, whose statistics hold the row.
-        n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
-        random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: 1 for a bar of progress; n for a line every n trees.
-        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
-        class_weight: Factors of classes in a dict, "balanced", or "balanced_subsample" for those that balance the
-            classes of each tree's own rows.
-        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
-            which may be above 1, or None for as many as there are.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the share of class 1 may go as the column
-            rises.
-        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
-        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
-        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
-            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
-            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
-            categories, else "subset".
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
-            rows is given those that the tree has not drawn.
-
     Attributes:
         forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
         estimators_: Every tree as a fitted `DecisionTreeClassifier`.
@@ -185,13 +153,6 @@ class ExtraTreesClassifier(BaseForestClassifier):
     The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
     forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
 
-    Args:
-        n_estimators: The number of trees; this and all parameters that are not named here are those of a
-            `RandomForestClassifier`.
-        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
-        oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
-            of targets and predictions scores another way than accuracy. See `RandomForestClassifier`.
-
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestClassifier`, too.
 
@@ -221,48 +182,12 @@ class RandomForestRegressor(BaseForestRegressor):
     The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
     forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
 
-    Args:
-        n_estimators: The number of trees.
-        criterion: "squared_error" or "poisson".
-        max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
-            A row counts as often as the tree has drawn it.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
-        min_weight_fraction_leaf: The least share of a tree's whole weight in a branch.
-        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several of those that it looks at gain the same: "hash" takes that
-            of the least hash with the tree's seed and the node's path, and "first" the first.
-        max_leaf_nodes: The most leaves of a tree; the splits of greatest gain times weight are made first.
-        min_impurity_decrease: The least gain of a split times the node's share of the tree's weight.
-        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
-        oob_score: Whether to score every row by the trees that have not drawn it; a function of targets and predictions
-            scores another way than R^2. Optimistic with columns of many categories, whose statistics hold the row.
-        n_jobs: How many cores fits and predictions use; None or -1 for all that there are, -2 for all but one.
-        random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: 1 for a bar of progress; n for a line every n trees.
-        warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
-        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their sum),
-            which may be above 1, or None for as many as there are.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from names: how the mean may go as the column rises.
-        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
-        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeRegressor`.
-        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
-            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
-            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
-            categories, else "subset".
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; "auto" is 255, None is exact up to 65,535 values.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning of every tree, such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None. One that looks at held-out
-            rows is given those that the tree has not drawn.
-
     Attributes:
         forest_: The trees in one table of nodes, a `Forest` of which `forest_[i]` is the i-th `jaxtree.Tree`.
         estimators_: Every tree as a fitted `DecisionTreeRegressor`.
         feature_importances_: The mean importance of every column.
         oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
-        oob_prediction_: Those predictions; NaN for rows that every tree has drawn.
+        oob_prediction_: The out-of-bag predictions; NaN for rows that every tree has drawn.
 
     Example:
         >>> from sklearn.datasets import load_diabetes
@@ -285,13 +210,6 @@ class ExtraTreesRegressor(BaseForestRegressor):
 
     The trees are roots of one growth, in batches that memory bounds, on all cores. A `random_state` gives the same
     forest whatever `n_jobs`, and tree i is the same whatever `n_estimators`.
-
-    Args:
-        n_estimators: The number of trees; this and all parameters that are not named here are those of a
-            `RandomForestRegressor`.
-        bootstrap: Whether every tree draws its rows with replacement; if not, all trees have all rows.
-        oob_score: Whether to score every row by the trees that have not drawn it, which needs `bootstrap`; a function
-            of targets and predictions scores another way than R^2. See `RandomForestRegressor`.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `RandomForestRegressor`, too.

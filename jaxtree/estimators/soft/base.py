@@ -1,41 +1,65 @@
 """The base of all soft estimators: from a table to a trained model, and from the model to its outputs."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+import abc
+import copy
+import itertools
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Real
+from jaxtyping import Array, Float, Float64, Key, Real
 from sklearn.base import is_classifier
 
 from jaxtree import forks
-from jaxtree.dataset.arguments import read_arguments
+from jaxtree.arrays import AnyArray
+from jaxtree.dataset.arguments import split_validation
+from jaxtree.dataset.dataset import TableOptions, read_sample
+from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.devices import costs, current_platform, placed
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InvalidInputError, named
-from jaxtree.estimators.common.conventions import all_or_nothing, check_names, check_parameters, key_of, progress_of
+from jaxtree.errors import InvalidInputError, all_or_nothing, named, warn_user
+from jaxtree.estimators.boosting.rows import weight_of
+from jaxtree.estimators.common.conventions import (
+    Role,
+    check_names,
+    check_parameters,
+    identity,
+    key_of,
+    names_of,
+    progress_of,
+)
 from jaxtree.estimators.common.extras import check_arguments
+from jaxtree.estimators.common.jobs import Family, Job, TablePart
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft import stumps
-from jaxtree.estimators.soft.kinds import DiffersByKind
 from jaxtree.estimators.soft.parameters import (
     AUTO,
     SoftParameters,
     auto_depth,
+    auto_share_held_out,
     config_of,
     epochs_of,
     hyperparameters_of,
     settings_of,
 )
-from jaxtree.estimators.soft.rows import ordered_rows, split_sample, training_rows
-from jaxtree.estimators.soft.tasks import SoftRows, SoftTask, runs_of
+from jaxtree.estimators.soft.rows import (
+    SoftRows,
+    SoftTask,
+    check_classes,
+    ordered_rows,
+    runs_of,
+    split_sample,
+    training_rows,
+)
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
-from jaxtree.soft.calibration import calibrated
-from jaxtree.soft.epochs import Predict, Progress, TrainingRows
+from jaxtree.soft.calibration import Constant, calibrated
+from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig, TrainingRows
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
@@ -43,18 +67,22 @@ from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.on_host import outputs_on_host
 from jaxtree.soft.rates import constant
-from jaxtree.soft.runs import Trained, Validation
+from jaxtree.soft.runs import Trained, Validation, train_runs
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.sources import is_source, open_source
-from jaxtree.table.weights import check_sample_weight
+from jaxtree.tree import Tree
+from jaxtree.tree.kinds import ModelKind
+
+MOST_FITS = 64
+"""The most fits that are begun before they are trained: their first and last states are in memory together."""
 
 PREDICT_FUNCTIONS = {SoftTree: (apply, log_mixture), SoftForest: (apply_forest, forest_log_mixture)}
 """The functions that return the outputs of models of numbers and of classes, by the type of the model."""
 
 
-class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
+class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     """A soft model on any table. Some subclasses read targets, others make models.
 
     Attributes:
@@ -66,15 +94,27 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         best_epoch_: The number of epochs after which the model stood as it is.
     """
 
+    model_kind = ModelKind.SOFT
+    joins_parts = True
+
     n_features_in_: int
     n_classes_: int
-    n_outputs_: int
     encoder_: Encoder
     inputs_: Inputs
     soft_model_: Any
     progress_: Progress
     history_: dict[str, list[float]]
     best_epoch_: int
+
+    init: Any = None
+    _no_fields: ClassVar[Mapping[str, Any] | None] = None
+    """The further data of rows where nothing is given; None if a target of times and events is not allowed."""
+    _largest_auto_depth: ClassVar[int]
+    """The most that `depth="auto"` is."""
+    _name_of_models: ClassVar[str]
+    """The name of the models that are trained, for messages."""
+    _needs_all: ClassVar[bool]
+    """Whether a model that has reached nothing finite makes all the others useless."""
 
     def _predict_function(self, model: SoftTree | SoftForest) -> Predict:
         adds_up = isinstance(model, SoftForest) and model.adds_logits
@@ -96,8 +136,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
-        *,
-        extras_val: Mapping[str, Any] | None = None,
+        sample_weight_val: Any = None,
         **extras: Any,
     ) -> Self:
         """Trains the model.
@@ -112,10 +151,10 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             X_val: Rows on which the model is compared after every epoch; if not given, a share `validation_fraction` of
                 X, or none.
             y_val: Their targets.
-            extras_val: Their extras, by name.
+            sample_weight_val: Their weights.
             extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
-                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`. Of a
-                source also names of columns.
+                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`; those of
+                `X_val` have "_val" behind, such as `event_val=`. Of a source also names of columns.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
@@ -123,14 +162,73 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             TrainingError: The loss has been infinite or not a number from the first epochs on. If it becomes so later,
                 the best parameters until then are kept, with a `DivergedFitWarning`.
         """
-        forks.check_is_whole("fit")
         self.check_parameters()
-        if (X_val is None) != (y_val is None):
-            raise InvalidInputError("X_val and y_val go together, got one of them alone")
         with placed_fit(self, X):
-            rows = self.read_rows(X, y, sample_weight, X_val, y_val, extras_val, **extras)
+            rows = self.read_rows(X, y, sample_weight, X_val, y_val, sample_weight_val, **extras)
             task = self.begin_fit(rows)
             return self.finish_fit(task, self._train(task))
+
+    def kind_of_jobs(self) -> Hashable:
+        """Returns that all jobs of a class are begun together, see `fit_jobs`."""
+        return ()
+
+    @classmethod
+    def fit_jobs(cls, jobs: Sequence[Job]) -> Iterator[Mapping[int, Self]]:
+        """Trains jobs, `MOST_FITS` at a time, those of one program as its runs; see `Family`.
+
+        The rows of a part are read once for all settings that read them alike.
+        """
+        defect, parts = None, list(dict.fromkeys(part for _, part in jobs))
+        # Part by part, so that the rows of few are held at a time.
+        places = sorted(range(len(jobs)), key=lambda place: parts.index(jobs[place].part))
+        for first in range(0, len(jobs), MOST_FITS):
+            programs: dict[TrainingConfig, dict[int, tuple[Self, SoftTask]]] = {}
+            for place in places[first : first + MOST_FITS]:
+                try:
+                    own, task = jobs[place].estimator.begin_job(jobs[place].part)
+                    programs.setdefault(task.config, {})[place] = own, task
+                except Exception as error:
+                    defect = error
+            for config, begun in programs.items():
+                runs = [run for _, task in begun.values() for run in task.runs]
+                trained, is_interrupted = train_runs(runs, config=config)
+                if is_interrupted:
+                    raise KeyboardInterrupt
+                fits, left = {}, iter(trained)
+                for place, (own, task) in begun.items():
+                    try:
+                        fits[place] = own.finish_named(task, list(itertools.islice(left, len(task.runs))))
+                    except Exception as error:
+                        defect = error
+                if fits:
+                    yield fits
+        if defect is not None:
+            raise defect
+
+    def begin_job(self, part: TablePart) -> tuple[Self, SoftTask]:
+        """Returns a copy that has begun to fit a part, and its task."""
+        of_training = names_of(self, Role.TRAINS, Role.REPORTS)
+        params = self.get_params(deep=False)
+
+        def read() -> tuple[Self, SoftRows]:
+            X, y, given = part.arguments(self)
+            reader = copy.copy(self)
+            return reader, reader.read_rows(X, y, **given)
+
+        kind = tuple((name, identity(value)) for name, value in params.items() if name not in of_training)
+        reader, rows = part.read(kind, read)
+        own = copy.copy(reader)
+        vars(own).update({name: params[name] for name in of_training})
+        return own, own.begin_fit(rows)
+
+    def finish_named(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
+        """Finishes one fit of several: its warnings name its parameters."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.finish_fit(task, trained)
+        for own in caught:
+            warn_user(f"{' '.join(repr(self).split())}: {own.message}", own.category)
+        return self
 
     def read_rows(
         self,
@@ -139,15 +237,17 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
-        extras_val: Mapping[str, Any] | None = None,
+        sample_weight_val: Any = None,
         **extras: Any,
     ) -> SoftRows:
         """Learns the columns and scales from the arguments of `fit`, and returns the rows of the fit."""
-        check_arguments(self, "fit", [*extras, *(extras_val or {})], self.extras_of_fit)
+        forks.check_is_whole("fit")
+        validation, extras = split_validation(X_val, y_val, sample_weight_val, extras)
+        check_arguments(self, "fit", [*extras, *(validation.fields if validation else ())], self.extras_of_fit)
         sample, held = self._read_sample(X, y, sample_weight, fields=extras), None
-        if X_val is not None:
+        if validation is not None:
             with named("X_val and y_val"):
-                held = self._read_sample(X_val, y_val, None, is_known=True, fields=extras_val)
+                held = self._read_sample(*validation[:3], is_known=True, fields=validation.fields)
         return self._rows_of(sample, held)
 
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
@@ -198,7 +298,12 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     @all_or_nothing
     def _partial_fit(
-        self, X: Any, y: Any, sample_weight: Any, classes: Any = None, fields: Mapping[str, Any] | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        outputs: Outputs | None = None,
+        fields: Mapping[str, Any] | None = None,
     ) -> Self:
         """Goes over some further rows once, at the last temperature and with rates that do not fall."""
         forks.check_is_whole("partial_fit")
@@ -207,7 +312,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         with placed_fit(self, X):
             earlier = []
             if not hasattr(self, "soft_model_"):
-                sample = self._read_sample(X, y, sample_weight, classes=classes, fields=fields)
+                sample = self._read_sample(X, y, sample_weight, outputs=outputs, fields=fields, has_more=True)
                 self._learn_inputs(sample)
                 rows = SoftRows(sample, None, self._ordered_rows(sample), None)
                 models = self._begin(rows)
@@ -302,11 +407,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         self.history_ = {"loss": chosen.loss.tolist()}
         if chosen.validation_loss is not None:
             self.history_["validation_loss"] = chosen.validation_loss.tolist()
-        self._learn_beside(self._rows)
         return self
-
-    def _learn_beside(self, sample: SoftSample) -> None:
-        """Learns what predictions need beside the trained model, such as baselines of hazards."""
 
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""
@@ -317,12 +418,11 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             self._key,
             self.history_,
             self.best_epoch_,
-            *self._learned_of_loss(),
+            np.zeros(0),
+            np.zeros(0),
+            None,
+            None,
         )
-
-    def _learned_of_loss(self) -> tuple[Any, ...]:
-        """The last parts of `SoftState`: the scale of scores, the loss and what is known of time."""
-        return np.zeros(0), np.zeros(0), None, None
 
     def restore(self, state: SoftState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -346,7 +446,7 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
 
     def plot_history(self, ax: Any = None) -> Any:
         """Draws the losses over the epochs and returns the Axes; see `jaxtree.plot.plot_learning_curve`."""
-        from jaxtree.plot.learning import plot_learning_curve  # which needs Matplotlib
+        from jaxtree.plot.searches import plot_learning_curve  # which needs Matplotlib
 
         return plot_learning_curve(self, ax=ax)
 
@@ -366,8 +466,9 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
         sample_weight: Any,
         *,
         is_known: bool = False,
-        classes: Any = None,
+        outputs: Outputs | None = None,
         fields: Mapping[str, Any] | None = None,
+        has_more: bool = False,
     ) -> SoftSample:
         """Reads the arguments of a fit.
 
@@ -376,27 +477,33 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             y: The target.
             sample_weight: The weights.
             is_known: Whether columns and classes are known; else they are learned.
-            classes: All classes that there will be, if y may lack some.
+            outputs: The classes that there will be, if y may lack some.
             fields: What else rows have, by name.
+            has_more: Whether the model goes on to further rows.
         """
-        given = read_arguments(X, y, sample_weight, fields or self._no_fields).without_weightless_rows()
-        if not is_known:
-            self.other_columns_ = given.beside
         keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))
-        target = self._read_target(given, classes, is_known=keeps)
+        known, fields = self._known_outputs(y) if keeps else outputs, fields or self._no_fields
+        if known is None:
+            sample = read_sample(X, y, sample_weight, TableOptions(Encoder(), is_classifier(self)), fields=fields)
+        else:
+            sample = read_known(known, X, y, sample_weight, fields)
+            check_classes(sample, X, y)
+        if not is_source(sample.X):
+            sample = sample.without_weightless_rows()
+        if not is_known:
+            self.other_columns_ = sample.beside
+        target = self._read_target(sample, is_known=keeps, has_more=has_more)
         if not keeps:
-            self.encoder_ = self._encoder_to_fit(given.X)
-        values = self.encoder_.values(given.X)
-        if not is_source(given.X):
-            check_names(self, given.X, reset=not is_known)
+            self.encoder_ = self._encoder_to_fit(sample.X)
+        values = self.encoder_.values(sample.X)
+        if not is_source(sample.X):
+            check_names(self, sample.X, reset=not is_known)
         elif not is_known:
-            self.n_features_in_ = len(open_source(given.X).names or self.schema_.columns)
+            self.n_features_in_ = len(open_source(sample.X).names or self.schema_.columns)
         check_same_length(len(values), target)
-        own = check_sample_weight(given.sample_weight, len(values))
-        factors = own, self._class_factors(target, own)
-        weight = np.prod([np.ones(len(values)), *(factor for factor in factors if factor is not None)], axis=0)
-        sample = SoftSample(values, target, weight)
-        return sample if sample.weight.all() else sample.take(sample.weight > 0)
+        factor, weight = self._class_factors(target, sample.weight), weight_of(sample)
+        rows = SoftSample(values, target, weight if factor is None else weight * factor)
+        return rows if rows.weight.all() else rows.take(rows.weight > 0)
 
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""
@@ -406,3 +513,99 @@ class BaseSoft(DiffersByKind, SoftParameters, EstimatorOnTables):
             if current_platform() == "cpu":
                 return outputs_on_host(model, x, temperature, of_classes=is_classifier(self))
             return predict_in_blocks(self._predict_function(model), model, x, temperature)
+
+    @property
+    @abc.abstractmethod
+    def extras_of_fit(self) -> tuple[str, ...]:
+        """The extras that `fit` takes."""
+
+    @abc.abstractmethod
+    def _known_outputs(self, y: Any) -> Outputs:
+        """The outputs of the fit, as those of a target of other rows."""
+
+    @abc.abstractmethod
+    def _read_target(self, sample: Sample, *, is_known: bool, has_more: bool = False) -> Any:
+        """The target as training takes it; learns the classes, or the units, from it unless these are known."""
+
+    @abc.abstractmethod
+    def _training_loss(self, target: Any) -> Any:
+        """The function of outputs and such targets that training makes small."""
+
+    def _as_trained(self, sample: SoftSample) -> SoftSample:
+        """Rows with targets as the training loss takes them."""
+        return sample
+
+    @abc.abstractmethod
+    def _loss_of_rows(self, target: Any) -> Any:
+        """The loss of outputs and targets as they are read."""
+
+    @abc.abstractmethod
+    def _learns_by_heart(self, sample: SoftSample) -> bool:
+        """Whether rows are known by heart after the last epoch, so that some are held out by default."""
+
+    def _with_target_noise(self, numbers: Hyperparameters, sample: SoftSample) -> Hyperparameters:
+        """The numbers of a training with the noise of targets."""
+        return numbers
+
+    def _share_held_out(self, sample: SoftSample) -> float | None:
+        """The share of the rows that is held out; None for none."""
+        fraction = self.validation_fraction
+        if not isinstance(fraction, str):
+            return fraction
+        return auto_share_held_out(len(sample.weight)) if self._learns_by_heart(sample) else None
+
+    @abc.abstractmethod
+    def _constant_leaf(self, sample: SoftSample) -> Constant:
+        """The leaf that predicts what is best for all rows of a fit together."""
+
+    @property
+    @abc.abstractmethod
+    def _num_outputs(self) -> int:
+        """The number of outputs of the model: classes, or scores."""
+
+    @abc.abstractmethod
+    def _hard_value(self, value: Float[AnyArray, "end output"]) -> Float[AnyArray, "end output"]:
+        """The values of leaves as a hardened tree has them: shares of classes, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _hard_target(self, target: Any) -> Real[np.ndarray, "row output"]:
+        """The target of training as a hardened tree has it: a class, or numbers in units of the target."""
+
+    @abc.abstractmethod
+    def _target_of_means(self, target: Any) -> Float64[np.ndarray, "row column"] | None:
+        """The columns that statistics of categories are means of; None if there are none."""
+
+    def _refits(self, refit: bool | None, target: Any) -> bool:
+        """Whether leaves of a hardened tree get the shares of classes, or the means, of their rows."""
+        return bool(refit)
+
+    def _renewed(self, hardened: Any, sample: SoftSample) -> Any:
+        """A hardened tree whose leaves have means of numbers with the values that the loss is least at."""
+        return hardened
+
+    @abc.abstractmethod
+    def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node output"]:
+        """The values of a hard tree's nodes as a model has them."""
+
+    @abc.abstractmethod
+    def _stump_of(
+        self, columns: Float[np.ndarray, "row column"], sample: SoftSample
+    ) -> tuple[Tree, Float[np.ndarray, "node output"]] | None:
+        """The best tree of one split of some columns of rows, and the values of its nodes as a model has them.
+
+        None where targets are none that such trees take.
+        """
+
+    @abc.abstractmethod
+    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+        """The models before training on rows x, with an axis of models."""
+
+    def _class_factors(
+        self, target: Any, weight: Float64[np.ndarray, " row"] | None
+    ) -> Float[np.ndarray, " row"] | None:
+        """The factor by which the class of every row multiplies its weight; None is 1."""
+        return None
+
+    def _rows_of_step(self, num_rows: int) -> int:
+        """The most rows of a step, of so many rows."""
+        return int(self.batch_size)

@@ -28,7 +28,18 @@ from jaxtree.table.weights import check_sample_weight
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class OfOneForest(BaseSoft):
-    """The model is a soft forest, its trees trained apart, or all together with their weights."""
+    """The model is a soft forest, its trees trained apart, or all together with their weights.
+
+    Args:
+        n_estimators: The number of trees.
+        mixture: "mean": trees are trained apart and count alike. With all others they are trained together:
+            "learned" with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf
+            (Marton et al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so
+            "auto" is a gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
+        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
+        drop_rate: The share of these trees that a step leaves out, of every row others.
+    """
 
     n_estimators: Annotated[int, whole(1), Role.TRAINS] = dataclasses.field(default=10, kw_only=False)
     mixture: Annotated[str, Words(MIXTURES), Role.TRAINS] = "mean"
@@ -110,19 +121,6 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
 
     Trees are trained side by side as one program.
 
-    Args:
-        n_estimators: The number of trees.
-        depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here (there are no `init`,
-            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard gates
-            whose scores add up.
-        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
-            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
-            al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a
-            gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
-        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
-        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
-        drop_rate: The share of these trees that a step leaves out, of every row others.
-
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.
         depth_: The depth of its trees.
@@ -145,19 +143,6 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
     """Several soft trees of numbers that predict together.
 
     Trees are trained side by side as one program.
-
-    Args:
-        n_estimators: The number of trees.
-        depth: As of a `SoftTreeRegressor`, as are all parameters that are not named here (there are no `init`,
-            `init_width` and `n_restarts`); "auto" is at most 8, and at least 4 of hard gates
-            whose scores add up.
-        mixture: "mean": trees are trained apart and count alike. With all others they are trained together: "learned"
-            with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf (Marton et
-            al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so "auto" is a
-            gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
-        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
-        subsample: The share of the rows that each tree learns from, of trees whose scores add up.
-        drop_rate: The share of these trees that a step leaves out, of every row others.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.forest.SoftForest`.

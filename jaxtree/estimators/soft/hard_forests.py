@@ -3,7 +3,7 @@
 The *steps* of a leaf are what it adds to the scores of a row, from which a loss predicts.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Float64, Real
@@ -11,13 +11,14 @@ from scipy.special import softmax as softmax_of
 from sklearn.base import is_classifier
 
 from jaxtree.boosting.early_stopping import Measured
+from jaxtree.dataset.magnitude import MOST_SUM
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
 from jaxtree.estimators.forests.forests import RandomForestClassifier, RandomForestRegressor
+from jaxtree.estimators.soft.hardened import MadeByHarden
 from jaxtree.explain.coalitions import drawn_background
 from jaxtree.files.boosting import BoostedState
-from jaxtree.files.predictions import MOST_SCORE
 from jaxtree.files.records import require
 from jaxtree.files.soft import HardForestState, SoftState
 from jaxtree.files.trees import FittedTable, ForestState, TreeArrays
@@ -31,6 +32,7 @@ from jaxtree.soft.hard_forest import harden_forest, leaf_weights
 from jaxtree.soft.harden import agreement
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.link import of_weighted, ratios
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
@@ -39,24 +41,14 @@ LOSSES_OF_CLASSES, LOSSES_OF_NUMBERS = ("logistic", "softmax"), ("squared", "poi
 """The names of the losses that a hardened forest may have."""
 
 
-class _HardForest(ScoredTrees):
+class _HardForest(MadeByHarden, ScoredTrees):
     """Trees whose leaves have scores and weights: the scores of a row are means by the weights of its leaves.
 
     Attributes:
         forest_: The trees, whose targets are the scores of leaves times their weights and, last, the weights.
-        agreement_: How far it and the soft forest predict the same for the rows that it was hardened on, see
-            `jaxtree.soft.harden.Hardened`.
-        background_: Some of the rows that it was hardened on, encoded, which explanations compare with; None if it is
-            from a file.
     """
 
-    agreement_: float
-    background_: Float[np.ndarray, "row value"] | None = None
-    _parameter_constraints: ClassVar[dict] = {}
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Raises InvalidInputError: fit a soft forest, and harden it."""
-        raise InvalidInputError("a hardened forest cannot be fitted: fit a soft forest, and call its harden()")
+    model_kind = ModelKind.WEIGHTED
 
     def set_trees(
         self, forest: Forest, start: Float64[np.ndarray, " score"], step: Float64[np.ndarray, "node score"]
@@ -85,14 +77,8 @@ class _HardForest(ScoredTrees):
         self._loss, self.agreement_ = state.loss, state.agreement
         forest = state.forest(self.schema_)
         step = target_means(forest.nodes)
-        require((np.abs(step) <= MOST_SCORE * step[:, -1:]).all(), "the score of a node is no finite number")
+        require((np.abs(step) <= MOST_SUM * step[:, -1:]).all(), "the score of a node is no finite number")
         self.set_trees(forest, np.zeros(step.shape[1]), step)
-
-    def __sklearn_tags__(self):
-        """scikit-learn's tags: there is nothing to fit."""
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     def scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
         """Returns the scores of rows that `encoder_.values` has encoded."""
@@ -185,7 +171,7 @@ def _scores_of(
 def _table_of(state: SoftState, schema: Schema) -> FittedTable:
     """The soft estimator's schema, with other bins."""
     outputs = {"num_outputs": state.table.num_outputs or 1, "max_features": len(schema.columns)}
-    return state.table._replace(columns=schema.columns, **outputs)
+    return state.table._replace(columns=tuple(schema.columns), **outputs)
 
 
 def _forest_of(soft: Any, state: SoftState, forest: Forest, schema: Schema) -> Any:

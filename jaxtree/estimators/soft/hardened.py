@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, part_by_part
+from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, over_sources
 from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.explain.coalitions import drawn_background
@@ -24,36 +24,54 @@ from jaxtree.soft.scales import Standard
 from jaxtree.soft.statistics import Statistics
 from jaxtree.table.binning import Bins
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.schema import Column, Schema, make_schema
+from jaxtree.table.schema import Column, Columns, Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.paths import Links
 
 
-class _HardTree(EstimatorOnTables):
-    """An oblique tree on any table; it is made by `harden`, not by `fit`.
+class MadeByHarden:
+    """A model that `harden` of a soft one makes, and no `fit`.
 
     Attributes:
-        tree_: The `jaxtree.soft.oblique_tree.ObliqueTree`.
-        agreement_: How far both trees predict the same for the rows that it was hardened on, see
+        agreement_: How far both predict the same for the rows that it was hardened on, see
             `jaxtree.soft.harden.Hardened`; after `refine`, how far it and the tree before do.
         background_: Some of the rows that it was hardened on, encoded, which explanations compare with; None if it is
             from a file.
     """
 
-    tree_: ObliqueTree
     agreement_: float
     background_: Float[np.ndarray, "row value"] | None = None
-    classes_: Shaped[np.ndarray, " class"]
-    encoder_: Encoder
     _parameter_constraints: ClassVar[dict] = {}
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Raises InvalidInputError: fit a soft tree, and harden it."""
-        raise InvalidInputError("a hardened tree cannot be fitted: fit a soft tree, and call its harden()")
+        """Raises InvalidInputError: fit a soft model, and harden it."""
+        raise InvalidInputError(f"{type(self).__name__} cannot be fitted: fit a soft model, and call its harden()")
 
-    @part_by_part
+    def __sklearn_tags__(self):
+        """scikit-learn's tags: there is nothing to fit."""
+        base: Any = super()
+        tags = base.__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class _HardTree(MadeByHarden, EstimatorOnTables):
+    """An oblique tree on any table.
+
+    Attributes:
+        tree_: The `jaxtree.soft.oblique_tree.ObliqueTree`.
+    """
+
+    model_kind = ModelKind.PLANES
+
+    tree_: ObliqueTree
+    classes_: Shaped[np.ndarray, " class"]
+    encoder_: Encoder
+
+    @over_sources
     def apply(self, X: Any) -> Int[np.ndarray, " row"]:
         """Returns the leaf where every row ends."""
         values = self._values(X)
@@ -83,12 +101,6 @@ class _HardTree(EstimatorOnTables):
         """Takes what `fitted_state` of another tree returned; see `KeptInFiles.restore`."""
         self.restore_table(state.table)
         self.tree_, self.agreement_ = state.tree(self.encoder_.schema_), state.agreement
-
-    def __sklearn_tags__(self):
-        """scikit-learn's tags: there is nothing to fit."""
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags
 
     @property
     def model_(self) -> FittedModel:
@@ -153,7 +165,7 @@ def hard_estimator(soft: Any, hardened: Hardened, values: Float[np.ndarray, "row
     if not has_table:
         estimator.tree_, estimator.background_ = hardened.tree, drawn_background(values)
         return estimator
-    estimator.n_outputs_ = getattr(soft, "n_outputs_", 1)
+    estimator.n_outputs_ = soft.n_outputs_
     estimator.max_features_, estimator.pruning_ = soft.n_features_in_, None
     return estimator.settle(hardened.tree)
 
@@ -165,22 +177,21 @@ def planes_in_terms(oblique: ObliqueTree) -> Planes:
     """
     inputs, terms, values = oblique.inputs, [], []
     for feature, scale in enumerate(inputs.scales):
-        column = inputs.schema.features[feature].column
         if scale is None or isinstance(scale, Statistics):
             # A statistic is the sum of its categories, each times what it has.
             value = np.eye(inputs.width(feature)) if scale is None else scale.value.astype(np.float32)
-            terms += [(column, PlaneTermKind.CATEGORY, float(code), 1.0) for code in range(len(value))]
+            terms += [(feature, PlaneTermKind.CATEGORY, float(code), 1.0) for code in range(len(value))]
             values.append(value)
         elif isinstance(scale, Standard):
-            terms.append((column, PlaneTermKind.NUMBER, scale.mean, scale.deviation))
+            terms.append((feature, PlaneTermKind.NUMBER, scale.mean, scale.deviation))
             values.append(np.eye(1))
         else:
             raise InvalidInputError(
-                f"column {inputs.schema.column_names[column]!r} is scaled by quantiles, which this form does not have: "
-                "fit the soft tree with scaling='standard'"
+                f"column {inputs.schema.column_names[feature]!r} is scaled by quantiles, which this form does not "
+                "have: fit the soft tree with scaling='standard'"
             )
     indicated = inputs.with_indicator.tolist()
-    terms += [(inputs.schema.features[feature].column, PlaneTermKind.MISSING, 0.0, 1.0) for feature in indicated]
+    terms += [(feature, PlaneTermKind.MISSING, 0.0, 1.0) for feature in indicated]
     column, kind, middle, unit = (np.array(part) for part in zip(*terms, strict=True))
     nodes, of_columns = _asking(oblique), block_diag(*values, np.eye(len(indicated)))
     weight = oblique.normal[nodes] @ of_columns.T
@@ -227,4 +238,4 @@ def _schema_of_planes(words: tuple[str, ...], limits: tuple[float, ...]) -> Sche
         sides = np.array([np.nextafter(limit, -np.inf), np.nextafter(limit, np.inf)])
         bins = Bins(sides, sides.copy(), np.array([limit]), exact=False)
         columns.append(Column(name, "numeric", (), bins, has_missing=False))
-    return make_schema(tuple(columns), onehot=False)
+    return Schema(Columns.of(columns))

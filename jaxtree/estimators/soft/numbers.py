@@ -1,40 +1,39 @@
 """Models of numbers: what these soft estimators predict by their loss, and how they read their targets."""
 
 import dataclasses
+import functools
+import math
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Float64, Int
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
-from jaxtree.dataset.arguments import FitArguments, plain_target, read_arguments
-from jaxtree.dataset.fields import read_fields
 from jaxtree.dataset.sample import Outputs, Sample
-from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.estimators.boosting.loss_names import LOSSES, check_name
+from jaxtree.estimators.boosting.parameters import OF_SPREAD
 from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
 from jaxtree.estimators.boosting.responses import (
     fixed_means,
     fixed_numbers,
     fixed_ranks,
+    likelihood_of,
+    ndcg_of,
     numbers_of,
-    with_offset,
+    score_of,
 )
-from jaxtree.estimators.boosting.rows import target_of
+from jaxtree.estimators.boosting.rows import target_of, weight_of
+from jaxtree.estimators.boosting.scored import NumbersByLoss, PredictsDistributions
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
-from jaxtree.estimators.boosting.usual import OF_SPREAD
-from jaxtree.estimators.common.conventions import Words
-from jaxtree.estimators.common.extras import RoutesExtras, check_arguments, extras_of, fit_fields
-from jaxtree.estimators.common.fixed import FixedNumbers
-from jaxtree.estimators.common.parts import PredictsNumbers, part_by_part
+from jaxtree.estimators.common.conventions import Role, Words
+from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import LEAST_NUMBERS_TO_HOLD_OUT, rows_of_step
-from jaxtree.estimators.soft.tasks import SoftTask
+from jaxtree.estimators.soft.rows import SoftTask
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
@@ -44,7 +43,6 @@ from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.links import name_of_link
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
 from jaxtree.losses.start import weighted_quantile
@@ -57,8 +55,6 @@ from jaxtree.soft.rates import constant
 from jaxtree.soft.renewal import renewed
 from jaxtree.soft.runs import Trained
 from jaxtree.soft.scores import ScoredTarget, ScoreScale, spread_to_blur
-from jaxtree.table.target import encode_numbers
-from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 
@@ -71,19 +67,14 @@ LEAST_RATE = 1e-3
 OF_NUMBERS: dict[str, Callable[[], BaseLoss]] = {**DISTRIBUTIONS, **RANKING_LOSSES, **LOSSES}
 """The losses that have names; "gamma" is that of means."""
 
+MOST_NARROWER = math.log(1e4)
+"""How far the logarithm of a stump's scale may be from that of all rows: 32 bits tell its targets apart."""
+
 LEAST_AT_THE_MEAN = ("squared", "poisson", "gamma", "tweedie")
 """Losses by which the best of all constants predicts the mean."""
 
 
-def _predicts_distributions(model: Any) -> bool:
-    """Whether the loss of a model, fitted or not, is a distribution; says so if it is not."""
-    loss = model.loss_ if hasattr(model, "_loss") else OF_NUMBERS.get(model.loss, model.loss)
-    if not (isinstance(loss, Distribution) or loss in DISTRIBUTIONS.values()):
-        raise AttributeError(f"distributions are predicted with a loss such as 'normal', not {model.loss!r}")
-    return True
-
-
-class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
+class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
     """Numbers that a loss predicts: outputs of the model are its scores, behind a start and in units of their own.
 
     Attributes:
@@ -96,7 +87,6 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     unit_: Float64[np.ndarray, " score"]
     survival_: EventTimes | None = None
     loss: Any
-    _loss: BaseLoss
     _loss_of_one: BaseLoss
     """The loss of one target, of which that of several is the sum."""
 
@@ -108,91 +98,23 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         check_name(type(self).__name__, "loss", self.loss, self._named_losses)
         super().check_parameters()
 
-    @property
-    def loss_(self) -> BaseLoss:
-        """The loss of the fit."""
-        check_is_fitted(self)
-        return self._loss
-
-    def raw_scores(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row score"]:
-        """Returns the scores of every row, which the loss turns into predictions: a column a score.
-
-        Args:
-            X: A table, or a source.
-            offset: What is added to the scores, as in `fit`.
-        """
-        return with_offset(self.loss_, self._scores(X), offset)
-
-    def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
-        """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`.
-
-        Of distributions they are means, of Cox's loss hazards relative to that of a row of score 0, and of losses of
-        order the scores themselves: within a group the most relevant rows have the highest.
-        """
-        return self._fixed(self.raw_scores(X, offset=offset)).predict()
-
-    @available_if(_predicts_distributions)
-    def predict_dist(self, X: Any, *, offset: Any = None) -> PredictedDistribution:
-        """Returns the distribution of every row, where the loss is one; see `raw_scores`."""
-        scores = self.raw_scores(X, offset=offset)
-        return PredictedDistribution(instance_of(Distribution, self.loss_), scores)
-
-    @available_if(_predicts_distributions)
-    def predict_quantile(self, X: Any, levels: Any, *, offset: Any = None) -> Float[np.ndarray, "row *level"]:
-        """Returns the quantiles of a level, or of each of several levels in a column.
-
-        Args:
-            X: A table, or a source.
-            levels: Between 0 and 1.
-            offset: What is added to the scores.
-        """
-        return self.predict_dist(X, offset=offset).quantile(levels)
-
-    @property
-    def score_name_(self) -> str:
-        """The name of the score: "R²", "concordance", "NDCG", "mean log likelihood"; else the loss in words."""
-        return self._fixed(np.zeros((1, self.loss_.num_scores))).score_name_
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> float:
-        """Returns the coefficient of determination, a concordance index, the NDCG, or minus the mean loss.
-
-        The concordance index is that of survival times, the normalised discounted cumulative gain that of orders. Minus
-        the mean loss is for predictions that are not numbers close to the targets: for distributions it is the mean log
-        likelihood.
-
-        Args:
-            X: A table, or a source.
-            y: Its target; of a source also the name of its column.
-            sample_weight: The weight of every row; of a source also the name of a column.
-            extras: What the loss asks for, as in `fit`.
-        """
-        check_is_fitted(self)
-        given = read_arguments(X, y, sample_weight, extras)
-        check_arguments(self, "score", given.fields, extras_of(self.loss_))
-        fixed = self._fixed(self._scores(given.X), given.fields.get("offset"))
-        return fixed.score(given.X, plain_target(given.y), given.sample_weight, **given.fields)
-
-    def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row prediction"]:
-        """Returns what `predict` does, of rows that `encoder_.values` has encoded, with a column for every number."""
-        return self._hard_value(self._outputs_of(values))
-
-    @part_by_part
-    def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
-        values = self._values(X)
+    def scores_of(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row score"]:
+        """Returns the scores of rows that `encoder_.values` has encoded."""
         return self._scale.scores(self._outputs_of(values))
 
-    def _fixed(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedNumbers:
-        """Predictions from scores, as an estimator that scores itself."""
+    @property
+    def _fixed_predictions(self) -> Any:
+        """The function that predicts outputs from scores and an offset."""
         if isinstance(self.loss_, Ranking):
-            return fixed_ranks(self.loss_, self._outputs, scores, offset, k=getattr(self.loss_, "k", None))
-        of_loss = fixed_numbers
-        if isinstance(self.loss_, Distribution) and not is_of_times(self.loss_):
-            of_loss = fixed_means
-        return of_loss(self.loss_, self._outputs, scores, offset)
+            return functools.partial(fixed_ranks, k=getattr(self.loss_, "k", None))
+        return fixed_means if isinstance(self.loss_, Distribution) and not is_of_times(self.loss_) else fixed_numbers
 
     @property
-    def _outputs(self) -> Outputs:
-        return Outputs(self.n_outputs_, is_vector=self.is_vector_)
+    def _measure(self) -> Any:
+        """The loss of rows with their scores."""
+        if isinstance(self.loss_, Ranking):
+            return functools.partial(ndcg_of, k=getattr(self.loss_, "k", None))
+        return likelihood_of if isinstance(self.loss_, Distribution) and not is_of_times(self.loss_) else score_of
 
     @property
     def _scale(self) -> ScoreScale:
@@ -217,7 +139,7 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
     @property
     def _is_of_spread(self) -> bool:
-        """Whether the loss tells more of a target than its mean, see `jaxtree.estimators.boosting.usual`."""
+        """Whether the loss tells more of a target than its mean, see `jaxtree.estimators.boosting.parameters`."""
         return self._loss.num_scores > self.n_outputs_ or self._loss.name in OF_SPREAD
 
     def _learns_by_heart(self, sample: SoftSample) -> bool:
@@ -234,47 +156,42 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
     def _constant_leaf(self, sample: SoftSample) -> Constant:
         return Constant(np.zeros(self._num_outputs))
 
-    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> ScoredTarget:
-        numbers = encode_numbers(given.y)
-        num_rows = numbers.values.shape[1]
-        if is_known and len(numbers.values) != self.n_outputs_:
-            raise InvalidInputError(f"y must have {self.n_outputs_} outputs, as in fit, got {len(numbers.values)}")
-        if not numbers.values.size:
+    def _known_outputs(self, y: Any) -> Outputs:
+        return self.outputs()
+
+    def _read_target(self, sample: Sample, *, is_known: bool, has_more: bool = False) -> ScoredTarget:
+        outputs, weight = sample.outputs, sample.weight
+        if not sample.target.size:
             raise InvalidInputError("Found array with 0 sample(s) in y while a minimum of 1 is required.")
-        outputs = Outputs.of(numbers)
         of_one = self._make_loss()
         if is_known and of_one != self._loss_of_one:
             raise InvalidInputError(f"the loss must be that of the first fit, {self._loss_of_one}, got {of_one}")
         loss = self._loss if is_known else of_outputs(of_one, outputs.number)
-        weight = check_sample_weight(given.sample_weight, num_rows)
-        fields = read_fields(given.fields, num_rows)
-        sample = fit_fields(loss, Sample(None, numbers.values, outputs, weight, fields, ()))
+        sample = fit_fields(loss, sample)
         target, counts = target_of(sample), slice(None) if weight is None else weight > 0
         extras = {name: values[counts] for name, values in sample.fields.items()}
         (loss.check if is_known else loss.check_fit)(target[counts], extras)
         if not is_known:
             self._loss_of_one, self._loss = of_one, loss
             self.n_outputs_, self.is_vector_ = outputs.number, outputs.is_vector
-            known = np.ones(num_rows) if weight is None else weight
-            self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known[counts], extras)
+            known = weight_of(sample)[counts]
+            self.start_, self.unit_ = ScoreScale.of(loss, target[counts], known, extras, has_more=has_more)
         return self._scale.rows(loss, target, sample.fields)
 
     def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
         """Takes what the models of a fit have become; where the start alone predicts all targets, only that is left."""
         super().finish_fit(task, trained)
+        vars(self).pop("survival_", None)
+        if is_of_times(self._loss):
+            values, rows = task.sample.values, task.sample.target
+            of_loss = Sample(None, rows.target[None], self.outputs(), task.sample.weight, rows.extras, ())
+            self.survival_ = learn_times(self._loss, of_loss, self.scores_of(values))
         goes_on, target = task.config.decay is constant, task.sample.target
         if not goes_on and not target.extras:
             at_start = self._hard_value(np.zeros((1, self._num_outputs)))
             if np.allclose(self._hard_target(target), at_start, rtol=ROUNDING, atol=0):
                 self.soft_model_ = without_values(self.soft_model_)
         return self
-
-    def _learn_beside(self, sample: SoftSample) -> None:
-        vars(self).pop("survival_", None)
-        if is_of_times(self._loss):
-            rows = sample.target
-            of_loss = Sample(None, rows.target[None], self._outputs, sample.weight, rows.extras, ())
-            self.survival_ = learn_times(self._loss, of_loss, self._scale.scores(self._outputs_of(sample.values)))
 
     def _refits(self, refit: bool | None, target: ScoredTarget) -> bool:
         loss, num_predictions = self._loss, self._hard_value(np.zeros((1, self._num_outputs))).shape[1]
@@ -319,11 +236,28 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         numbers = self._hard_target(target)
         return None if is_of_times(self._loss_of_one) or not np.isfinite(numbers).all() else numbers
 
-    def _stump_of(self, columns: Float[np.ndarray, "row column"], sample: SoftSample) -> Tree | None:
-        target = self._target_of_means(sample.target)
-        if target is None or (target.shape[1] > 1 and self._loss.has_location):
+    def _stump_of(
+        self, columns: Float[np.ndarray, "row column"], sample: SoftSample
+    ) -> tuple[Tree, Float64[np.ndarray, "node output"]] | None:
+        target, loss = self._target_of_means(sample.target), self._loss
+        if target is None or (target.shape[1] > 1 and loss.has_location):
             return None
-        return DecisionTreeRegressor(max_depth=1).fit(columns, target, sample.weight).tree_
+        fitted = DecisionTreeRegressor(max_depth=1).fit(columns, target, sample.weight)
+        value = self._value_of_nodes(fitted.tree_)
+        if not isinstance(loss, Distribution) and loss.renewal is None:
+            return fitted.tree_, value
+        # A mean alone would leave a node the width, or the quantiles, of all rows.
+        node, rows = fitted.apply(columns), sample.target
+        for own in np.unique(node).tolist():
+            there = node == own
+            extras = {name: values[there] for name, values in rows.extras.items()}
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scores = np.array(loss.start(rows.target[there], sample.weight[there], extras), np.float64)
+            if loss.has_location:
+                scores[1:] = np.clip(scores[1:], rows.start[1:] - MOST_NARROWER, rows.start[1:] + MOST_NARROWER)
+            output = (scores - rows.start) / rows.unit
+            value[own] = np.where(np.isfinite(output), output, value[own])
+        return fitted.tree_, value
 
     def _value_of_nodes(self, tree: Tree) -> Float64[np.ndarray, "node output"]:
         means, kind = target_means(tree), name_of_link(self._loss)
@@ -335,8 +269,11 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
         scores[:, : 1 if self._loss.has_location else None] = means
         return self._scale.outputs(scores)
 
-    def _learned_of_loss(self) -> tuple[Any, ...]:
-        return self.start_, self.unit_, self._loss_of_one, self.survival_
+    def fitted_state(self) -> SoftState:
+        """Returns what fitting has learned: what a model file keeps."""
+        state = super().fitted_state()
+        learned = {"start": self.start_, "unit": self.unit_, "loss": self._loss_of_one, "survival": self.survival_}
+        return dataclasses.replace(state, **learned)
 
     def restore(self, state: SoftState) -> None:
         """Takes what `fitted_state` of another estimator of these parameters returned; see `KeptInFiles.restore`."""
@@ -352,9 +289,19 @@ class ByLoss(RoutesExtras, PredictsSurvival, PredictsNumbers, BaseSoft):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class SoftRegressor(ByLoss):
-    """Soft models of numbers, of one target or several."""
+    """Soft models of numbers, of one target or several.
 
-    loss: Annotated[str | BaseLoss, Words(OF_NUMBERS), BaseLoss] = "squared_error"
+    Args:
+        loss: A loss of boosted trees by name: "squared_error", "absolute_error", "huber", "pseudo_huber",
+            "poisson", "gamma", "tweedie", "cox" or "accelerated_failure_time" of survival times, "ndcg", "map" or
+            "pairwise" of orders within groups; or a distribution, "normal", "lognormal", "laplace", "logistic",
+            "student_t", "weibull", "negative_binomial" or "beta". Or a loss of `jaxtree.boosting`, such as
+            `quantile(0.9)`, or a `jaxtree.boosting.Loss` of one's own. Training begins at its best constant, and
+            where scores are in the target's unit, outputs are in deviations of the target. "cox" and orders are
+            trained on all rows in a step.
+    """
+
+    loss: Annotated[str | BaseLoss, Words(OF_NUMBERS), BaseLoss, Role.FIT] = "squared_error"
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> Self:
         """Goes over some rows once, at the last temperature.

@@ -42,10 +42,69 @@ BETWEEN_0_AND_1 = Interval(Real, 0, 1, closed="neither")
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class SoftParameters(AnnotatedParameters):
-    """Parameters of all soft estimators."""
+    """Parameters of all soft estimators.
+
+    Args:
+        depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
+            32 a leaf or more (of k classes 32 / log2 k), at least 3, of hard gates 6, and at most 10. In a forest
+            it is at most 8, and at least 4 of hard gates whose scores add up.
+        gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same,
+            but each row takes one side from the first step on, and gradients pass as if it were shared
+            (straight-through: Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its
+            `harden()` does. Its root begins at the best split of a single column, and a tree that ends with more
+            loss than this split alone gives way to it.
+        choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or
+            "softmax".
+        side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
+        oblivious: Whether all hard gates of a level are one.
+        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
+        batch_size: The most rows of a step.
+        optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
+        gate_rate: The learning rate of gates. "auto" is 0.1 of hard gates, and of others 0.03 for classes and 0.02
+            for numbers.
+        leaf_rate: The learning rate of leaves. "auto" is 0.1 of hard gates, and of others 0.2 for classes and 0.05
+            for numbers.
+        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. Of
+            hard gates it is the width of the slope by which they are trained.
+        last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses
+            less when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto"
+            is $n^{-1/5}$ of n rows, and none where training begins with `init` or targets are probabilities. For
+            distributions and several quantiles it is also added to targets, in deviations of these (to the
+            logarithms of positive targets, to the log odds of shares; not to counts), so that none becomes as
+            narrow as a single row.
+        averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
+        validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None
+            for no rows. With any, the parameters after the best epoch are kept. "auto" is None, except for rows
+            whose class is less than 0.9 bits, as of two classes where one has less than 31 % of the rows, and, from
+            50 rows on, for distributions, several quantiles, survival times and other losses of several scores a
+            target: a tenth, of fewer than 1,000 rows 100 and at most a fifth, and of classes none of fewer than
+            100. Leaves are then shrunk towards the shares of all rows, or the constant, and where targets have
+            noise scales are moved, as far as the rows say that were held out.
+        monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened",
+            the share of wrong classes, or the loss of numbers, of the model whose gates decide.
+        n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and
+            so is any number without validation rows.
+        scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
+            "quantile" of hard gates. A column whose nine middle tenths take less than a ten-thousandth of its range
+            becomes quantiles instead of "standard", which would make all but its ends equal.
+        categorical_features: "from_dtype", None, or which columns are categorical.
+        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
+        one_hot_max_size: The most categories of a column that are one-hot: a column of zeros and ones for each. A
+            column of more becomes the mean of the target that its categories have, smoothed by the mean of all
+            rows; of several classes or outputs a mean for each. A row that the model learns from has the mean of
+            the rows of its category before it, in a random order (CatBoost's ordered statistics); hardened trees of
+            axis gates or hard gates have subsets of categories. None is one-hot always, as are all columns where
+            training begins with `init`, or where targets are survival times. `partial_fit` keeps the means of its
+            first call.
+        warm_start: Whether `fit` goes on from the fitted model; columns, classes and the model's parameters must be
+            the same.
+        random_state: Seed of what is drawn, or a NumPy generator.
+        verbose: 1 for a bar of progress, with the losses; n for a line every n epochs.
+    """
 
     depth: Annotated[int | str, DEPTHS, Words({AUTO}), Role.TRAINS] = AUTO
-    gate: Annotated[str, Words(GATES)] = "oblique"
+    gate: Annotated[str, Words(GATES), Role.FIT] = "oblique"
     choice: Annotated[str, Words(set(CHOICES)), Role.TRAINS] = "entmax15"
     side: Annotated[str, Words(set(SIDES)), Role.TRAINS] = "softsign"
     oblivious: Annotated[bool, "boolean", Role.TRAINS] = False
@@ -58,14 +117,14 @@ class SoftParameters(AnnotatedParameters):
     last_temperature: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
     noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO}), Role.TRAINS] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.99
-    validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO})] = AUTO
+    validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO}), Role.FIT] = AUTO
     monitor: Annotated[str, Words({"loss", "hardened"}), Role.TRAINS] = "loss"
     n_iter_no_change: Annotated[int | None, whole(1), None, Role.TRAINS] = None
-    scaling: Annotated[str, Words({AUTO, *SCALINGS})] = AUTO
-    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None] = "from_dtype"
-    max_categories: Annotated[int | None, whole(1, 65_535), None] = None
-    one_hot_max_size: Annotated[int | None, whole(0), None] = 10
-    warm_start: Annotated[bool, "boolean"] = False
+    scaling: Annotated[str, Words({AUTO, *SCALINGS}), Role.FIT] = AUTO
+    categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None, Role.FIT] = "from_dtype"
+    max_categories: Annotated[int | None, whole(1, 65_535), None, Role.FIT] = None
+    one_hot_max_size: Annotated[int | None, whole(0), None, Role.FIT] = 10
+    warm_start: Annotated[bool, "boolean", Role.FIT] = False
     random_state: Annotated[Any, *SEED, Role.SEED] = None
     verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 

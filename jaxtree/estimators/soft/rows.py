@@ -1,14 +1,72 @@
-"""Rows of a fit of soft estimators: as training takes them, and divided for validation."""
+"""Rows of a fit of soft estimators, and the trainings on them: parts of a fit, which jobs make at other times."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, PRNGKeyArray
 
-from jaxtree.dataset.splitting import generator_of, split_groups, split_rows
-from jaxtree.soft.epochs import TrainingRows, make_rows
+from jaxtree.dataset.arguments import read_arguments
+from jaxtree.dataset.sample import Sample, generator_of, split_groups, split_rows
+from jaxtree.errors import InvalidInputError
+from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows, make_rows
 from jaxtree.soft.inputs import Inputs, SoftSample
+from jaxtree.soft.model import SoftTree
+from jaxtree.soft.runs import Run, Validation, keys_apart
 from jaxtree.soft.scores import ScoredTarget
+from jaxtree.table.probabilities import ClassProbabilities
+from jaxtree.table.target import encode_classes
+
+
+class SoftRows(NamedTuple):
+    """The rows of a fit, which searches read once for many settings.
+
+    Attributes:
+        sample: The rows to train on.
+        held: Those on which epochs are compared; None for none.
+        rows: The rows to train on, as training takes them.
+        held_rows: Those of `held`.
+    """
+
+    sample: SoftSample
+    held: SoftSample | None
+    rows: TrainingRows
+    held_rows: TrainingRows | None
+
+
+class SoftTask(NamedTuple):
+    """A fit that has begun: what is trained.
+
+    Attributes:
+        sample: The rows.
+        held: Those on which epochs are compared; None for none.
+        runs: The training of every model.
+        config: The settings that their program is compiled for.
+        stump: A tree that takes the trained one's place if that is worse; None for none.
+    """
+
+    sample: SoftSample
+    held: SoftSample | None
+    runs: list[Run]
+    config: TrainingConfig
+    stump: SoftTree | None = None
+
+
+def runs_of(
+    models: Any,
+    rows: TrainingRows,
+    key: PRNGKeyArray,
+    num_epochs: int,
+    numbers: Hyperparameters,
+    validation: Validation | None,
+) -> list[Run]:
+    """Returns the training of every model of a fit; models, or their progress, have an axis of models in front."""
+    models = jax.tree.map(np.asarray, models)
+    keys = keys_apart(jax.random.split(key, jax.tree.leaves(models)[0].shape[0]))
+    return [
+        Run(jax.tree.map(lambda part, i=i: part[i], models), rows, own, num_epochs, numbers, validation)
+        for i, own in enumerate(keys)
+    ]
 
 
 def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
@@ -64,3 +122,20 @@ def split_sample(
         parts = split_rows(np.empty((1, len(target))), (), fraction, seed)
     train, held = map(sample.take, parts)
     return train, held
+
+
+def check_classes(sample: Sample, X: Any, y: Any) -> None:
+    """Raises InvalidInputError if rows of some weight have a class that is not among those of the sample's outputs.
+
+    Args:
+        sample: The rows.
+        X: The table that they were read from.
+        y: Its target, as it was given.
+    """
+    is_there = slice(None) if sample.weight is None else sample.weight > 0
+    if not sample.outputs.classes or not (sample.target[:, is_there] < 0).any():
+        return
+    known = sample.outputs.classes[0].tolist()
+    given = y.classes if isinstance(y, ClassProbabilities) else encode_classes(read_arguments(X, y).y).classes[0]
+    unknown = [name for name in given.tolist() if name not in known]
+    raise InvalidInputError(f"y has the classes {unknown}; known are {known}")

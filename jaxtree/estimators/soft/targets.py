@@ -1,7 +1,6 @@
 """Models of classes: what these soft estimators predict, and how they read their targets."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 import jax
@@ -11,13 +10,12 @@ from scipy.special import entr
 from sklearn.base import ClassifierMixin
 
 from jaxtree.arrays import AnyArray
-from jaxtree.dataset.arguments import FitArguments
-from jaxtree.dataset.fields import read_fields
-from jaxtree.dataset.sample import note_identifiers, shares_of_known
+from jaxtree.dataset.arguments import Fields
+from jaxtree.dataset.sample import Outputs, Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.extras import extras_of
-from jaxtree.estimators.common.parts import ScoresSources, part_by_part
+from jaxtree.estimators.common.parts import ScoresSources, over_sources
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import (
     AUTO,
@@ -27,7 +25,7 @@ from jaxtree.estimators.soft.parameters import (
     rows_of_step,
     settings_of,
 )
-from jaxtree.estimators.soft.tasks import SoftRows
+from jaxtree.estimators.soft.rows import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft import losses
@@ -37,7 +35,7 @@ from jaxtree.soft.from_tree import log_shares
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.model import LEAST_PROBABILITY
 from jaxtree.soft.scores import ScoredTarget
-from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
+from jaxtree.table.probabilities import ClassProbabilities
 from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import class_weights
 from jaxtree.tree import Tree
@@ -48,13 +46,17 @@ class OfClasses(ScoresSources, ClassifierMixin):
 
     classes_: Shaped[np.ndarray, " class"]
 
-    @part_by_part
+    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
+        """Returns the classes of the one output."""
+        return (self.classes_,)
+
+    @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
         """Returns the class of greatest share for every row."""
         label = self.predict_proba(X).argmax(axis=1)  # which raises before there are classes
         return self.classes_[label]
 
-    @part_by_part
+    @over_sources
     def predict_proba(self: Any, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the share of every class for every row, classes in the order of `classes_`."""
         return self.predict_values(self._values(X))
@@ -62,11 +64,19 @@ class OfClasses(ScoresSources, ClassifierMixin):
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class SoftClassifier(OfClasses, BaseSoft):
-    """Soft models of classes, of one output."""
+    """Soft models of classes, of one output.
 
-    loss: Annotated[Any, Words({"log_loss"}), BaseLoss] = "log_loss"
+    Args:
+        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own:
+            scores are the logarithms of probabilities, and targets the places of classes in `classes_`.
+        label_smoothing: The share of every label that is spread over all classes; by the shares of their rows where
+            the class of a row is less than 0.9 bits. "auto" is 0.1, and 0 of hard gates.
+        class_weight: Factors of classes in a dict, or "balanced".
+    """
+
+    loss: Annotated[Any, Words({"log_loss"}), BaseLoss, Role.FIT] = "log_loss"
     label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO}), Role.TRAINS] = AUTO
-    class_weight: Annotated[Any, dict, Words({"balanced"}), None] = None
+    class_weight: Annotated[Any, dict, Words({"balanced"}), None, Role.FIT] = None
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Goes over some rows once, at the last temperature.
@@ -89,7 +99,7 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(
                 f"classes must be those of the first call, {self.classes_.tolist()}, got {declared.tolist()}"
             )
-        return self._partial_fit(X, y, sample_weight, declared)
+        return self._partial_fit(X, y, sample_weight, None if declared is None else Outputs(1, (declared,)))
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row class"]:
         """Returns what `predict_proba` does, of rows that `encoder_.values` has encoded."""
@@ -121,45 +131,28 @@ class SoftClassifier(OfClasses, BaseSoft):
             held = held._replace(target=np.eye(self.n_classes_)[held.target])
         return super()._rows_of(sample, held)
 
-    def _read_target(self, given: FitArguments, classes: Any, *, is_known: bool) -> Any:
-        y = given.y
-        if isinstance(y, ClassProbabilities):
-            return self._read_probabilities(given, is_known=is_known)
-        target = encode_classes(y)
-        if len(target.classes) != 1:
-            raise InvalidInputError(f"y must have one output, got {len(target.classes)}: fit an estimator for each")
-        if not is_known:
-            note_identifiers(target)
-            self.classes_ = target.classes[0] if classes is None else classes
-            self.n_classes_ = len(self.classes_)
-        position = {name: code for code, name in enumerate(self.classes_.tolist())}
-        unknown = [name for name in target.classes[0].tolist() if name not in position]
-        if unknown:
-            raise InvalidInputError(f"y has the classes {unknown}; known are {self.classes_.tolist()}")
-        codes = np.array([position[name] for name in target.classes[0].tolist()], np.int32)
-        return self._for_loss(codes[target.codes[0]], given.fields)
+    def _known_outputs(self, y: Any) -> Outputs:
+        return Outputs(1, (self.classes_,), has_shares=isinstance(y, ClassProbabilities))
 
-    def _read_probabilities(self, given: FitArguments, *, is_known: bool) -> Any:
-        """The shares of the classes; of rows of one class each their codes."""
-        target = encode_probabilities(given.y)
-        if not isinstance(target, ShareTarget):
-            return self._read_target(given._replace(y=given.y.labels()), None, is_known=is_known)
-        if given.fields:
-            raise InvalidInputError(f"y has probabilities, which take no {next(iter(given.fields))!r}")
+    def _read_target(self, sample: Sample, *, is_known: bool, has_more: bool = False) -> Any:
+        outputs, target = sample.outputs, sample.target
+        if outputs.number != 1:
+            raise InvalidInputError(f"y must have one output, got {outputs.number}: fit an estimator for each")
         if not is_known:
-            self.classes_, self.n_classes_ = target.classes, len(target.classes)
-            return target.shares.T
-        shares = shares_of_known(given.y, self.classes_)
-        if (shares < 0).any():
-            raise InvalidInputError(f"y has the classes {target.classes.tolist()}; known are {self.classes_.tolist()}")
-        return shares.T
+            (self.classes_,) = outputs.classes
+            self.n_classes_ = len(self.classes_)
+        if not outputs.has_shares:
+            return self._for_loss(target[0], sample.fields)
+        if sample.fields:
+            raise InvalidInputError(f"y has probabilities, which take no {next(iter(sample.fields))!r}")
+        return sample.labels[0] if np.isin(target, (0, 1)).all() else target.T
 
     @property
     def extras_of_fit(self) -> tuple[str, ...]:
         """The extras that `fit` takes: those of a loss of one's own."""
         return extras_of(self.loss) if isinstance(self.loss, BaseLoss) else ()
 
-    def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Mapping[str, Any]) -> Any:
+    def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Fields) -> Any:
         """The codes of classes with the extras of a loss of one's own."""
         if not isinstance(self.loss, BaseLoss):
             return codes
@@ -167,9 +160,8 @@ class SoftClassifier(OfClasses, BaseSoft):
             raise InvalidInputError(
                 f"loss {self.loss} must have a score for each of {self.n_classes_} classes, got {self.loss.num_scores}"
             )
-        extras = read_fields(fields, len(codes))
-        self.loss.check(codes, extras)
-        return ScoredTarget(codes, extras, np.zeros(self.n_classes_), np.ones(self.n_classes_))
+        self.loss.check(codes, fields)
+        return ScoredTarget(codes, fields, np.zeros(self.n_classes_), np.ones(self.n_classes_))
 
     def _class_factors(
         self, target: Any, weight: Float64[np.ndarray, " row"] | None
@@ -198,11 +190,13 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _value_of_nodes(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         return log_shares(tree)
 
-    def _stump_of(self, columns: Float[np.ndarray, "row column"], sample: SoftSample) -> Tree | None:
+    def _stump_of(
+        self, columns: Float[np.ndarray, "row column"], sample: SoftSample
+    ) -> tuple[Tree, Float[np.ndarray, "node class"]] | None:
         if _codes_of(sample.target).ndim == 2:
             return None
         fitted = DecisionTreeClassifier(max_depth=1).fit(columns, _codes_of(sample.target), sample.weight)
-        return fitted.tree_ if len(fitted.classes_) == self.n_classes_ else None
+        return (fitted.tree_, log_shares(fitted.tree_)) if len(fitted.classes_) == self.n_classes_ else None
 
     def _training_loss(self, target: Any) -> Any:
         loss = self._loss_of_rows(target)

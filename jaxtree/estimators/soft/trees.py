@@ -13,16 +13,16 @@ from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import Role, Words, whole
+from jaxtree.estimators.common.conventions import Role, whole
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
-from jaxtree.estimators.soft.parameters import AUTO, DEPTHS, POSITIVE
+from jaxtree.estimators.soft.parameters import AUTO, POSITIVE
+from jaxtree.estimators.soft.rows import SoftRows, SoftTask
 from jaxtree.estimators.soft.stumps import columns_of_inputs, with_leaves_of, with_root
 from jaxtree.estimators.soft.targets import SoftClassifier
-from jaxtree.estimators.soft.tasks import SoftRows, SoftTask
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import from_tree
@@ -36,11 +36,19 @@ ROWS_FOR_THRESHOLDS = 1000
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class OfOneTree(BaseSoft):
-    """The model is one soft tree, the best of several."""
+    """The model is one soft tree, the best of several.
 
-    depth: Annotated[int | str, DEPTHS, Words({AUTO})] = dataclasses.field(default=AUTO, kw_only=False)
-    init: Annotated[Any, object] = None
-    init_width: Annotated[float, POSITIVE] = 0.1
+    Args:
+        init: A fitted tree of jaxtree to begin with, for fine-tuning, such as a `DecisionTreeClassifier` of the
+            same columns. `depth` must be at least its own.
+        init_width: The width of its gates' steps to begin with, in units of scaled inputs.
+        n_restarts: How many trees are trained, as one program; that of the least loss is kept, on validation rows
+            if there are any.
+    """
+
+    depth: int | str = dataclasses.field(default=AUTO, kw_only=False)
+    init: Annotated[Any, object, Role.FIT] = None
+    init_width: Annotated[float, POSITIVE, Role.FIT] = 0.1
     n_restarts: Annotated[int, whole(1), Role.TRAINS] = 1
 
     _largest_auto_depth = 10
@@ -110,11 +118,12 @@ class OfOneTree(BaseSoft):
         if is_old or self.init is not None or form.gate != "hard" or not form.depth:
             return task
         columns = columns_of_inputs(np.asarray(rows.rows.x)[: len(rows.sample.values)], form)
-        stump = self._stump_of(columns, rows.sample)
-        if stump is None or int(stump.num_nodes) == 1:
+        found = self._stump_of(columns, rows.sample)
+        if found is None or int(found[0].num_nodes) == 1:
             return task
+        stump, value = found
         runs = [run._replace(model=with_root(run.model, stump, columns)) for run in task.runs]
-        return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, self._value_of_nodes(stump)))
+        return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, value))
 
     def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
@@ -171,64 +180,6 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
     given. Targets may be probabilities, see `jaxtree.ClassProbabilities`: training then makes the mean cross entropy
     small, without smoothing of labels and, where it is "auto", without noise.
 
-    Args:
-        depth: The number of edges from the root to every leaf. "auto" is that of `init`, or follows from the rows:
-            32 a leaf or more (of k classes 32 / log2 k), at least 3, of hard gates 6, and at most 10.
-        gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same, but
-            each row takes one side from the first step on, and gradients pass as if it were shared (straight-through:
-            Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its `harden()` does. Its root
-            begins at the best split of a single column, and a tree that ends with more loss than this split alone gives
-            way to it.
-        choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or "softmax".
-        side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
-        oblivious: Whether all hard gates of a level are one.
-        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own: scores
-            are the logarithms of probabilities, and targets the places of classes in `classes_`.
-        label_smoothing: The share of every label that is spread over all classes; by the shares of their rows where the
-            class of a row is less than 0.9 bits. "auto" is 0.1, and 0 of hard gates.
-        max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
-        batch_size: The most rows of a step.
-        gate_rate: The learning rate of gates. "auto" is 0.03 of soft ones and 0.1 of hard ones.
-        leaf_rate: The learning rate of leaves. "auto" is 0.2, and 0.1 of hard gates.
-        optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
-        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. Of
-            hard gates it is the width of the slope by which they are trained.
-        last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses less
-            when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
-        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto" is
-            $n^{-1/5}$ of n rows, and none where training begins with `init` or targets are probabilities.
-        averaging: How much of the running average of the parameters a step keeps; 0 for the last parameters.
-        validation_fraction: The share of the rows that is held out for validation, where `fit` is given none; None for
-            no rows. With any, the parameters after the best epoch are kept. "auto" is None, but for rows whose class is
-            less than 0.9 bits, as of two classes where one has less than 31 % of the rows: a tenth, of fewer than 1,000
-            rows 100 and at most a fifth, and none of fewer than 100. Of such classes leaves are then shrunk towards the
-            shares of all rows, as far as rows say that were held out.
-        monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened", the
-            share of wrong classes, or the loss of numbers, of the model whose gates decide.
-        n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and so is
-            any number without validation rows.
-        scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
-            "quantile" of hard gates. A column whose nine middle tenths take less than a ten-thousandth of its range
-            becomes quantiles instead of "standard", which would make all but its ends equal.
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        one_hot_max_size: The most categories of a column that are one-hot: a column of zeros and ones for each. A
-            column of more becomes the mean of the target that its categories have, smoothed by the mean of all rows; of
-            several classes or outputs a mean for each. A row that the model learns from has the mean of the rows of its
-            category before it, in a random order (CatBoost's ordered statistics); hardened trees of axis gates or hard
-            gates have subsets of categories. None is one-hot always, as are all columns where training begins with
-            `init`, or where targets are survival times. `partial_fit` keeps the means of its first call.
-        class_weight: Factors of classes in a dict, or "balanced".
-        init: A fitted tree of jaxtree to begin with, for fine-tuning, such as a `DecisionTreeClassifier` of the same
-            columns. `depth` must be at least its own.
-        init_width: The width of its gates' steps to begin with, in units of scaled inputs.
-        n_restarts: How many trees are trained, as one program; that of the least loss is kept, on validation rows if
-            there are any.
-        warm_start: Whether `fit` goes on from the fitted model; columns, classes and the model's parameters must be the
-            same.
-        random_state: Seed of what is drawn, or a NumPy generator.
-        verbose: 1 for a bar of progress, with the losses; n for a line every n epochs.
-
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
         depth_: Its depth.
@@ -253,25 +204,6 @@ class SoftTreeRegressor(OfOneTree, SoftRegressor):
     `harden` makes an ordinary tree of it, which decides at every gate. Of distributions `predict_dist` and
     `predict_quantile` tell more than `predict`, of survival times `predict_survival_function` and `predict_median`;
     `score` is then the mean log likelihood or the concordance index, and of orders within groups the NDCG.
-
-    Args:
-        depth: As of a `SoftTreeClassifier`, as are all parameters that are not named here; "auto" counts 32 rows a
-            leaf.
-        loss: A loss of boosted trees by name: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson",
-            "gamma", "tweedie", "cox" or "accelerated_failure_time" of survival times, "ndcg", "map" or "pairwise" of
-            orders within groups; or a distribution, "normal", "lognormal", "laplace", "logistic", "student_t",
-            "weibull", "negative_binomial" or "beta". Or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
-            `jaxtree.boosting.Loss` of one's own. Training begins at its best constant, and where scores are in the
-            target's unit, outputs are in deviations of the target. "cox" and orders are trained on all rows in a step.
-        gate_rate: The learning rate of gates. "auto" is 0.02 of soft ones and 0.1 of hard ones.
-        leaf_rate: The learning rate of leaves. "auto" is 0.05, and 0.1 of hard gates.
-        noise: That of distributions and several quantiles is also added to targets, in deviations of these (of positive
-            targets to their logarithms, of shares to their log odds; not to counts), so that none becomes as narrow as
-            a single row.
-        validation_fraction: "auto" is None, but of distributions, several quantiles, survival times and other losses of
-            several scores a target as of uneven classes, from 50 rows on. Leaves are then shrunk towards the constant,
-            and where targets have noise, scales are moved, as far as rows say that were held out.
-        init: A fitted tree of jaxtree to begin with, such as a `DecisionTreeRegressor` of the same columns.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.

@@ -5,32 +5,42 @@ middle one for many tables at once, and repeats the last for many prunings. Thes
 """
 
 import abc
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+import itertools
+import time
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse
 import sklearn.tree
 from jax.sharding import Mesh
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int, Real, UInt
+from sklearn.base import clone
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.buckets import class_bucket
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
-from jaxtree.dataset.collectives import fails_in_all, spans_processes
-from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, in_all, read_sample
+from jaxtree.dataset.arguments import split_validation
+from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
+from jaxtree.dataset.exchange import LONE, Exchange
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.errors import InvalidInputError, present
-from jaxtree.estimators.common.constraints import clip_to_bounds
-from jaxtree.estimators.common.conventions import all_or_nothing, key_of
+from jaxtree.errors import InvalidInputError, all_or_nothing, present
+from jaxtree.estimators.common.conventions import Role, configured, identity, key_of, names_of
+from jaxtree.estimators.common.features import clip_to_bounds
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, grow_tables
+from jaxtree.estimators.common.jobs import Family, Job
+from jaxtree.estimators.common.limits import kind_of_growth, limit_masks, loosest
 from jaxtree.estimators.common.parameters import TableParameters
-from jaxtree.estimators.common.parts import PredictsNumbers
+from jaxtree.estimators.common.parts import PredictsNumbers, over_sources
 from jaxtree.estimators.common.placing import placed_fit
-from jaxtree.estimators.common.prediction import FittedTree, PredictsClasses
+from jaxtree.estimators.common.prediction import FittedTrees, PredictsClasses
 from jaxtree.estimators.common.prunings import CostComplexity, MaxLeafNodes, Pruning
 from jaxtree.estimators.trees.ccp_cv import find_alpha
+from jaxtree.export.pictures import small_html
 from jaxtree.files.trees import FittedTable, TreeState
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.objective import Objective
@@ -38,19 +48,28 @@ from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import Forest
+from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.nodes import declared_majority, node_means
+from jaxtree.tree.nodes import ancestors, declared_majority, node_means
 from jaxtree.tree.paths import stop_at
 from jaxtree.tree.predictor import Predictor
 
+ROWS_AT_A_TIME = 2**20
+"""Rows of the parts that one growth has at most, if it has several."""
 
-class BaseTree(TableParameters, FittedTree):
+
+class BaseTree(TableParameters, FittedTrees, Family):
     """A single tree on any table.
 
     A subclass is a dataclass of its parameters, and `make_recipe` and `make_encoder` give them a meaning.
     """
+
+    model_kind = ModelKind.TREE
+    joins_parts = True
+    tree_: Tree
 
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
@@ -88,6 +107,7 @@ class BaseTree(TableParameters, FittedTree):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
+        sample_weight_val: Any = None,
         *,
         mesh: Mesh | None = None,
     ) -> Self:
@@ -97,12 +117,13 @@ class BaseTree(TableParameters, FittedTree):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
                 of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
-            y: The class (a number, a word) or the number of every row; several columns for several outputs. Of a
+            y: The class (a number, a word) or the number of every row; several columns for several outputs. For a
                 source also the name of its column, or a list of names. Or `jaxtree.ClassProbabilities`.
-            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
-                column.
+            sample_weight: The weight of every row; a row of weight 0 is left out. For a source also the name of
+                a column.
             X_val: Rows to prune with, for a pruning that asks for held-out rows; a part of X if not given.
             y_val: Their target.
+            sample_weight_val: Their weights.
             mesh: Devices to divide the rows among; the tree is the same. If these belong to several processes, each
                 calls this with rows of its own, and all get the tree of all rows.
 
@@ -111,10 +132,61 @@ class BaseTree(TableParameters, FittedTree):
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        with fails_in_all(mesh, self), placed_fit(self, X, mesh):
-            task = self.growth_task(X, y, sample_weight, X_val, y_val, mesh=mesh)
+        with placed_fit(self, X, mesh) as exchange:
+            task = self.growth_task(X, y, sample_weight, X_val, y_val, sample_weight_val, exchange=exchange)
             (grown,) = grow_tables([task], mesh)
             return self.finish_fit(grown, task)
+
+    def kind_of_jobs(self) -> Hashable:
+        """Returns what trees that are grown together have in common: all but limits, prunings and other masks."""
+        return kind_of_growth(self)
+
+    @classmethod
+    def fit_jobs(cls, jobs: Sequence[Job]) -> Iterator[Mapping[int, Self]]:
+        """Grows the trees of jobs together, and prunes each; see `Family`."""
+        for _, task, tree, places, _ in cls.grow_jobs(jobs):
+            for place in places:
+                own: Any = clone(jobs[place].estimator)
+                yield {place: own.finish_fit(own.within_limits(tree, task), task)}
+
+    @classmethod
+    def grow_jobs(cls, jobs: Sequence[Job]) -> Iterator["GrownTree"]:
+        """Grows the trees of jobs of one kind as roots of one growth, as many as it has room for, and yields each.
+
+        Jobs on the same rows that differ in limits and prunings have one tree.
+        """
+        places: dict[int, list[int]] = {}
+        for place, job in enumerate(jobs):
+            places.setdefault(id(job.part), []).append(place)
+        own = list(places.values())
+        end = np.cumsum([jobs[first].part.num_rows for first, *_ in own])
+        for _, batch in itertools.groupby(range(len(own)), key=lambda number: end[number] // ROWS_AT_A_TIME):
+            began = time.perf_counter()
+            begun = [tree for number in batch for tree in cls._begin_jobs(jobs, own[number])]
+            trees = grow_tables([task for _, task, _ in begun])
+            seconds = (time.perf_counter() - began) / sum(len(members) for *_, members in begun)
+            for (estimator, task, members), tree in zip(begun, trees, strict=True):
+                yield GrownTree(estimator, task, tree, members, seconds)
+
+    @classmethod
+    def _begin_jobs(cls, jobs: Sequence[Job], places: list[int]) -> list[tuple[Self, GrowthTask, list[int]]]:
+        """Returns what is to be grown for jobs on the same rows: the tree of one growth, or of each path."""
+        part, loose = jobs[places[0]].part, loosest([jobs[place].estimator for place in places])
+        encoder, (X, y, params) = loose.make_encoder(), part.arguments(loose)
+        task = loose.growth_task(X, y, **params, same_as=part.known_codes(encoder))
+        part.keep_codes(encoder, task.data)
+        loose.learn(task.data)
+        names, trees = sorted(names_of(loose, Role.PATH)), {}
+        for place in places:
+            own = tuple(identity(getattr(jobs[place].estimator, name)) for name in names)
+            trees.setdefault(own, []).append(place)
+        if len(trees) == 1:
+            return [(loose, task, places)]
+        begun = []
+        for members in trees.values():
+            own = configured(loose, {name: getattr(jobs[members[0]].estimator, name) for name in names})
+            begun.append((own, GrowthTask(task.data, own.make_recipe(task.data)), members))
+        return begun
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do."""
@@ -151,9 +223,10 @@ class BaseTree(TableParameters, FittedTree):
         sample_weight: Any = None,
         X_val: Any = None,
         y_val: Any = None,
+        sample_weight_val: Any = None,
         *,
         same_as: Dataset | None = None,
-        mesh: Mesh | None = None,
+        exchange: Exchange = LONE,
     ) -> GrowthTask:
         """Checks the parameters, and reads the arguments of a fit, see `fit`.
 
@@ -163,36 +236,35 @@ class BaseTree(TableParameters, FittedTree):
             sample_weight: The weight of every row.
             X_val: Rows to prune with.
             y_val: Their target.
+            sample_weight_val: Their weights.
             same_as: A dataset of the same rows, whose codes are taken; see `encode_sample`.
-            mesh: Devices to divide the rows among.
+            exchange: How the processes that have parts of the rows know of one another.
         """
-        together = mesh is not None and spans_processes(mesh)
-        if together and (X_val is not None or y_val is not None):
+        if exchange.is_shared and (X_val is not None or y_val is not None):
             raise InvalidInputError("X_val and y_val cannot be given with a mesh of several processes")
-        in_all(together, lambda: self._check_fit(together))
-        sample = read_sample(X, y, sample_weight, self.table_options(), together=together)
-        in_all(together, lambda: self._check_sample(sample, together))
-        held = self._validation(X_val, y_val, sample.outputs)
-        return self.task_of(sample, held, same_as=same_as, together=together)
-
-    def task_of(
-        self, sample: Sample, held: Sample | None = None, *, same_as: Dataset | None = None, together: bool = False
-    ) -> GrowthTask:
-        """Encodes the rows that the tree is grown on: those of some weight, without those held out for the pruning.
-
-        Args:
-            sample: The rows.
-            held: The rows that the caller gave to prune with.
-            same_as: A dataset of the same rows, whose codes are taken.
-            together: Whether this process has a part of the rows.
-        """
-        data = encode_sample(sample, self.table_options(), held=held, same_as=same_as, together=together)
+        exchange.agree(check_fits_together if exchange.is_shared else type(self).check_parameters, self)
+        options = self.table_options()
+        sample = read_sample(X, y, sample_weight, options, exchange=exchange)
+        exchange.agree(self._check_sample, sample, exchange)
+        rows, held = split_validation(X_val, y_val, sample_weight_val, {})[0], None
+        if rows is not None:
+            if self.pruning is None or not self.pruning.needs_validation:
+                raise InvalidInputError(
+                    f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}"
+                )
+            held = read_known(sample.outputs, rows.X, rows.y, rows.weight).without_weightless_rows()
+        data = encode_sample(sample, options, held=held, same_as=same_as, exchange=exchange)
         return GrowthTask(data, self.make_recipe(data))
 
     def finish_fit(self, grown: Tree, task: GrowthTask) -> Self:
         """Prunes the grown tree and makes it ready for prediction."""
         self.learn(task.data)
         return self.settle(self.prune_grown(grown, task))
+
+    def within_limits(self, tree: Tree, task: GrowthTask) -> Tree:
+        """Returns a tree that was grown with looser limits as it would have grown with those of this estimator."""
+        stops = limit_masks([self], tree, task)[0]
+        return take_tree(tree, collapsed=stops) if stops.any() else tree
 
     def prune_grown(self, grown: Tree, task: GrowthTask) -> Tree:
         """Returns the grown tree after all prunings, in units of the table."""
@@ -211,13 +283,13 @@ class BaseTree(TableParameters, FittedTree):
     def model_of(self, tree: Tree) -> FittedModel:
         """Returns what `model_` would be of another tree in units of the table, without votes of prunings."""
         labels, names, orders = self.node_labels(tree), self.class_names(), self.class_orders()
-        return FittedModel(self.schema_, Forest.of(tree), self.node_values(tree), labels, names, orders)
+        return FittedModel(self.encoder_.schema_, Forest.of(tree), self.node_values(tree), labels, names, orders)
 
     def in_table_units(self, tree: Tree, task: GrowthTask) -> Tree:
         """Returns the tree with thresholds in units of the table."""
         ordered, monotone = task.recipe.ordered, task.recipe.features.monotone
         tree = decode_thresholds(tree, (ordered or task).data.schema, on_values=task.recipe.on_values)
-        tree = tree if ordered is None else ordered.with_subsets(tree)
+        tree = tree if ordered is None else ordered.in_categories(tree)
         return tree if monotone is None else clip_to_bounds(tree, monotone[: task.data.schema.num_features])
 
     def list_prunings(self) -> list[Pruning]:
@@ -276,33 +348,72 @@ class BaseTree(TableParameters, FittedTree):
         """Returns a target of rows that the tree is not grown on, in the codes of the fit; numbers as they are."""
         return self.outputs().encode(y)
 
-    def _check_fit(self, together: bool) -> None:
-        """Raises InvalidInputError if a parameter is not allowed, or not over several processes."""
-        if together:
-            check_fits_together(self)
-        else:
-            self.check_parameters()
-
-    def _check_sample(self, sample: Sample, together: bool) -> None:
+    def _check_sample(self, sample: Sample, exchange: Exchange) -> None:
         """Raises InvalidInputError if growth, or a pruning, cannot take the target."""
         needs = self.needs_classes() if sample.outputs.has_shares else None
         if needs is not None:
             raise InvalidInputError(f"{needs} looks at the class of every row, and y has probabilities")
-        if together and not sample.num_classes and exponent_of(sample.target) > 0:
+        if exchange.is_shared and not sample.num_classes and exponent_of(sample.target) > 0:
             raise InvalidInputError(
                 "over several processes y must be below 2**400 in size, so that it can be squared, got "
                 f"{np.abs(sample.target).max():g}: divide it by a constant"
             )
 
-    def _validation(self, X_val: Any, y_val: Any, outputs: Outputs) -> Sample | None:
-        """Returns the rows given to prune with."""
-        if X_val is None and y_val is None:
-            return None
-        if self.pruning is None or not self.pruning.needs_validation:
-            raise InvalidInputError(f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}")
-        if X_val is None or y_val is None:
-            raise InvalidInputError("X_val and y_val go together, got one of them alone")
-        return read_known(outputs, X_val, y_val)
+    def _html_repr(self) -> str:
+        """Returns what a notebook shows: scikit-learn's display, and the tree once it is fitted."""
+        diagram = estimator_html_repr(self)
+        return diagram + small_html(self) if hasattr(self, "tree_") else diagram
+
+    @over_sources
+    def apply(self, X: Any) -> Int[np.ndarray, " row"]:
+        """Returns the node of `tree_` where the walk of every row ends.
+
+        A row whose category has no branch ends at an inner node, and so does one whose value is missing
+        where missing values are shared out among the branches.
+        """
+        values = self._values(X)
+        return self._model.predictor.ends(values)
+
+    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+        """Returns the nodes on the path of every row, as a sparse matrix of shape (rows, nodes)."""
+        node = self.apply(X)
+        return ancestors(self.tree_)[node]
+
+    def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
+        """Returns the codes of a table, as `jaxtree.growth.apply` and `jaxtree.dropout` take them."""
+        check_is_fitted(self)
+        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+
+    def get_depth(self) -> int:
+        """Returns the depth of the deepest leaf; a single leaf has depth 0."""
+        return self.model_.tree.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Returns the number of leaves."""
+        return self.model_.tree.n_leaves
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """Share of the summed weighted gain that the splits on each column have (Breiman et al., 1984)."""
+        return self._importances()[0]
+
+
+class GrownTree(NamedTuple):
+    """A tree that was grown for several jobs.
+
+    Attributes:
+        estimator: The estimator with the loosest limits of all, which has learned of the rows.
+        task: The rows, and how the tree was grown.
+        tree: The tree, before it is pruned; its thresholds are codes.
+        places: The places of the jobs.
+        seconds: The share of each in the time of growth.
+    """
+
+    estimator: BaseTree
+    task: GrowthTask
+    tree: Tree
+    places: list[int]
+    seconds: float
 
 
 def check_fits_together(estimator: Any) -> None:
@@ -325,6 +436,7 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
 
     criterion: str | Criterion
     class_weight: Any = None
+    class_order_: Any
 
     def table_options(self) -> TableOptions:
         """Returns how the table of a fit is read."""

@@ -11,9 +11,8 @@ from sklearn.utils import Bunch
 
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.estimators.common.constraints import read_interactions, read_monotone
-from jaxtree.estimators.common.conventions import Words, key_of
-from jaxtree.estimators.common.features import FeatureOptions
+from jaxtree.estimators.common.conventions import Role, Words, key_of
+from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
 from jaxtree.estimators.common.growing import Recipe
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS, order_for_trees
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
@@ -29,9 +28,13 @@ BINS_OF_RANDOM_THRESHOLDS = 255
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class _CART(CartParameters, BaseTree):
-    """The base of the two CART estimators: how parameters become a recipe."""
+    """The base of the two CART estimators: how parameters become a recipe.
 
-    splitter: Annotated[str, Words({"best", "random"})] = "best"
+    Args:
+        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
+    """
+
+    splitter: Annotated[str, Words({"best", "random"}), Role.FIT] = "best"
 
     split_limit_counts = "rows"
 
@@ -123,7 +126,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984): binary splits of the greatest gain.
 
     Parameters have the names and meanings of `sklearn.tree.DecisionTreeClassifier`; a column with no more than
-    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains that of the column
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Among equal gains the column
     wins whose hash with the node's path is the least (see `ties`), then the lowest value's: two fits never differ.
 
     Numeric, ordered and boolean columns are split by thresholds half way between neighbouring values of the node.
@@ -139,35 +142,7 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
     Args:
         criterion: "gini", "entropy", "log_loss" or "misclassification", or a function of the class weights of a
             node, such as `jaxtree.criteria.gini`.
-        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
-        max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
-        min_weight_fraction_leaf: The least share of the whole weight in a branch.
-        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
-            the node's path, so that all have the same chance, and "first" the first.
-        random_state: Seed of what is drawn, or a NumPy generator.
-        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
-        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
-        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
         class_weight: Factors of the classes' weights: a dict, "balanced", a list for several outputs, or None.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from columns: how the share of the second of two classes
-            may go as the column rises.
-        interaction_cst: Sets of columns, by name or place: only columns of one set occur together on a path from the
-            root; columns in no set form one more. Or "pairwise", "no_interactions", or None.
-        missing: Where rows go whose value is missing: "learn" lets every split choose the branch where they gain
-            most (a split that saw none sends them to the heavier branch), "fraction" sends a part into every branch,
-            "branch" makes missing a value of its own, larger than every number.
-        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
-            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
-            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
-            categories, else "subset".
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`, after pruning.
@@ -181,8 +156,8 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
         0.96
     """
 
-    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "gini"
-    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable, Role.FIT] = "gini"
+    class_weight: Annotated[Any, dict, list, BALANCED, None, Role.FIT] = None
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -190,8 +165,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
     r"""CART (Breiman et al., *Classification and Regression Trees*, 1984, chapter 8): regression trees.
 
     Parameters have the names and meanings of `sklearn.tree.DecisionTreeRegressor`; a column with no more than
-    `max_bins` distinct values gives the same tree wherever the best split is unique. Of equal gains (within
-    1e-9 of the best) that of the column wins whose hash with the node's path is the least (see `ties`), then the
+    `max_bins` distinct values gives the same tree wherever the best split is unique. Among equal gains
+    (within 1e-9 of the best) the column wins whose hash with the node's path is the least (see `ties`), then the
     lowest value's.
 
     Categorical columns are split in two by the best subset, which lies in the order of the categories' means
@@ -200,36 +175,8 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
     variance (rpart's anova, REPTree's variance), for "poisson" half the mean Poisson deviance; of several outputs it
     is the mean over them. "absolute_error" is not offered: medians are not sums, which the engine works on.
 
-    Targets are summed in fixed point (see `jaxtree.growth.inputs.whole_numbers`), so that a tree does not depend on the
+    Targets are summed in fixed point (see `jaxtree.kernels.fixed_point`), so that a tree does not depend on the
     order of the rows: two targets differ if they are further apart than 2**-61 of half the range of all.
-
-    Args:
-        criterion: "squared_error" or "poisson". "friedman_mse" becomes "squared_error", which it equals (the gain of
-            both is the same up to a factor), with scikit-learn's FutureWarning.
-        splitter: "best", or "random": one threshold a column, uniform between a node's least and greatest value.
-        max_depth: The largest depth of a leaf; None for no limit.
-        min_samples_split: The least number of rows in a node that is split, or their share of all rows of some weight.
-        min_samples_leaf: The least number of rows in a branch, or their share of all rows of some weight.
-        min_weight_fraction_leaf: The least share of the whole weight in a branch.
-        max_features: How many random columns a node looks at: a number, a share, "sqrt", "log2", or None for all.
-        ties: The column that a node splits by where several gain the same: "hash" takes that of the least hash with
-            the node's path, so that all have the same chance, and "first" the first.
-        random_state: Seed of what is drawn, or a NumPy generator.
-        max_leaf_nodes: The most leaves; the splits of greatest gain times weight are made first.
-        min_impurity_decrease: The least gain of a split times the node's share of the whole weight.
-        ccp_alpha: The price of a leaf in cost-complexity pruning, see `jaxtree.prune.cost_complexity`; 0 for none.
-        monotonic_cst: For every column 1, -1 or 0, or a dict from columns: how the mean may go as the column rises.
-        interaction_cst: The columns that may occur together on a path, as in `DecisionTreeClassifier`.
-        missing: Where rows go whose value is missing: "learn", "fraction" or "branch", as in `DecisionTreeClassifier`.
-        categorical_splits: "subset" (the best two groups), "one_vs_rest" (a category and the rest), "multiway" (a
-            branch a category) or "ordered": a threshold on the mean target of the rows of a category that come before
-            in a random order, which becomes a group of categories. "auto" is "ordered" for columns of more than 64
-            categories, else "subset".
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`, after pruning.

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 
-from jaxtree.estimators.common.conventions import generator_of
+from jaxtree.dataset.dataset import encode_sample
+from jaxtree.estimators.common.folds import shuffled_splitter
 from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.common.prunings import CostComplexity
 from jaxtree.prune.validation import HeldOut, hold_out, leaf_errors
@@ -65,7 +66,8 @@ def _grow_folds(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> li
     parts = []
     for train, _ in splits:
         part = copy.copy(estimator)
-        of_part = part.task_of(sample.take(train))
+        data = encode_sample(sample.take(train), part.table_options())
+        of_part = GrowthTask(data, part.make_recipe(data))
         part.learn(of_part.data)
         parts.append((part, of_part))
     trees = grow_tables([of_part for _, of_part in parts])
@@ -83,12 +85,11 @@ def _grow_folds(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> li
 
 def _splits(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns the rows that the tree of every fold is grown on, and those that it is tested on."""
-    sample, folds = task.data.whole, pruning.folds
-    if isinstance(folds, int | np.integer):
+    sample, cv = task.data.whole, pruning.cv
+    if isinstance(cv, int | np.integer):
         seed = 0 if estimator.random_state is None else estimator.random_state
-        kind = StratifiedKFold if len(sample.num_classes) == 1 else KFold
-        folds = kind(int(folds), shuffle=True, random_state=generator_of(seed))
-    splitter: Any = check_cv(cast(Any, folds))
+        cv = shuffled_splitter(int(cv), seed, sample.target[0] if len(sample.num_classes) == 1 else None)
+    splitter: Any = check_cv(cast(Any, cv))
     return list(splitter.split(np.zeros(sample.num_rows), sample.target[0]))
 
 

@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.dropout.tuning import LEARNING_RATE, STEPS, Tuned, tune
-from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.common.conventions import AnnotatedParameters, all_or_nothing, allow_tables, check_parameters
+from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing
+from jaxtree.estimators.common.conventions import AnnotatedParameters, Role, allow_tables, check_parameters
 from jaxtree.estimators.common.growing import mark_leaves
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import HasMethods, output_config
 from jaxtree.table.reading import check_same_length
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import take_tree
 
 Fitted = TypeVar("Fitted", bound=BaseTree)
@@ -64,6 +65,7 @@ def tune_dropout(
     loss: str | None = None,
     steps: int = STEPS,
     learning_rate: float = LEARNING_RATE,
+    sample_weight: Any = None,
 ) -> Tuned:
     """Returns the rates of dropout pruning of least expected loss on held-out rows; see `jaxtree.dropout.tune`.
 
@@ -79,6 +81,7 @@ def tune_dropout(
         loss: "log_loss" or "accuracy" of classes, "squared_error" of numbers; the first, or the last, if None.
         steps: The steps of the descent.
         learning_rate: Its learning rate.
+        sample_weight: The weight of every held-out row; rows of weight 0 are left out.
 
     Raises:
         InvalidInputError: The estimator has several outputs, the table is not like the fitted one, or an option is not
@@ -99,11 +102,15 @@ def tune_dropout(
         raise InvalidInputError(f"dropout is tuned for trees of one output, got one of {estimator.n_outputs_}")
     codes, target = estimator.encode(X_val), estimator.read_target(y_val)[0]
     check_same_length(codes.shape[1], target)
+    weight = check_sample_weight(sample_weight, len(target))
+    is_used = np.ones(len(target), bool) if weight is None else weight > 0
     if estimator.tree_.num_classes:
-        known = np.flatnonzero(target >= 0)
-        codes, target = codes[:, known], target[known]
+        is_used &= target >= 0
+    if not is_used.all():
+        codes, target, weight = codes[:, is_used], target[is_used], None if weight is None else weight[is_used]
     loss = loss or ("log_loss" if estimator.tree_.num_classes else "squared_error")
-    return tune(estimator.tree_, codes, target, per=per, loss=loss, steps=steps, learning_rate=learning_rate)
+    descent: Any = {"steps": steps, "learning_rate": learning_rate}
+    return tune(estimator.tree_, codes, target, per=per, loss=loss, weight=weight, **descent)
 
 
 @dataclasses.dataclass(repr=False, eq=False)
@@ -131,8 +138,8 @@ class LeafEncoder(AnnotatedParameters, MetaEstimatorMixin, TransformerMixin, Bas
         (['leaf_1', 'leaf_3', 'leaf_4'], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     """
 
-    estimator: Annotated[Any, HasMethods(["fit", "apply"])]
-    sparse_output: Annotated[bool, "boolean"] = dataclasses.field(default=True, kw_only=True)
+    estimator: Annotated[Any, HasMethods(["fit", "apply"]), Role.FIT]
+    sparse_output: Annotated[bool, "boolean", Role.FIT] = dataclasses.field(default=True, kw_only=True)
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

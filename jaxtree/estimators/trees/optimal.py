@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from jaxtree import forks
 from jaxtree.criteria import CRITERIA
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.exchange import Exchange
 from jaxtree.dataset.magnitude import Magnitude, restore_weights, weight_exponent_of
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError, instance_of, present
@@ -40,7 +41,7 @@ class _TreeSearch:
 
     Args:
         owner: The estimator.
-        limits: What trees are searched.
+        limits: The limits of the trees that are searched.
         least_rows: The least number of rows of a leaf.
     """
 
@@ -101,16 +102,32 @@ def _progress(verbose: int, exponent: int) -> Iterator[Callable[[float, float], 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class _Optimal(BaseTree):
-    """The base of both estimators of optimal trees."""
+    """The base of both estimators of optimal trees.
 
-    max_depth: Annotated[int, whole(1, MOST_DEPTH)] = 3
+    Args:
+        max_depth: The largest depth of a leaf, from 1 to 5.
+        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
+        min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
+        leaf_penalty: The least that a leaf must save, in units of the cost: errors or weight, of numbers the summed
+            squared error or deviance.
+        max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take
+            seconds, fewer of them where there are many classes or targets.
+        refine_thresholds: Whether thresholds around the chosen ones are tried.
+        missing: "learn" lets every split choose the branch of missing values, "branch" makes missing a value of its
+            own, larger than every number.
+        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for
+            no limit.
+        verbose: 1 shows the objective and its bound as they meet, n in a line every n times.
+    """
+
+    max_depth: Annotated[int, whole(1, MOST_DEPTH), Role.FIT] = 3
     max_leaf_nodes: Annotated[int | None, whole(2), None, Role.PATH] = None
-    min_samples_leaf: Annotated[int | float, whole(1), PART] = 1
+    min_samples_leaf: Annotated[int | float, whole(1), PART, Role.FIT] = 1
     leaf_penalty: Annotated[float, AT_LEAST_0, Role.PATH] = 0.0
-    max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO] = "auto"
-    refine_thresholds: Annotated[bool, "boolean"] = True
-    missing: Annotated[str, Words({"learn", "branch"})] = "learn"
-    time_limit: Annotated[float | None, AT_LEAST_0, None] = 60.0
+    max_thresholds: Annotated[int | str, whole(1, 65_535), AUTO, Role.FIT] = "auto"
+    refine_thresholds: Annotated[bool, "boolean", Role.FIT] = True
+    missing: Annotated[str, Words({"learn", "branch"}), Role.FIT] = "learn"
+    time_limit: Annotated[float | None, AT_LEAST_0, None, Role.FIT] = 60.0
     verbose: Annotated[int, "verbose", Role.REPORTS] = 0
 
     def growth_limits(self, data: Dataset) -> Limits:
@@ -178,13 +195,13 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
     where a leaf costs the weight of the rows that it classifies wrongly, what `cost_matrix` says, or its weight times
     Gini impurity or entropy. Growth decides on one split at a time, and may not find a pair of columns that help only
     together; this search compares all pairs of splits by their sums over rows (see `jaxtree.optimal.gram`), below all
-    first splits. So a tree of three levels that people can read is as good as one can be. Of four or five levels there
-    are too many to compare them all in general: then splits are followed in the order of what two levels below them
-    reach, with bounds, until the tree is proven to be the best, `time_limit` is over or the user interrupts.
+    first splits. So a tree of three levels that people can read is as good as one can be. With four or five levels
+    there are too many to compare them all in general: then splits are followed in the order of what two levels below
+    them reach, with bounds, until the tree is proven to be the best, `time_limit` is over or the user interrupts.
 
-    Of equally good trees that of the fewest leaves is taken, then that whose first split has the first column, then the
-    lowest value. Numeric, ordered and boolean columns are split by thresholds, categorical ones by one category against
-    the rest. Missing values go to the branch where they cost least.
+    Among equally good trees that of the fewest leaves is taken, then that whose first split has the first column, then
+    the lowest value. Numeric, ordered and boolean columns are split by thresholds, categorical ones by one category
+    against the rest. Missing values go to the branch where they cost least.
 
     A column of many values has too many thresholds to compare all with all others. Then `max_thresholds` of them are
     compared, at quantiles, and with `refine_thresholds` again those around the chosen ones, as long as the tree gets
@@ -194,26 +211,9 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
 
     Args:
         criterion: "misclassification", "gini", "entropy" or "log_loss".
-        cost_matrix: What it costs to predict a class (columns) where another (rows) is true, in the order of
+        cost_matrix: The cost of predicting a class (columns) where another (rows) is true, in the order of
             `classes_`; for "misclassification". None is 1 for every error.
-        max_depth: The largest depth of a leaf, from 1 to 5.
-        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
-        min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
-        leaf_penalty: What a leaf must save at least, in units of the cost: errors, or weight.
-        max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
-        refine_thresholds: Whether thresholds around the chosen ones are tried.
-        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
-            limit.
-        verbose: 1 shows the objective and its bound as they meet, n in a line every n times.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
-        missing: "learn" lets every split choose the branch of missing values, "branch" makes missing a value of its
-            own, larger than every number.
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
@@ -232,12 +232,12 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         (1.0, 4, 'proven')
     """
 
-    criterion: Annotated[str, CLASS_CRITERIA] = "misclassification"
-    cost_matrix: Annotated[Any, "array-like", None] = None
-    class_weight: Annotated[Any, dict, BALANCED, None] = None
+    criterion: Annotated[str, CLASS_CRITERIA, Role.FIT] = "misclassification"
+    cost_matrix: Annotated[Any, "array-like", None, Role.FIT] = None
+    class_weight: Annotated[Any, dict, BALANCED, None, Role.FIT] = None
 
-    def _check_sample(self, sample: Sample, together: bool) -> None:
-        super()._check_sample(sample, together)
+    def _check_sample(self, sample: Sample, exchange: Exchange) -> None:
+        super()._check_sample(sample, exchange)
         if sample.outputs.number > 1:
             raise InvalidInputError(f"y must have one column, got {sample.outputs.number}")
         self._loss(sample.num_classes[0])
@@ -287,25 +287,6 @@ class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
 
     Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises the sum over leaves of their
     weight times impurity, and of `leaf_penalty`. See `OptimalTreeClassifier` for the search, ties and thresholds.
-
-    Args:
-        criterion: "squared_error", or "poisson" for half the Poisson deviance; of several outputs the mean over them.
-        max_depth: The largest depth of a leaf, from 1 to 5.
-        max_leaf_nodes: The most leaves, for a `max_depth` of up to 3.
-        min_samples_leaf: The least number of rows of a leaf, or their share of all rows of some weight.
-        leaf_penalty: What a leaf must save at least, in units of the summed squared error or deviance.
-        max_thresholds: The most thresholds of a column that are compared at once, or "auto": as many as take seconds.
-        refine_thresholds: Whether thresholds around the chosen ones are tried.
-        time_limit: Seconds after which the search of four or five levels ends with the tree that it has; None for no
-            limit.
-        verbose: 1 shows the objective and its bound as they meet, n in a line every n times.
-        missing: "learn" or "branch", as in `OptimalTreeClassifier`.
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.

@@ -18,6 +18,7 @@ from jaxtree.errors import present
 from jaxtree.estimators.common.conventions import GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.features import FeatureOptions
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresholds, mark_leaves
+from jaxtree.estimators.common.indicators import MOST_INDICATORS, CategoryIndicators
 from jaxtree.estimators.common.ordered_categories import order_for_trees
 from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, deepest
 from jaxtree.estimators.common.prunings import AT_LEAST_0, Collapse, Pessimistic, Pruning
@@ -45,10 +46,10 @@ class ID3Classifier(BaseTreeClassifier):
     more categories in two groups, as "ordered" of `DecisionTreeClassifier` does); a branch
     that no training row takes is a leaf with its parent's majority. Numeric, ordered and boolean columns
     are split by thresholds, as often as it helps. With `encoding="onehot"` every category is a binary
-    column of its own.
+    column of its own: a split sends the rows of one category to one branch and all others to another.
 
     The gain is $H(t) - \sum_b \frac{n_b}{n} H(t_b)$ in bits. Growth stops at nodes of one class and where
-    no column separates the rows; a split of gain 0 is made unless `min_gain` forbids it. Of equal gains
+    no column separates the rows; a split of gain 0 is made unless `min_gain` forbids it. Among equal gains
     the first column's wins, then the lowest value's.
 
     A category never seen in training counts as missing. Where missing values are a branch and training had none, the
@@ -58,18 +59,10 @@ class ID3Classifier(BaseTreeClassifier):
         encoding: "categorical" or "onehot".
         criterion: "entropy" (Quinlan's), "log_loss" (the same), "gini" or "misclassification", or a function of the
             class weights of a node.
-        missing: Where rows go whose value is missing: "branch" makes it a value of its own, "learn" lets every
-            split choose the branch where they gain most, "fraction" sends a part into every branch.
         max_depth: The largest depth of a leaf; None for no limit.
         min_samples_split: The least weight of a node that is split; a row weighs 1 by itself.
         min_samples_leaf: The least weight of a branch that has any.
         min_gain: The least gain of a split, in bits.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        categorical_features: "from_dtype", None, or which columns are categorical.
-        pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)`, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`, after pruning.
@@ -84,18 +77,19 @@ class ID3Classifier(BaseTreeClassifier):
         (5, 1.0)
     """
 
-    encoding: Annotated[str, Words({"categorical", "onehot"})] = "categorical"
-    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
+    encoding: Annotated[str, Words({"categorical", "onehot"}), Role.FIT] = "categorical"
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable, Role.FIT] = "entropy"
     missing: str = "branch"
     max_depth: Annotated[int | None, whole(0), None, GrowthLimit(deepest)] = None
     min_samples_split: Annotated[int | float, AT_LEAST_0, GrowthLimit(min)] = 2
-    min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 1
+    min_samples_leaf: Annotated[int | float, AT_LEAST_0, Role.FIT] = 1
     min_gain: Annotated[float, AT_LEAST_0, GrowthLimit(min)] = 0.0
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
         encoder = super().make_encoder()
-        encoder.encoding = self.encoding
+        if self.encoding == "onehot" and encoder.max_categories is None:
+            encoder.max_categories = MOST_INDICATORS
         return encoder
 
     def growth_limits(self, data: Dataset) -> Limits:
@@ -111,7 +105,10 @@ class ID3Classifier(BaseTreeClassifier):
     def make_recipe(self, data: Dataset) -> Recipe:
         """Returns how to grow on some rows."""
         rules = Rules(self.make_objective(data.outputs), Missing[self.missing.upper()])
-        features, ordered = order_for_trees(data, FeatureOptions(SplitKind.MULTIWAY))
+        features = FeatureOptions(SplitKind.MULTIWAY)
+        if self.encoding == "onehot":
+            return Recipe(rules, self.growth_limits(data), features, ordered=CategoryIndicators(data))
+        features, ordered = order_for_trees(data, features)
         return Recipe(rules, self.growth_limits(data), features, ordered=ordered)
 
 
@@ -149,8 +146,8 @@ class C45Classifier(BaseTreeClassifier):
 
     Args:
         min_samples_leaf: The least weight of two branches.
-        confidence: The confidence of the pruning, above 0 and at most 0.5 (J48's `-C`); lower prunes more. None does
-            not prune (J48's `-U`).
+        confidence: The confidence of the pruning, above 0 and at most 0.5 (J48's `-C`); lower prunes more. None
+            does not prune (J48's `-U`).
         subtree_raising: Whether a node may give way to its heaviest branch, or to a leaf alone (J48's `-S`).
         gain: "ratio", or "information" for the greatest gain without a correction for many branches.
         binary_splits: Whether a categorical column is split into one category and the rest (J48's `-B`).
@@ -160,15 +157,9 @@ class C45Classifier(BaseTreeClassifier):
             few rows, which columns of many categories make, have shares of 0 and 1.
         z: "exact" for the normal deviate of the confidence, as in J48; "release8" for that of Release 8's table.
         criterion: "entropy", which C4.5 means, or another impurity in its place.
-        missing: "fraction", which C4.5 means; "learn" or "branch" as in `DecisionTreeClassifier`.
         max_depth: The largest depth of a leaf; None for no limit.
-        max_bins: The most bins of a numeric column, at most 65,535; None is exact up to that many values, "auto" is
-            None for tables of up to 100,000 rows and 255 beyond.
-        max_categories: The most categories of a column, beyond which the rarest share one; None is 65,535.
-        categorical_features: "from_dtype", None, or which columns are categorical.
         class_weight: Factors of the classes' weights: a dict, "balanced", or None.
         pruning: A pruning such as `jaxtree.Dropout(p=0.1, q=0.5)` in the place of C4.5's, or None.
-        random_state: Seed of the pruning's key, or a NumPy generator.
 
     Attributes:
         tree_: The fitted `jaxtree.Tree`.
@@ -194,21 +185,21 @@ class C45Classifier(BaseTreeClassifier):
         Size of the tree : 8
     """
 
-    min_samples_leaf: Annotated[int | float, AT_LEAST_0] = 2
+    min_samples_leaf: Annotated[int | float, AT_LEAST_0, Role.FIT] = 2
     confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None, Role.PRUNES] = (
         0.25
     )
     subtree_raising: Annotated[bool, "boolean", Role.PRUNES] = True
-    gain: Annotated[str, Words({"ratio", "information"})] = "ratio"
-    binary_splits: Annotated[bool, "boolean"] = False
+    gain: Annotated[str, Words({"ratio", "information"}), Role.FIT] = "ratio"
+    binary_splits: Annotated[bool, "boolean", Role.FIT] = False
     collapse: Annotated[bool, "boolean", Role.PRUNES] = True
-    mdl_correction: Annotated[bool, "boolean"] = True
-    laplace: Annotated[bool, "boolean"] = False
+    mdl_correction: Annotated[bool, "boolean", Role.FIT] = True
+    laplace: Annotated[bool, "boolean", Role.FIT] = False
     z: Annotated[str, Words(DEVIATES), Role.PRUNES] = "exact"
-    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable] = "entropy"
+    criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable, Role.FIT] = "entropy"
     missing: str = "fraction"
     max_depth: Annotated[int | None, whole(0), None, GrowthLimit(deepest)] = None
-    class_weight: Annotated[Any, dict, list, BALANCED, None] = None
+    class_weight: Annotated[Any, dict, list, BALANCED, None, Role.FIT] = None
 
     def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
         return outputs.declared
@@ -276,7 +267,7 @@ class C45Classifier(BaseTreeClassifier):
             impurity=_impurity(self.make_objective(data.outputs).criterion),
         )
         raised = mark_leaves(raised)
-        return raised if ordered is None else ordered.with_subsets(raised)
+        return raised if ordered is None else ordered.in_categories(raised)
 
     def node_values(self, tree: Tree) -> Float[np.ndarray, "node class"]:
         """Returns the shares of classes at every node, the outputs side by side; with Laplace's correction if asked."""

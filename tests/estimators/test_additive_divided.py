@@ -10,12 +10,13 @@ import pytest
 from jax.sharding import Mesh
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
-from jaxtree.additive import fitting
+from jaxtree.additive import fit
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.dataset import collectives
+from jaxtree.dataset import exchange as module
+from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.devices import default_device
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.additive.together import DividedRows
+from jaxtree.estimators.additive.divided_rows import DividedRows
 from tests.additive import problems
 from tests.additive.test_fitting import FEW, same_terms, table
 
@@ -24,14 +25,14 @@ ENDS = [0, 30, 30, 100]
 """Where the parts of three processes end, of which one has no rows."""
 
 
-class Exchange:
+class Threads(SharedExchange):
     """Threads that exchange arrays as processes do."""
 
     def __init__(self, number):
         self.number, self.barrier, self.own = number, threading.Barrier(number, timeout=60), threading.local()
         self.given = [None] * number
 
-    def gather_arrays(self, values):
+    def gather(self, values):
         self.given[self.own.rank] = np.asarray(values)
         self.barrier.wait()
         given = list(self.given)
@@ -58,13 +59,13 @@ def mesh_of(number):
     ("kind", "y"), [(ExplainableBoostingClassifier, CLASSES), (ExplainableBoostingRegressor, NUMBERS)]
 )
 def test_bags_on_several_devices_make_the_model_of_one(kind, y, number, monkeypatch):
-    original, devices = fitting.boost_terms, set()
+    original, devices = fit.boost_terms, set()
 
     def noted(*arguments, **options):
         devices.add(default_device())
         return original(*arguments, **options)
 
-    monkeypatch.setattr(fitting, "boost_terms", noted)
+    monkeypatch.setattr(fit, "boost_terms", noted)
     options = {**FEW, "outer_bags": 5}
     divided = kind(**options).fit(X, y, mesh=mesh_of(number))
     assert len(devices) == number
@@ -82,9 +83,8 @@ def test_a_mesh_must_have_devices_of_one_axis():
 @pytest.mark.parametrize("taken", [None, np.arange(5, 95, 3), np.arange(40)], ids=["all", "some", "of two parts"])
 def test_sums_over_the_parts_of_processes_are_those_of_all_rows(taken, monkeypatch):
     layout, codes, weight, residual = problems.random_problem(3, 100, 6)
-    exchange = Exchange(3)
-    monkeypatch.setattr(collectives, "gather_arrays", exchange.gather_arrays)
-    monkeypatch.setattr(collectives, "VALUES_AT_A_TIME", 50)
+    exchange = Threads(3)
+    monkeypatch.setattr(module, "VALUES_AT_A_TIME", 50)
 
     def results(rows):
         at = np.arange(100) if taken is None else taken
@@ -95,17 +95,16 @@ def test_sums_over_the_parts_of_processes_are_those_of_all_rows(taken, monkeypat
         return rows.num_rows, rows.whole(), sums, gram.matrix, gram.diagonal, rows.row_scores(layout, sums)
 
     whole = results(CodedRows(codes))
-    parts = [DividedRows(codes[:, first:end], 100, first) for first, end in pairwise(ENDS)]
+    parts = [DividedRows(codes[:, first:end], 100, first, exchange) for first, end in pairwise(ENDS)]
     for made in exchange.run(lambda rank: results(parts[rank])):
         for own, expected in zip(made, whole, strict=True):
             np.testing.assert_array_equal(own, expected)
 
 
-def test_groups_have_one_number_in_all_processes(monkeypatch):
-    exchange = Exchange(2)
-    monkeypatch.setattr(collectives, "gather_arrays", exchange.gather_arrays)
+def test_groups_have_one_number_in_all_processes():
+    exchange = Threads(2)
     given = [np.array(["b", "c"], object), np.array(["c", "long", "a"])]
-    made = exchange.run(lambda rank: collectives.common_groups(given[rank]).tolist())
+    made = exchange.run(lambda rank: exchange.common_groups(given[rank]).tolist())
     assert made == [[1, 2], [2, 3, 0]]
 
 
@@ -114,7 +113,7 @@ def test_an_interrupt_ends_a_fit_that_other_processes_wait_in(monkeypatch):
         assert [future.result() for future in futures]
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fitting, "as_completed", stop)
+    monkeypatch.setattr(fit, "as_completed", stop)
     monkeypatch.setattr(CodedRows, "is_divided", True)
     model = ExplainableBoostingRegressor(**FEW)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""Additive fits of rows of which every process has a part; see `jaxtree.dataset.collectives`.
+"""Additive fits of rows of which several processes have a part each; see `jaxtree.dataset.exchange`.
 
 Every process keeps the codes of its own rows, and all that is a number or two a row, such as targets, weights and
 scores, of all rows. So all read the loss alike, bit for bit, and take the same decisions; sums over rows are of whole
@@ -7,14 +7,13 @@ numbers, and those of one process whatever its part.
 
 from collections.abc import Sequence
 
-import jax
 import numpy as np
 from jaxtyping import Int32, Int64, Shaped, UInt
 
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.layout import Layout
 from jaxtree.additive.sums import Gram
-from jaxtree.dataset.collectives import gather_arrays, join_rows, sum_of_all, weights_of_all
+from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.sample import Sample
 from jaxtree.table.schema import Schema
 
@@ -26,13 +25,14 @@ class DividedRows(CodedRows):
         codes: The codes of the rows of this process.
         num_rows: The number of the rows of all.
         first: How many rows are before those of this process.
+        exchange: How the processes know of one another.
     """
 
     is_divided = True
 
-    def __init__(self, codes: UInt[np.ndarray, "feature row"], num_rows: int, first: int):
+    def __init__(self, codes: UInt[np.ndarray, "feature row"], num_rows: int, first: int, exchange: SharedExchange):
         super().__init__(codes)
-        self.number, self.first = num_rows, first
+        self.number, self.first, self.exchange = num_rows, first, exchange
 
     @property
     def num_rows(self) -> int:
@@ -47,49 +47,47 @@ class DividedRows(CodedRows):
     def take(self, rows: Int64[np.ndarray, " taken"]) -> "DividedRows":
         """Returns some of the rows, by their numbers among all, which rise."""
         first, end = np.searchsorted(rows, [self.own.start, self.own.stop]).tolist()
-        return DividedRows(np.ascontiguousarray(self.codes[:, rows[first:end] - self.first]), len(rows), first)
+        codes = np.ascontiguousarray(self.codes[:, rows[first:end] - self.first])
+        return DividedRows(codes, len(rows), first, self.exchange)
 
     def whole(self) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of the rows of all processes."""
-        return join_rows(self.codes)
+        return self.exchange.join(self.codes)
 
     def join(self, values: Shaped[np.ndarray, "score own_row"]) -> Shaped[np.ndarray, "score row"]:
         """Returns what is known of the rows of all processes, of which each knows its own."""
-        return join_rows(values)
+        return self.exchange.join(values)
 
     def counts(self, schema: Schema) -> Sequence[Int64[np.ndarray, " _code"]]:
         """Returns the rows of every code of every feature, that of missing values, the last, included."""
         own = super().counts(schema)
-        return np.split(sum_of_all(np.concatenate(own)), np.cumsum([len(count) for count in own])[:-1])
+        return np.split(self.exchange.sum(np.concatenate(own)), np.cumsum([len(count) for count in own])[:-1])
 
     def gram_sums(self, layout: Layout, weight: Int32[np.ndarray, " row"], num_threads: int | None = None) -> Gram:
         """Returns the weights that pairs of bins share, from the weights of all rows."""
         own = super().gram_sums(layout, weight[self.own], num_threads)
-        return Gram(sum_of_all(np.asarray(own.matrix)).astype(np.int32), sum_of_all(own.diagonal))
+        matrix = self.exchange.sum(np.asarray(own.matrix)).astype(np.int32)
+        return Gram(matrix, self.exchange.sum(own.diagonal))
 
     def bin_sums(
         self, layout: Layout, values: Int64[np.ndarray, "score row"], num_threads: int | None = None
     ) -> Int64[np.ndarray, "score place"]:
         """Returns the sums of the values of the rows of every bin, from the values of all rows."""
-        return sum_of_all(super().bin_sums(layout, values[:, self.own], num_threads))
+        return self.exchange.sum(super().bin_sums(layout, values[:, self.own], num_threads))
 
     def row_scores(
         self, layout: Layout, table: Int64[np.ndarray, "score place"], num_threads: int | None = None
     ) -> Int64[np.ndarray, "score row"]:
         """Returns the sums of the table's values at the bins of every row, of the rows of all processes."""
-        return join_rows(super().row_scores(layout, table, num_threads))
+        return self.exchange.join(super().row_scores(layout, table, num_threads))
 
 
-def join_sample(sample: Sample) -> tuple[Sample, int]:
-    """Returns the targets, weights and fields of the rows of all processes, and how many are before this one's.
-
-    The table stays that of this process.
+def join_sample(sample: Sample, exchange: SharedExchange) -> Sample:
+    """Returns the targets, weights and fields of the rows of all processes; the table stays that of this one.
 
     Raises:
         InvalidInputError: Some processes have weights, and others none.
     """
-    numbers = np.array(gather_arrays(np.int64(sample.num_rows)))
-    target, weight = join_rows(sample.target), weights_of_all(sample.weight)
-    fields = {name: np.concatenate(gather_arrays(sample.fields[name])) for name in sorted(sample.fields)}
-    whole = sample._replace(target=target, weight=weight, fields=fields)
-    return whole, int(numbers[: jax.process_index()].sum())
+    target, weight = exchange.join(sample.target), exchange.join_weights(sample.weight)
+    fields = {name: exchange.join(sample.fields[name].T).T for name in sorted(sample.fields)}
+    return sample._replace(target=target, weight=weight, fields=fields)
