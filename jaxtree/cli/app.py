@@ -22,13 +22,13 @@ COMMANDS = {
         "Fits a tree, a forest, boosted trees, an additive model or a soft tree, and writes a model file.",
     ),
     "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
-    "show": ("apply", "Prints a tree, or writes a model as a page for a browser; of an ensemble lists the members."),
+    "show": ("apply", "Prints a tree, or writes a model as a page for a browser."),
     "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
     "tune": ("tune", "Searches for the best boosted trees, or additive model, in a given time, and writes the winner."),
-    "doctor": ("doctor", "Says in a minute what this machine does, and whether its trees are the same everywhere."),
+    "doctor": ("doctor", "Says what this machine does, and whether its trees are the same everywhere."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),
 }
 """The module of every command, and the first line of its help."""
@@ -103,7 +103,7 @@ app = typer.Typer(cls=LateCommands, no_args_is_help=True, add_completion=False, 
 
 def _print_version(is_asked: bool) -> None:
     if is_asked:
-        has_kernel = importlib.import_module("jaxtree.kernel").load() is not None
+        has_kernel = importlib.import_module("jaxtree.kernels.library").load() is not None
         kernel = "with its kernel in C++" if has_kernel else "without its kernel in C++: the same trees take longer"
         print(f"jaxtree {jaxtree.__version__}, {kernel}")
         raise typer.Exit

@@ -1,11 +1,13 @@
 """Columns of a file with types: for a fit those that follow from their cells, for a prediction those of the fit.
 
 A column of text has numbers if all its known cells are numbers and none is an identifier as 01234, truth values if they
-are true and false, dates if all are dates of ISO 8601, else words. Columns of a file with types stay what they are.
-*Known* rows are those whose target is not missing.
+are true and false, dates if all are dates of ISO 8601, else words. polars' own inference would read 01234 as 1234, and
+numbers in quotes, or with spaces around them, as words; so it gets columns of text, and converts them. Columns of a
+file with types stay what they are. *Known* rows are those whose target is not missing.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,24 +17,43 @@ import typer
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.cli.conversion import are_large, are_whole, cast, check_columns, check_exact, converted_or_none, with_twins
-from jaxtree.cli.disguised import remarks_on
-from jaxtree.cli.extras import Fields, read_extras, taken
-from jaxtree.cli.lines import with_decimal_points
-from jaxtree.cli.reading import Contents, read_contents
+from jaxtree.cli.disguised import remark_on, remarks_on
+from jaxtree.cli.read import Contents, read_contents
 from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession, in_short, listed
+from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER, has_cells_for_names, is_scalar
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.cells import Cells, categories_of
+from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
 from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
 
-_OF_FEATURES = ("numbers", "truth", "instant", "utc", "words")
-_OF_TARGETS = ("whole", "numbers", "truth", "words")
-"""Kinds of columns of text; the first one that all cells are of is the column's."""
+Fields = dict[str, Shaped[np.ndarray, " row"]]
 
-_UNSEEN = -1
-"""The place of a value that is no category of the fit."""
+KINDS = {
+    "words": "words",
+    "numbers": "numbers",
+    "whole": "whole numbers",
+    "truth": "true and false",
+    "instant": "dates, as 2020-01-31 or 2020-01-31 12:00:00",
+    "utc": "dates with a time zone, as 2020-01-31T12:00:00Z",
+    "duration": "durations",
+}
+"""How a column can be read, and how messages call its cells; dates and durations as in `jaxtree.table.times`."""
+
+_OF_TARGETS = ("whole", "numbers", "truth")
+_OF_FEATURES = (*_OF_TARGETS, "instant", "utc")
+"""Kinds of columns of text; the first one that all cells are of is the column's, else it has words."""
+
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}(:?\d{{2}})?))$"}
+"""Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
+_TRUTH = {"true": True, "false": False}
+_TWINS = {"numbers": {"true": "1", "false": "0"}, "truth": {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}}
+_WHOLE = r"^[+-]?\d+$"
+_MOST_DIGITS = 300
+
+_UNSEEN = object()
+"""The mark of a value that is no category of the fit."""
 
 
 class Labelled(NamedTuple):
@@ -45,8 +66,8 @@ class Labelled(NamedTuple):
         task: "classification" or "regression".
         other_columns: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
-        cells: How cells became values, of the features that were text or were made words.
-        fields: What else rows have: events or groups.
+        categorical: The features of numbers or truth values that are to be categories.
+        fields: Further columns of rows: events or groups.
         remarks: Why columns have words that look like others, by name.
     """
 
@@ -56,7 +77,7 @@ class Labelled(NamedTuple):
     task: str
     other_columns: tuple[str, ...]
     num_left_out: int
-    cells: dict[str, Cells]
+    categorical: list[str]
     fields: Fields
     remarks: dict[str, str]
 
@@ -71,6 +92,11 @@ class Labelled(NamedTuple):
     def arguments(self) -> dict[str, Any]:
         """The arguments of fits and scores beside the table and the target."""
         return {"sample_weight": self.weight, **self.fields}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of estimators that follow from the options of columns."""
+        return {"categorical_features": self.categorical} if self.categorical else {}
 
     def take(self, rows: Int[np.ndarray, " taken"]) -> Self:
         """Returns some of the rows."""
@@ -106,18 +132,12 @@ def read_labelled(
         raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
     kept, rows = _known(contents, target)
     kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
-    of_target = _target(kept, target, kinds.get(target), options.task)
-    y: Any = _in_pandas(kept, {target: of_target})[target]
-    has_numbers = target not in contents.categories and (
-        y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
-    )
-    features = {name: _typed(kept, name, kinds.get(name)) for name in names}
-    for name, feature in features.items():
-        if feature.dtype.is_numeric() and name not in contents.categories and are_large(feature):
-            check_exact(kept.cells(name), name)
-    X = _in_pandas(kept, features)
-    for name in [name for name in names if name in contents.categories and name not in kinds]:
-        X[name] = pd.Categorical(features[name].to_list(), dtype=contents.categories[name])
+    features = {name: _feature(kept, name, kinds.get(name)) for name in names}
+    typed = features | {target: _target(kept, target, kinds.get(target), options.task)}
+    of_numbers = {*numbers, *([target] if options.task == "regression" else [])}
+    X = _in_pandas(kept, features, of_numbers)
+    y: Any = _in_pandas(kept, {target: typed[target]}, of_numbers)[target]
+    has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
     return Labelled(
         X=X,
         y=y,
@@ -125,9 +145,9 @@ def read_labelled(
         task=options.task or ("regression" if has_numbers else "classification"),
         other_columns=(target, *([] if options.weight is None else [options.weight]), *extras.names),
         num_left_out=contents.frame.height - len(rows),
-        cells=_cells_of(contents, names, words),
+        categorical=[n for n in names if n in words and (features[n].dtype != pl.String or n in contents.categories)],
         fields=read_extras(kept, extras),
-        remarks=remarks_on(kept, {**features, target: of_target}, kinds),
+        remarks=remarks_on(kept, typed, kinds),
     )
 
 
@@ -136,10 +156,47 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
     if name is None:
         return None
     check_columns(contents, (name,))
-    weight = cast(contents, name, "numbers")
+    weight = cast(contents, contents.cells(name), "numbers")
     if weight.has_nulls():
         raise InvalidInputError(f"weight {name!r} has no value in row {contents.row(weight.is_null().arg_true()[0])}")
     return weight.to_numpy()
+
+
+def read_extras(contents: Contents, extras: ExtraOptions) -> Fields:
+    """Returns the events and groups of the rows of a file.
+
+    Raises:
+        InvalidInputError: There is no such column, or a row has no value in it.
+    """
+    fields: Fields = {}
+    check_columns(contents, extras.names)
+    if extras.event is not None:
+        try:
+            events = cast(contents, with_twins(contents.cells(extras.event), "truth"), "truth")
+        except (InvalidInputError, InvalidTypeError) as error:
+            raise InvalidInputError(f"events are 1 or true, others 0 or false: {error}") from None
+        _check_known(contents, events, "event", extras.event)
+        fields["event"] = events.to_numpy().astype(bool)
+    if extras.group is not None:
+        groups = contents.cells(extras.group)
+        _check_known(contents, groups, "group", extras.group)
+        fields["group"] = np.array([str(value) for value in groups.to_list()])
+    return fields
+
+
+def _check_known(contents: Contents, values: Any, role: str, name: str) -> None:
+    if values.has_nulls():
+        row = contents.row(values.is_null().arg_true()[0])
+        raise InvalidInputError(f"{role} {name!r} has no value in row {row}")
+
+
+def taken(fields: Fields, rows: Int[np.ndarray, " taken"]) -> Fields:
+    """Returns the fields of some rows.
+
+    >>> taken({"event": np.array([True, False])}, np.array([1]))["event"].tolist()
+    [False]
+    """
+    return {name: values[rows] for name, values in fields.items()}
 
 
 def read_features(
@@ -149,10 +206,10 @@ def read_features(
 
     The target is given if the command reads one.
     """
-    contents = read_contents(data, session)
+    contents = read_contents(data, session.or_of_fit(estimator.file_notes_))
     for text in contents.notes:
         session.note(f"{contents.name}: {text}")
-    others = {*contents.index, *getattr(estimator, "other_columns_", ()), target}
+    others = {*contents.index, *estimator.other_columns_, target}
     in_order = [name for name in contents.frame.columns if name not in others]
     are_named = hasattr(estimator, "feature_names_in_")
     columns = estimator.schema_.columns
@@ -172,7 +229,7 @@ def features_like(
         contents: The file.
         columns: The columns of the fit.
         in_order: Columns of the file that are taken in order if the fit had no names and as many columns.
-        note: What takes a text about words that the fit has not seen.
+        note: Called with a text about words that the fit has not seen.
 
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
@@ -181,17 +238,15 @@ def features_like(
     if in_order is not None and len(in_order) == len(names) and not set(names) <= set(contents.frame.columns):
         # 0, 1, ... are names, in whatever order.
         names = [str(place) for place in range(len(names))] if are_shuffled_places(in_order) else list(in_order)
-    contents = _with_spaces(contents, names)
+    # Spaces around a name are no matter.
+    bare = {column.strip(): column for column in contents.frame.columns}
+    own = {bare[n.strip()]: n for n in names if n not in contents.frame.columns and n.strip() in bare}
+    contents = contents._replace(frame=contents.frame.rename(own))
     check_columns(contents, names)
-    contents = _read_as_in_fit(contents, dict(zip(names, columns, strict=True)))
     features = {}
     for name, column in zip(names, columns, strict=True):
-        kind = _kind_in_fit(column)
-        if kind != "words":
-            twins = contents._replace(frame=pl.DataFrame({name: with_twins(contents.cells(name), kind)}))
-            features[name] = cast(twins._replace(missing={}), name, kind)
-            if kind == "numbers":
-                check_exact(contents.cells(name), name)
+        if column.bins is not None or column.kind == "boolean":
+            features[name] = _like_values(contents, name, column)
             continue
         features[name], unseen = _like_categories(contents, name, column)
         if unseen and note is not None:
@@ -199,81 +254,70 @@ def features_like(
                 f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
                 f"{in_short(repr(unseen[0]))}; it counts as missing"
             )
-    typed = _in_pandas(contents, {name: column for name, column in features.items() if isinstance(column, pl.Series)})
+    typed = _in_pandas(
+        contents._replace(categories={}), {n: c for n, c in features.items() if isinstance(c, pl.Series)}
+    )
     return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
 
 
-def _with_spaces(contents: Contents, names: Iterable[str]) -> Contents:
-    """The file with the spaces around names that the fit had and the file has not, or the other way round."""
-    columns = contents.frame.columns
-    bare = {column.strip(): column for column in columns}
-    own = {bare[name.strip()]: name for name in names if name not in columns and name.strip() in bare}
-    missing = {own.get(name, name): words for name, words in contents.missing.items()}
-    return contents._replace(frame=contents.frame.rename(own), missing=missing)
+def _like_values(contents: Contents, name: str, column: Column) -> pl.Series:
+    """A column of numbers, times or truth values; of the former 1 and true are one value, and 0 and false."""
+    kind = column.time.kind if column.time is not None else "numbers" if column.bins is not None else "truth"
+    cells = contents.cells(name)
+    cells = contents.known(cells) if cells.dtype == pl.String else cells
+    if kind == "numbers":
+        _check_exact(contents, name)
+    return cast(contents, with_twins(cells, kind), kind)
 
 
-def _read_as_in_fit(contents: Contents, columns: Mapping[str, Column]) -> Contents:
-    """The file with the words of missing cells and the decimals of the fit, unless the user gives others now."""
-    missing, decimals = dict(contents.missing), []
-    for name, column in columns.items():
-        if column.cells is None:
-            continue
-        if name in missing and column.cells.decimal != contents.decimal:
-            decimals.append(with_decimal_points(contents.frame[name]))
-        must_be_text = contents.frame[name].dtype == pl.String and _kind_in_fit(column) != "words"
-        if (name in missing and not contents.is_chosen) or (name not in missing and must_be_text):
-            missing[name] = column.cells.missing
-    return contents._replace(frame=contents.frame.with_columns(decimals), missing=missing)
-
-
-def _kind_in_fit(column: Column) -> str:
-    if column.time is not None:
-        return column.time.kind
-    if column.bins is not None:
-        return "numbers"
-    return "truth" if column.kind == "boolean" else "words"
-
-
-def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pl.Series | pd.Series, list]:
+def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pd.Series, list]:
     """A column with the categories of the fit, and the values of rows that are none of these."""
-    series, is_text, categories = contents.frame[name], name in contents.missing, column.categories
-    are_text = all(isinstance(one, str) for one in column.named_categories)
-    by_words = column.cells is not None or (is_text and not are_text)
-    if is_text and "" in categories and not column.has_missing:
+    series = contents.frame[name]
+    if contents.is_text and "" in column.categories and not column.has_missing:
         series = series.fill_null("")
-    missing = {*contents.missing.get(name, ()), *(column.cells.missing if column.cells is not None else ())}
-    values, places = _places(series, categories, missing, is_text=is_text, by_words=by_words)
+    values, found = _matched(contents, series, column.named_categories)
     rare = column.rare_words
-    unseen = [value for value, place in zip(values, places, strict=True) if place == _UNSEEN] if rare is None else []
-    if not is_text and not by_words:
-        # Values that keep their types are for the encoder.
-        return series, unseen
+    unseen = [value for value, own in zip(values, found, strict=True) if own is _UNSEEN] if rare is None else []
     rest = None if rare is None else rare.example
-    words = {place: rest if own is rare else own for place, own in enumerate(categories)} | {_UNSEEN: rest, None: None}
-    return pd.Series([words[place] for place in places], dtype=object), unseen
+    return pd.Series([rest if own is _UNSEEN else own for own in found], dtype=object), unseen
 
 
-def _places(
-    series: pl.Series, categories: tuple, missing: Set[str], *, is_text: bool, by_words: bool
-) -> tuple[list, list[int | None]]:
-    """The values of rows, text without spaces around it, and which of the categories each is.
+def _matched(contents: Contents, series: pl.Series, categories: Iterable[Any]) -> tuple[list, list]:
+    """The values of rows, text without spaces around it, and the category that each is.
 
-    The place is None where a value is missing, and -1 where it is no category.
-
-    A category is never missing, whatever its word.
+    The category is None where the value is missing, and `_UNSEEN` where the value is no category. A category is
+    never missing, whatever its word.
     """
     if series.dtype in (pl.Categorical, pl.Enum):
         series = series.cast(pl.String)
     values = (series.fill_nan(None) if series.dtype.is_float() else series).to_list()
-    distinct = [value for value in dict.fromkeys(values) if value is not None]
-    texts = [value.strip() for value in distinct] if is_text else distinct
-    as_written, as_text = (categories_of(own, categories, by_words=by_words) for own in (distinct, texts))
-    found: dict[Any, int | None] = {None: None}
-    for value, text, *places in zip(distinct, texts, as_written, as_text, strict=True):
-        known = [place for place in places if place is not None]
-        found[value] = known[0] if known else None if text in missing else _UNSEEN
-    text_of = dict(zip(distinct, texts, strict=True))
-    return list(map(text_of.get, values)), [found[value] for value in values]
+    missing: Set[str] = {*contents.options.missing_words} if contents.is_text else set()
+    category_of = {own: own for own in categories}
+    known: dict[Any, Any] = {None: None}
+    for value in dict.fromkeys(values):
+        spellings = (category_of[own] for own in _spellings(value) if own in category_of)
+        is_missing = value is None or (isinstance(value, str) and value.strip() in missing)
+        known[value] = next(spellings, None if is_missing else _UNSEEN)
+    bare = [value.strip() if contents.is_text and value is not None else value for value in values]
+    return bare, [known[value] for value in values]
+
+
+def _spellings(value: Any) -> Iterator[Any]:
+    """The categories that a value may be: a number or truth value of text, and text of these."""
+    yield value
+    if isinstance(value, str):
+        text = value.strip()
+        yield text
+        if text.lower() in _TRUTH:
+            yield _TRUTH[text.lower()]
+        elif is_scalar(text) and len(text) < _MOST_DIGITS:
+            yield int(text) if re.match(_WHOLE, text) else float(text)
+    elif value is not None:
+        yield str(value)
+        if isinstance(value, bool):
+            yield str(value).lower()
+        elif isinstance(value, float) and value.is_integer():
+            yield str(int(value))
 
 
 def read_labels(
@@ -289,33 +333,24 @@ def read_labels(
     Raises:
         InvalidInputError: There is no such column, no row has a value in it, or none is a class or number of the model.
     """
-    names: Any = getattr(estimator, "other_columns_", ())
-    if given is None and not names:
+    if given is None and not estimator.other_columns_:
         raise InvalidInputError("the model's file does not name its target: --target names it")
-    target = given or names[0]
+    target = given or estimator.other_columns_[0]
     check_columns(contents, (target,))
-    is_text, of_fit = target in contents.missing, [column.cells for column in estimator.schema_.columns if column.cells]
-    words = tuple(word for cells in of_fit for word in cells.missing)
-    if is_text and words and not contents.is_chosen:
-        contents = contents._replace(missing={target: words})
-    if is_text and any(cells.decimal == "," for cells in of_fit):
-        contents = contents._replace(frame=contents.frame.with_columns(with_decimal_points(contents.frame[target])))
     if not is_classifier(estimator):
         kept, rows = _known(contents, target)
-        return rows, cast(kept, target, "numbers").to_numpy()
+        return rows, cast(kept, kept.cells(target), "numbers").to_numpy()
     classes = np.asarray(estimator.classes_)
-    names, missing = tuple(classes.tolist()), {*contents.missing.get(target, words)}
-    values, places = _places(contents.frame[target], names, missing, is_text=is_text, by_words=True)
-    rows = [row for row, place in enumerate(places) if place is not None]
-    labels = [names[places[row]] if places[row] != _UNSEEN else values[row] for row in rows]
+    values, found = _matched(contents, contents.frame[target], classes.tolist())
+    rows = [row for row, own in enumerate(found) if own is not None]
+    labels = [values[row] if found[row] is _UNSEEN else found[row] for row in rows]
     if not rows:
         raise InvalidInputError(f"target {target!r} has no value in any row")
-    if all(places[row] == _UNSEEN for row in rows):
+    if all(found[row] is _UNSEEN for row in rows):
         raise InvalidInputError(
             f"no value of target {target!r}, such as {labels[0]!r}, is a class of the model: {listed(classes)}"
         )
-    are_known = _UNSEEN not in places
-    return np.array(rows), np.array(labels, classes.dtype if are_known else object)
+    return np.array(rows), np.array(labels, object if any(own is _UNSEEN for own in found) else classes.dtype)
 
 
 def _split(names: Names, columns: list[str]) -> list[str]:
@@ -331,30 +366,39 @@ def _known(contents: Contents, target: str) -> tuple[Contents, Int[np.ndarray, "
     return contents.keep(is_known), np.flatnonzero(is_known)
 
 
-def _cells_of(contents: Contents, names: Iterable[str], words: Iterable[str]) -> dict[str, Cells]:
-    """How features became values: those of text, and those of other types that were made words."""
-    has_strings = {name: contents.frame[name].dtype in (pl.String, pl.Categorical, pl.Enum) for name in words}
-    made = {name: Cells(()) for name in names if not has_strings.get(name, True)}
-    return made | {name: Cells(contents.missing[name], contents.decimal) for name in names if name in contents.missing}
-
-
-def _in_pandas(contents: Contents, columns: Mapping[str, pl.Series]) -> pd.DataFrame:
+def _in_pandas(
+    contents: Contents, columns: Mapping[str, pl.Series], of_numbers: Set[str] = frozenset()
+) -> pd.DataFrame:
+    """Columns in pandas, with the categories that the file declares, except where they are to be numbers."""
     frame = pl.DataFrame(columns).to_pandas()
     for name, series in columns.items():
-        if series.dtype == pl.Boolean:
+        if name in contents.categories and name not in of_numbers:
+            frame[name] = pd.Categorical(series.to_list(), dtype=contents.categories[name])
+        elif series.dtype == pl.Boolean:
             frame[name] = frame[name].astype("boolean" if series.has_nulls() else bool)
-        elif series.dtype == pl.Enum and name in contents.declared:
-            frame[name] = frame[name].cat.as_unordered()
     return frame
 
 
+def _feature(contents: Contents, name: str, kind: str | None) -> pl.Series:
+    """A column of a kind: one of categories stays as it is, unless it has times, or numbers that float64 has not."""
+    cells = contents.cells(name)
+    column = cast(contents, cells, "numbers") if kind == "numbers" else _typed(contents, name, _OF_FEATURES)
+    is_beyond = column.dtype.is_numeric() and name not in contents.categories and _is_beyond_exact(cells)
+    if kind == "words" and (is_beyond or column.dtype.is_temporal()):
+        return words_of(cells)
+    if is_beyond:
+        _check_exact(contents, name)
+    return column
+
+
 def _target(contents: Contents, name: str, kind: str | None, task: str | None) -> pl.Series:
-    if task == "regression":
-        return cast(contents, name, "numbers")
-    series = _typed(contents, name, kind, _OF_TARGETS)
-    if not series.dtype.is_float():
+    if task == "regression" or kind == "numbers":
+        series = cast(contents, contents.cells(name), "numbers")
+    else:
+        series = words_of(contents.cells(name)) if kind == "words" else _typed(contents, name, _OF_TARGETS)
+    if task == "regression" or not series.dtype.is_float():
         return series
-    is_whole = are_whole(series)
+    is_whole = (series % 1 == 0) & (series.abs() < LARGEST_EXACT_INTEGER)
     if is_whole.all():
         return series.cast(pl.Int64)
     if task == "classification":
@@ -365,25 +409,130 @@ def _target(contents: Contents, name: str, kind: str | None, task: str | None) -
     return series
 
 
-def _typed(contents: Contents, name: str, kind: str | None, kinds_of_text: Sequence[str] = _OF_FEATURES) -> pl.Series:
-    """A column as of a kind; if none is given, of the type that it has, declares or that its cells have."""
-    series, declared = contents.cells(name), contents.declared.get(name)
+def _typed(contents: Contents, name: str, kinds: Sequence[str]) -> pl.Series:
+    """A column of the type that it has, or that its cells of text have; an identifier, as 01234, is no number."""
+    series = contents.cells(name)
     dtype = series.dtype
-    if name in contents.missing and kind != "words" and not declared:
-        must_be_numbers = kind == "numbers" or declared is not None
-        for kind in [k for k in kinds_of_text if k in ("whole", "numbers") or not must_be_numbers]:
-            column = converted_or_none(series, kind, is_forced=must_be_numbers)
-            if column is not None:
-                return column
-    if kind is None and (declared or dtype in (pl.String, pl.Categorical)):
-        kind = "categories" if declared else "words"
+    if contents.is_text:
+        of_words = ("whole", "numbers") if series.str.contains(IDENTIFIER).any() else ()
+        tried = (converted(series, kind) for kind in kinds if kind not in of_words)
+        return next((column for column in tried if column.null_count() == series.null_count()), series)
+    if dtype in (pl.String, pl.Categorical):
+        return series.cast(pl.String)
     # NumPy has no whole numbers of 128 bits.
     is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
-    if kind is None and (is_whole or dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration)):
+    if is_whole or dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
         return series
-    if kind is None and dtype != pl.Null and not dtype.is_numeric():
+    if dtype != pl.Null and not dtype.is_numeric():
         raise InvalidTypeError(
             f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
             f"--ignore {name}, or turn it into numbers or words"
         )
-    return cast(contents, name, kind or "numbers")
+    return cast(contents, series, "numbers")
+
+
+def cast(contents: Contents, cells: pl.Series, kind: str) -> pl.Series:
+    """Returns the cells of a column as of a kind.
+
+    Raises:
+        InvalidInputError: A cell is not of it.
+        InvalidTypeError: The column's type is not.
+    """
+    try:
+        column = converted(cells, kind)
+    except pl.exceptions.PolarsError:
+        raise InvalidTypeError(
+            f"column {cells.name!r} of {contents.name} has type {cells.dtype} instead of {KINDS[kind]}"
+        ) from None
+    wrong = (column.is_null() & cells.is_not_null()).arg_true()
+    if len(wrong):
+        hint = "--missing names words that mean that a value is missing"
+        said = remark_on(cells) if kind == "numbers" and cells.dtype == pl.String else ""
+        if "--decimal" in said or re.fullmatch(COMMA_DECIMAL, str(cells[wrong[0]])):
+            hint = "--decimal , reads decimal commas, --thousands , commas between thousands"
+        elif said.startswith("words that are"):
+            hint = said.removeprefix("words that are ")
+        raise InvalidInputError(
+            f"column {cells.name!r} of {contents.name} must have {KINDS[kind]}, and has {cells[wrong[0]]!r} in row "
+            f"{contents.row(wrong[0])} ({hint})"
+        )
+    return column
+
+
+def check_columns(contents: Contents, names: Iterable[str]) -> None:
+    """Raises InvalidInputError for a name of no column."""
+    columns = contents.frame.columns
+    for name in names:
+        if name not in columns:
+            is_row = contents.is_text and has_cells_for_names(contents.frame)
+            hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
+            if contents.is_text and len(columns) == 1:
+                hint = f"{hint} (--separator names the character between cells)"
+            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
+
+
+def _check_exact(contents: Contents, name: str) -> None:
+    """Raises InvalidInputError if cells that are to be numbers are integers that float64 cannot tell apart."""
+    if _is_beyond_exact(contents.cells(name)):
+        raise InvalidInputError(
+            f"{BEYOND_EXACT.format(repr(name))} (--categorical {name} reads it as words, --ignore {name} leaves it out)"
+        )
+
+
+def _is_beyond_exact(series: pl.Series) -> bool:
+    """Whether some cells are integers that float64 cannot tell from others."""
+    dtype = series.dtype
+    if dtype != pl.String and not (dtype.is_integer() or dtype.is_decimal()):
+        return False
+    is_large = series.cast(pl.Float64, strict=False).abs() >= LARGEST_EXACT_INTEGER
+    digits = (str(own).partition(".") for own in series.filter(is_large.fill_null(False)).to_list())
+    whole = (own[0].lstrip("+-0") for own in digits if dtype != pl.String or re.match(_WHOLE, "".join(own)))
+    return any(len(own) > len(str(LARGEST_EXACT_INTEGER)) or int(own) > LARGEST_EXACT_INTEGER for own in whole)
+
+
+def converted(series: pl.Series, kind: str) -> pl.Series:
+    """Returns cells as of a kind, null where one is not of it."""
+    dtype = series.dtype
+    if kind == "truth":
+        if dtype != pl.String:
+            return series.cast(pl.Boolean)
+        return series.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
+    if kind in _DATES and dtype == pl.String:
+        cells = series.str.extract(_DATES[kind], 0)
+        if cells.null_count() > series.null_count():
+            return cells
+        dates = pd.Series(cells.to_list(), dtype=object)
+        found: Any = pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce")
+        return pl.from_pandas(found).alias(series.name)
+    if kind in (*_DATES, "duration"):
+        # A duration is written in no one way, so that no text is one.
+        return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
+    cells = series if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else series.cast(pl.String)
+    return cells.cast(pl.Int64 if kind == "whole" else pl.Float64, strict=False)
+
+
+def with_twins(series: pl.Series, kind: str) -> pl.Series:
+    """Returns cells for a column that had numbers or truth values in fit: there 1 and true are one value, 0 and false.
+
+    >>> with_twins(pl.Series(["true", "2", "FALSE"]), "numbers").to_list()
+    ['1', '2', '0']
+    >>> with_twins(pl.Series([1.0, None, 0.0]), "truth").to_list()
+    [True, None, False]
+    """
+    if series.dtype == pl.String and kind in _TWINS:
+        return series.str.to_lowercase().replace(_TWINS[kind])
+    if series.dtype.is_numeric() and kind == "truth":
+        return pl.select(pl.when((series == 0) | (series == 1)).then(series == 1)).to_series().alias(series.name)
+    return series
+
+
+def words_of(series: pl.Series) -> pl.Series:
+    """Returns values as words: text as it is written, whole numbers without a point.
+
+    >>> words_of(pl.Series([1.0, None, 0.5])).to_list()
+    ['1', None, '0.5']
+    """
+    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
+        return series.cast(pl.String)
+    words = [None if own is None else str(own).removesuffix(".0") for own in series.to_list()]
+    return pl.Series(series.name, words, pl.String)

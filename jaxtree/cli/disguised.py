@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from jaxtree.cli.lines import COMMA_DECIMAL, IDENTIFIER
-from jaxtree.cli.reading import Contents
+from jaxtree.cli.read import Contents
 from jaxtree.cli.session import listed
+from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER
 
 _SPACES = " \u00a0\u2009\u202f"
-_GROUPED = re.compile(rf"[+-]?\d{{1,3}}(?:[,.'’_{_SPACES}]\d{{3}})+(?:[.,]\d+)?", re.ASCII)
+_MARK = rf"[,.'’_{_SPACES}]"
+_GROUPED = re.compile(
+    rf"[+-]?(?:\d{{1,3}}(?:{_MARK}\d{{3}})+|\d{{1,2}}(?:{_MARK}\d{{2}})+{_MARK}\d{{3}})(?:[.,]\d+)?", re.ASCII
+)
 _BY_ONE_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 _NUMBER = rf"\d[\d.,'’{_SPACES}]*"
 _WITH_UNIT = re.compile(
@@ -23,7 +26,14 @@ _WITH_UNIT = re.compile(
     rf"(?P<behind>[A-Za-z%‰°$€£¥₹₽₩₺₪฿/²³µ\"']{{0,8}})",
     re.ASCII,
 )
-_IN_BRACKETS = re.compile(rf"\({_NUMBER}\)", re.ASCII)
+_SPELLINGS = {
+    rf"\({_NUMBER}\)": "in brackets, such as {}: write -5 for (5)",
+    rf"{_NUMBER}[-−–]": "with the sign behind them, such as {}: write -5 for 5-",
+    rf"[−–—‐‑﹣－]{_NUMBER}": "with another minus sign than -, such as {}: write -5",
+    r"[+-]?0[xX][0-9a-fA-F]+": "to base 16, such as {}: write 31 for 0x1f",
+    rf"[+-]?{_NUMBER}(?:[kKM]|bn|)": "with letters for thousands or millions, such as {}: write 1200 for 1.2k",
+}
+"""Patterns of numbers that programs do not write, and the remark on them, with one of the words in it."""
 _DATE = re.compile(
     r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
     r"|\d{1,2}[. -]+[A-Za-z]{3,9}[., -]+\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})(?:[T ,]+\d{1,2}:\d{2}.*)?",
@@ -52,12 +62,12 @@ def remarks_on(contents: Contents, columns: Mapping[str, pl.Series], kinds: Mapp
         columns: The columns with their types.
         kinds: The kinds of columns that the user has given.
     """
-    words = [name for name, own in columns.items() if own.dtype == pl.String and name in contents.missing]
+    words = [name for name, own in columns.items() if own.dtype == pl.String and contents.is_text]
     remarks = {name: remark_on(contents.cells(name)) for name in words if name not in kinds}
     if any("--missing" in said for said in remarks.values()):
         # Words that are given take the place of those that mean that a value is missing.
-        text = [contents.frame[name].str.strip_chars() for name in contents.missing]
-        usual = {word for words in contents.missing.values() for word in words if word}
+        text = [own.str.strip_chars() for own in contents.frame]
+        usual = {word for word in contents.options.missing_words if word}
         found = sorted({word for own in text for word in own.filter(own.is_in(list(usual))).unique().to_list()})
         remarks = {name: said and remark_on(contents.cells(name), found) for name, said in remarks.items()}
     return {name: said for name, said in remarks.items() if said}
@@ -71,7 +81,7 @@ def remark_on(cells: pl.Series, missing: Sequence[str] = ()) -> str:
         missing: Words of missing cells that the file has, which advice on further ones repeats.
 
     >>> remark_on(pl.Series(["1,200", "800"]))
-    "words that are numbers such as '1,200': write them without the comma if it is between thousands, else with a point"
+    "words that are numbers such as '1,200', which --thousands , reads if it is between thousands; else write a point"
     >>> remark_on(pl.Series(["1", "2", "3", "-", "n/a"]))
     "words, since 2 of 5 cells are no numbers: '-', 'n/a' (--missing=- --missing=n/a reads them as missing)"
     >>> remark_on(pl.Series(["$5", "$7.50"])), remark_on(pl.Series(["red", "blue"]))
@@ -102,6 +112,18 @@ def remark_on(cells: pl.Series, missing: Sequence[str] = ()) -> str:
     return f"words, since {num_strange} of {num_rows} cells are no {kind}: {listed(map(repr, found))}{advice}"
 
 
+def _advice_on_marks(words: Sequence[str]) -> str:
+    """The options that read numbers with marks between thousands, where all have the same mark."""
+    grouped = [re.sub(r"^[+-]?[0-9]+", "", word) for word in words if _GROUPED.fullmatch(word)]
+    marks = {" " if rest[0] in _SPACES else rest[0].replace("\u2019", "'") for rest in grouped}
+    if len(marks) != 1:
+        return "leave the marks out"
+    mark = marks.pop()
+    has_commas = mark != "," and any("," in word for word in words)
+    written = "space" if mark == " " else shlex.quote(mark)
+    return f"--thousands {written} {'--decimal , ' * has_commas}reads them"
+
+
 def _written_otherwise(words: Sequence[str], *, has_numbers: bool) -> str:
     """Says how all of some words are numbers, or dates where no others are numbers; "" if they are not."""
     first = repr(words[0])
@@ -109,18 +131,19 @@ def _written_otherwise(words: Sequence[str], *, has_numbers: bool) -> str:
         return f"words that look like dates, such as {first}: dates are read as 2020-01-31"
     if all(map(_BY_ONE_COMMA.fullmatch, words)):
         return (
-            f"words that are numbers such as {first}: write them without the comma if it is between thousands, else "
-            "with a point"
+            f"words that are numbers such as {first}, which --thousands , reads if it is between thousands; else write "
+            "a point"
         )
     if all(re.match(COMMA_DECIMAL, word) for word in words):
         return "words that are numbers with decimal commas, which --decimal , reads"
     if all(_GROUPED.fullmatch(word) or re.match(COMMA_DECIMAL, word) for word in words):
-        return f"words that are numbers with marks between thousands, such as {first}: leave the marks out"
-    if all(map(_IN_BRACKETS.fullmatch, words)):
-        return f"words that are numbers in brackets, such as {first}: write -5 for (5)"
+        return f"words that are numbers with marks between thousands, such as {first}: {_advice_on_marks(words)}"
+    if all(re.fullmatch(_NUMBER, word, re.ASCII) for word in words):
+        return ""
     units = {(own["before"] or "", own["behind"]) for own in map(_WITH_UNIT.fullmatch, words) if own is not None}
     if len(units) != 1 or units == {("", "")} or not all(map(_WITH_UNIT.fullmatch, words)):
-        return ""
+        spelt = (said for pattern, said in _SPELLINGS.items() if all(map(re.compile(pattern, re.A).fullmatch, words)))
+        return next((f"words that are numbers {said.format(first)}" for said in spelt), "")
     before, behind = units.pop()
     where = " and ".join(f"{mark!r} {place} them" for mark, place in ((before, "before"), (behind, "behind")) if mark)
     return f"words that are numbers with {where}, such as {first}: leave it out"

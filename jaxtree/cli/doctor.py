@@ -37,12 +37,12 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, to keep or to send.")] = False,
     session: DoctorSession,
 ) -> None:
-    """Says in a minute what this machine does, and whether its trees are the same everywhere.
+    """Says what this machine does, and whether its trees are the same everywhere.
 
-    Six models are fitted on the host, on every device, and without the kernel in C++; their trees must have the same
-    bits. If one has not, or a fit fails, the exit status is 1. Beside them stand their times and those of
-    scikit-learn, versions, hardware, and whether JAX finds compiled programs again. Devices whose programs were never
-    compiled take longer. Nothing is sent, and nothing in the JSON names you.
+    A tree is grown on the host, on every device, and without the kernel in C++; all must have the same bits. If one has
+    not, or a fit fails, the exit status is 1. Above them stand versions, hardware, and whether JAX finds compiled
+    programs again. Devices whose programs were never compiled take longer. Nothing is sent, and nothing in the JSON
+    names you.
     """
     from jaxtree.doctor import check_machine, describe, to_text
 

@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.output import as_output, check_output, write_bytes
+import jaxtree
+from jaxtree.cli.output import OutputOption, check_output, write_bytes
 from jaxtree.cli.session import ModelArgument, Session, command
 from jaxtree.errors import InvalidInputError
 
@@ -14,23 +15,21 @@ def export(
     *,
     model: ModelArgument,
     form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The form.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", callback=as_output, help="The file to write; - is standard output.")
-    ] = "-",
+    output: OutputOption = "-",
     dialect: Annotated[
         Literal["sqlite", "postgresql", "duckdb", "mysql", "bigquery"] | None,
-        typer.Option(help="Of SQL: the database.", show_default="sqlite"),
+        typer.Option(help="The database of SQL.", show_default="sqlite"),
     ] = None,
-    share_of: Annotated[str | None, typer.Option(help="Of SQL: the class whose share is the value.")] = None,
-    score: Annotated[int | None, typer.Option(min=0, help="Of SQL: the score of boosted trees, from 0.")] = None,
+    share_of: Annotated[str | None, typer.Option(help="The class whose share is the value of SQL.")] = None,
+    score: Annotated[
+        int | None, typer.Option(min=0, help="The score of boosted trees that is the value of SQL, from 0.")
+    ] = None,
     no_missing: Annotated[
         bool, typer.Option("--no-missing", help="Rows have no missing values, nor unseen words.")
     ] = False,
     session: Session,
 ) -> None:
     """Writes a model as ONNX, C, SQL, treelite or a program of JAX."""
-    import jaxtree
-
     check_output(output)
     for name, value in (("--dialect", dialect), ("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
@@ -55,9 +54,9 @@ def export(
 
 def _class_named(estimator: Any, name: str) -> Any:
     """The class of a name, which may be a number or a truth value."""
-    names = getattr(estimator, "classes_", [])
-    found = [label for label in list(names) if str(label) == name]
+    names = [label for classes in estimator.class_names() for label in classes.tolist()]
+    found = [label for label in names if str(label) == name]
     if not found:
         words = ", ".join(map(str, names)) or "none, the model predicts numbers"
         raise InvalidInputError(f"--share-of must be a class of the model ({words}), got {name!r}")
-    return found[0].item() if hasattr(found[0], "item") else found[0]
+    return found[0]

@@ -10,7 +10,13 @@ from typing import Any
 
 import typer
 
+import jaxtree
+from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.common.conventions import check_parameters
+from jaxtree.estimators.common.peers import hint_for
+from jaxtree.estimators.common.prunings import PRUNINGS
 
 ALGORITHMS = {
     "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),
@@ -65,8 +71,6 @@ def make_estimator(
         >>> make_estimator("id3", "classification", seed=0, prunings=["dropout:p=0.1,q=0.5"])
         ID3Classifier(pruning=Dropout(p=0.1, q=0.5), random_state=0)
     """
-    import jaxtree
-
     for_classes, for_numbers = ALGORITHMS[algorithm]
     name = for_classes if task == "classification" else for_numbers
     if name is None:
@@ -95,8 +99,6 @@ def check_early(task: str | None, make: Callable[[str], Any]) -> None:
         InvalidInputError: A parameter has a value that it cannot have.
         typer.BadParameter: There is no such parameter, or no such pruning.
     """
-    from jaxtree.estimators.common.conventions import check_parameters
-
     found: Exception | None = None
     for own in ("classification", "regression") if task is None else (task,):
         try:
@@ -119,9 +121,6 @@ def make_loss(text: str) -> Any:
         >>> make_loss("poisson"), make_loss("quantile:0.9"), make_loss("huber:delta=2")
         ('poisson', quantile(level=0.9), huber(delta=2.0))
     """
-    from jaxtree import boosting
-    from jaxtree.estimators.boosting.loss_names import LOSSES
-
     name, _, argument = text.partition(":")
     name = name.replace("-", "_")
     if not argument and name in LOSSES:
@@ -230,8 +229,6 @@ def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
 
 
 def _kinds_of_prunings() -> dict[str, Any]:
-    from jaxtree.estimators.common.prunings import PRUNINGS
-
     return {re.sub(r"(?<=[a-z])(?=[A-Z0-9])", "-", kind.__name__).lower(): kind for kind in PRUNINGS}
 
 
@@ -244,8 +241,6 @@ def _settings(estimator: Any, texts: Sequence[str]) -> list[tuple[str, str]]:
         if not value:
             raise _wrong_setting(f"a parameter is written NAME=VALUE, got {text!r}")
         if name not in names:
-            from jaxtree.estimators.common.peers import hint_for
-
             raise _wrong_setting(f"{type(estimator).__name__} has no parameter {name!r}{hint_for(name, names)}")
         settings.append((name, value))
     return settings

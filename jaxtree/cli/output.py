@@ -1,5 +1,6 @@
 """Results in files, whole or not at all, or on the standard output; and `jaxtree example`, which writes tables."""
 
+import functools
 import io
 import sys
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import jaxtree
 from jaxtree.cli.session import Session, command
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.writing import STANDARD_OUTPUT, check_writable, descriptor_of, write_file
@@ -26,9 +28,9 @@ def as_output(output: str | None) -> str | None:
     return "-" if output is not None and descriptor_of(output) == STANDARD_OUTPUT else output
 
 
-TableOutput = Annotated[
-    str, typer.Option("--output", "-o", callback=as_output, help="The file to write; - is standard output.")
-]
+file_option = functools.partial(typer.Option, callback=as_output)
+output_option = functools.partial(file_option, "--output", "-o")
+OutputOption = Annotated[str, output_option(help="The file to write; - is standard output.")]
 TableFormat = Annotated[
     Literal["csv", "parquet", "jsonl"] | None,
     typer.Option("--format", show_default="as the file's name ends, else csv"),
@@ -42,15 +44,13 @@ def example(
         Literal["car", "play-tennis", "contact-lenses", "watermelon"],
         typer.Argument(help="1,728 cars in 4 classes, 14 days, 24 patients or 17 melons.", show_default=False),
     ],
-    output: TableOutput = "-",
+    output: OutputOption = "-",
     table: TableFormat = None,
     session: Session,
 ) -> None:
     """Writes one of the embedded tables, its target in the last column."""
     kind = kind_of_table(output, table)
-    from jaxtree import datasets
-
-    X, y = getattr(datasets, _EXAMPLES[name])(return_X_y=True, as_frame=True)
+    X, y = getattr(jaxtree.datasets, _EXAMPLES[name])(return_X_y=True, as_frame=True)
     target = str(y.name or "class")
     write_table({**X.astype(object), target: y.astype(object)}, output, kind)
     if output != "-":

@@ -14,16 +14,19 @@ import os
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError, ModelFileError
 
 _MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
+_THOUSANDS = (",", ".", "'", "_", " ")
+"""The characters that may stand between thousands, with their relatives: a space stands for narrow ones, too."""
+
 _MOST_NAMES = 12
 _LONGEST_WORD = 60
 _LONGEST_MESSAGE = 2000
@@ -32,6 +35,9 @@ _column = functools.partial(typer.Option, rich_help_panel="Columns")
 _file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
 _boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="that of the estimator")
+
+FIRST_ROWS = 5
+"""The rows that `jaxtree explain` explains where none are chosen."""
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
@@ -70,7 +76,7 @@ class ExtraOptions:
 
     event: Annotated[
         str | None,
-        _column(help="Of survival times: the column that is 1 or true of events, 0 or false else.", metavar="NAME"),
+        _column(help="The column of survival times that is 1 or true of events, 0 or false else.", metavar="NAME"),
     ] = None
     group: Annotated[
         str | None, _column(help="The column of groups whose rows are ranked, such as queries.", metavar="NAME")
@@ -82,7 +88,9 @@ class ExtraOptions:
         return tuple(name for name in (self.event, self.group) if name is not None)
 
 
-_LOSSES = "Of numbers: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 and others."
+_LOSSES = (
+    "The loss: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 or another of numbers."
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,10 @@ class BoostingOptions:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
+_KEPT = ("missing", "decimal", "thousands")
+"""The options of text that a model keeps."""
+
+
 @dataclass(frozen=True)
 class TextOptions:
     """How lines of cells are read."""
@@ -118,16 +130,24 @@ class TextOptions:
         str | None, _file(help="The character between cells.", show_default="follows from the first lines")
     ] = None
     decimal: Annotated[Literal[".", ","], _file(help="The character before the decimals of numbers.")] = "."
+    thousands: Annotated[
+        str | None,
+        _file(help="The character between the thousands of numbers: , . ' _ or space.", show_default="none"),
+    ] = None
     header: Annotated[
         bool, _file("--header/--no-header", help="Whether the first line has names; if not, they are x0, x1, ...")
     ] = True
 
     def __post_init__(self) -> None:
-        """Raises BadParameter for a separator that polars does not take."""
+        """Raises BadParameter for a separator that polars does not take, and for thousands that are none."""
         separator = self.cell_separator
-        if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n'):
+        if separator is not None and (len(separator.encode()) != 1 or separator in '"\r\n\0'):
             message = f"must be one character of ASCII, no quote and no line end, or tab, got {separator!r}"
             raise typer.BadParameter(message, param_hint="--separator")
+        if self.thousands_mark not in ("", *_THOUSANDS) or self.thousands_mark == self.decimal:
+            allowed = " ".join(own for own in _THOUSANDS if own not in (self.decimal, " "))
+            message = f"must be one of {allowed} or space where --decimal is {self.decimal}, got {self.thousands!r}"
+            raise typer.BadParameter(message, param_hint="--thousands")
 
     @property
     def cell_separator(self) -> str | None:
@@ -135,9 +155,35 @@ class TextOptions:
         return {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
 
     @property
+    def thousands_mark(self) -> str:
+        """The character between thousands; "" for none."""
+        return {"space": " "}.get(self.thousands or "", self.thousands or "")
+
+    @property
     def missing_words(self) -> tuple[str, ...]:
         """The cells that mean that a value is missing."""
         return _MISSING_WORDS if self.missing is None else ("", *self.missing)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The options that a model keeps for later tables, where they are not those by default."""
+        return {name: own for name in _KEPT if (own := getattr(self, name)) != getattr(TextOptions, name)}
+
+    def or_of_fit(self, notes: Mapping[str, Any]) -> "TextOptions":
+        """Returns these options, with what a model has kept of those of its fit where these are by default.
+
+        Raises:
+            ModelFileError: The model has kept what is no option.
+        """
+        given = self.kept
+        if {*given} & {"decimal", "thousands"}:
+            notes = {name: own for name, own in notes.items() if name == "missing"}
+        kept = {name: own for name, own in notes.items() if name in _KEPT} | given
+        words, decimal, thousands = (kept.get(name, getattr(TextOptions, name)) for name in _KEPT)
+        are_words = words is None or (isinstance(words, list) and all(isinstance(word, str) for word in words))
+        if not are_words or decimal not in (".", ",") or not (thousands is None or isinstance(thousands, str)):
+            raise ModelFileError(f"the model has kept options of text that are none: {in_short(notes)}")
+        return TextOptions(words, self.separator, decimal, thousands, self.header)
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,11 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.fit import (
-    check_scorer_name,
-    keep_reading,
-    mean_and_deviation,
-    print_results,
-    read_training,
-    save_model,
-)
-from jaxtree.cli.output import as_output, check_output, write_bytes
+from jaxtree.cli.output import check_output, file_option, output_option, write_bytes
 from jaxtree.cli.session import (
     INTERRUPTED,
     ColumnOptions,
@@ -33,9 +25,6 @@ from jaxtree.cli.session import (
 )
 from jaxtree.errors import InterruptedFitWarning, import_extra
 
-if TYPE_CHECKING:
-    from jaxtree.cli.columns import Labelled
-
 
 @command
 def tune(
@@ -44,10 +33,7 @@ def tune(
     target: TargetOption,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            callback=as_output,
+        output_option(
             help="The model file to write; - is standard output.",
             show_default="NAME.tuned.jaxtree, and the page NAME.tuned.html, of DATA's name",
         ),
@@ -57,9 +43,7 @@ def tune(
         typer.Option("--algorithm", "-a", help="An ensemble of boosted trees, or an additive model to be read."),
     ] = "boosting",
     minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
-    page: Annotated[
-        str | None, typer.Option(callback=as_output, help="Write a page about the search; - is standard output.")
-    ] = None,
+    page: Annotated[str | None, file_option(help="Write a page about the search; - is standard output.")] = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
     scoring: Annotated[
         str | None,
@@ -75,6 +59,8 @@ def tune(
     Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
     """
     began = time.monotonic()
+    from jaxtree.cli import training
+
     if output is None:
         output, page = _names_by(data, page)
     for path in (output, page):
@@ -86,13 +72,13 @@ def tune(
         # Before the work, so that no minutes are lost where it is missing.
         import_extra("jinja2", "--page", "plot")
     if scoring is not None:
-        check_scorer_name(scoring)
-    training = read_training(session, data, target, columns)
+        training.check_scorer_name(scoring)
+    rows = training.read_training(session, data, target, columns)
     options = {"algorithm": algorithm, "cv": cv, "scoring": scoring, "n_iter": n_iter, "random_state": seed}
-    search = _tuned(session, training, 60 * minutes, began, options)
-    keep_reading(search.best_estimator_, training)
-    print_results("-" if "-" in (output, page) else output, _results(search, time.monotonic() - began))
-    save_model(search, output)
+    search = _tuned(session, rows, 60 * minutes, began, options)
+    training.keep_reading(session, search.best_estimator_, rows)
+    training.print_results("-" if "-" in (output, page) else output, _results(search, time.monotonic() - began))
+    training.save_model(search, output)
     if page is not None:
         kind = "Boosted trees" if algorithm == "boosting" else "Additive model"
         write_bytes(search.to_html(title=f"{kind}, tuned for {in_short(target)}").encode(), page)
@@ -111,24 +97,30 @@ def _names_by(data: str, page: str | None) -> tuple[str, str]:
     return f"{name}.tuned.jaxtree", page or f"{name}.tuned.html"
 
 
-def _tuned(session: Session, training: "Labelled", seconds: float, began: float, options: dict[str, Any]) -> Any:
+def _tuned(session: Session, rows: Any, seconds: float, began: float, options: dict[str, Any]) -> Any:
     """Searches for what is left of the time, with a bar in a terminal."""
     from jaxtree.search.tuned_search import ALGORITHMS, TunedSearchCV
 
     for_classes, for_numbers = ALGORITHMS[options.pop("algorithm")]
-    estimator = for_classes() if training.task == "classification" else for_numbers()
+    estimator = (for_classes if rows.task == "classification" else for_numbers)(**rows.parameters)
     # The imports and the table took seconds, too.
     minutes = max(seconds - (time.monotonic() - began), 1e-3) / 60
     shows = not session.quiet and sys.stderr.isatty()
     search = TunedSearchCV(estimator, minutes=minutes, verbose=int(shows), **options)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(record=True) as caught:
         # What an interrupt leaves is written, and said.
         warnings.filterwarnings("ignore", "the tuning was interrupted", InterruptedFitWarning)
-        return search.fit(training.X, training.y, training.weight)
+        warnings.filterwarnings("always", ".* did not suffice")
+        search.fit(rows.X, rows.y, rows.weight)
+    for own in caught:
+        session.note(str(own.message))
+    return search
 
 
 def _results(search: Any, seconds: float) -> list[str]:
     """Says what a tuning has found."""
+    from jaxtree.cli import training
+
     tuned, yardstick, tried = search.tuned_, search.tuned_.yardstick, search.tuned_.tried
     best, defaults = tuned.best_and_defaults()
     kind = tuned.kind_of_model
@@ -140,7 +132,8 @@ def _results(search: Any, seconds: float) -> list[str]:
         lines += [f"{tried.was_cut.sum()} of them ended with fewer rounds for lack of time: give more --minutes"]
     lines += [f"{yardstick.in_words}, mean ± deviation over folds"]
     lines += [
-        f"  {name:<12}  {mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}" for name, scores in rows
+        f"  {name:<12}  {training.mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}"
+        for name, scores in rows
     ]
     return [*lines, f"{type(tuned.model).__name__}: {_parts(tuned)}, fitted on all rows"]
 
@@ -149,6 +142,6 @@ def _parts(tuned: Any) -> str:
     """Says what the model is made of."""
     if not tuned.is_ensemble:
         return f"{len(tuned.model.term_names_)} terms, mean of {len(tuned.model.bag_values_)} bags"
-    members = len(tuned.model.estimators_)
+    members = len(tuned.members)
     kind = "" if tuned.finalists is None else f" of {len(tuned.finalists.numbers)} finalists"
     return f"{members} member{'s' if members > 1 else ''}{kind}"

@@ -1,4 +1,4 @@
-"""Versions, hardware, and the devices that JAX finds, or why it finds none."""
+"""Versions, hardware, devices that JAX finds, or why it finds none, and where fits compute that nobody has placed."""
 
 import contextlib
 import importlib.metadata
@@ -8,14 +8,17 @@ import platform
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import jax
 
 import jaxtree
 from jaxtree.arrays import Device
 from jaxtree.cores import num_cores
-from jaxtree.devices import kind_of
-from jaxtree.doctor.report import DeviceFacts, Machine, without_home
+from jaxtree.devices import default_device, kind_of
+from jaxtree.devices.current import is_given
+from jaxtree.devices.policy import choose
+from jaxtree.doctor.report import DeviceFacts, FitPlace, Machine, without_home
 from jaxtree.errors import InvalidInputError
 
 PACKAGES = (
@@ -26,6 +29,9 @@ PACKAGES = (
 
 BACKENDS = "jax._src.xla_bridge"
 """The logger to which JAX says, for one, that there is a GPU for which it has no plugin."""
+
+SIZES = ((1_000, 10), (100_000, 28), (1_000_000, 28))
+"""Rows and columns of fits whose places are reported."""
 
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -85,6 +91,33 @@ def describe_device(device: Device) -> DeviceFacts:
 def place_of(device: Device) -> str:
     """Returns the name of a device: its kind and number."""
     return f"{kind_of(device)}:{device.id}"
+
+
+def choose_places() -> tuple[FitPlace, ...]:
+    """Returns where fits of several kinds and sizes compute.
+
+    >>> choose_places()[0].place
+    'cpu:0'
+    """
+    models: dict[str, Any] = {
+        "tree": jaxtree.DecisionTreeClassifier(),
+        "forest of 100 trees": jaxtree.RandomForestClassifier(),
+        "100 rounds of boosting": jaxtree.GradientBoostingClassifier(),
+        "1,000 rounds of boosting": jaxtree.GradientBoostingClassifier(1000),
+        "soft tree": jaxtree.SoftTreeClassifier(),
+    }
+    return tuple(FitPlace(fit, *size, *_place_of(model, *size)) for fit, model in models.items() for size in SIZES)
+
+
+def _place_of(model: Any, num_rows: int, num_columns: int) -> tuple[str, str]:
+    """The device of a fit, and the reason."""
+    device = default_device()
+    if is_given():
+        return place_of(device), "jax.default_device names it"
+    if kind_of(device) == "cpu":
+        return place_of(device), "JAX finds no other kind"
+    choice = choose(model.work_of_fit(num_rows, num_columns), kind_of(device))
+    return "cpu:0" if choice.platform == "cpu" else place_of(device), choice.reason
 
 
 @contextlib.contextmanager

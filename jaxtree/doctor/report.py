@@ -1,21 +1,15 @@
-"""A machine's report, as records and as JSON to send: without names of a user, a machine or a home.
+"""A machine's report, in records, words and JSON to send: without names of a user, a machine or a home.
 
 A *place* is where fits compute: the host, a device of JAX such as `gpu:0`, or the host without the kernel in C++.
 """
 
 import json
-import math
-import re
-from datetime import date
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jaxtree.errors import InvalidInputError, ModelFileError
-from jaxtree.files.container import ModelFile
-from jaxtree.files.records import check, read_record, require, write_record
-
-FORM = 1
-"""The number of this form; a report of another one is not read."""
+FORM = 2
+"""The number of this form. Form 1 had six fits with their `fit`, and `times`."""
 
 HOST = "host"
 """The place of the first CPU device, with the kernel in C++ where it is there: others are compared with it."""
@@ -65,7 +59,7 @@ class ProgramsKept(NamedTuple):
         platform: Where the programs run.
         keeps: Whether the first process has written files.
         finds: Whether the second one has read what the first has written, and compiled nothing.
-        said: What XLA has said about it, or the error that ended a process; "" if nothing.
+        said: The message of XLA about it, or the error that ended a process; "" if there is none.
     """
 
     platform: str
@@ -75,42 +69,21 @@ class ProgramsKept(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """A fit at a place, and what it has in common with that of the host.
+    """The tree that is grown at a place, and what it has in common with that of the host.
 
     Attributes:
-        fit: The name of the fit.
-        place: Where it was computed.
-        digest: 16 digits that stand for all arrays of nodes, the same on every machine; "" after an error, and where
-            none must have the same bits.
+        place: Where it was grown.
+        digest: 16 digits that stand for all arrays of nodes, the same on every machine; "" after an error.
         differs: The first field that differs from the host's; None if none does.
         error: The error that ended the fit, in a line; None if none did.
+        seconds: The fastest of some later fits; None after an error.
     """
 
-    fit: str
     place: str
     digest: str
     differs: str | None
     error: str | None
-
-
-class Timed(NamedTuple):
-    """Seconds of a fit at a place.
-
-    Attributes:
-        fit: The name of the fit.
-        place: Where it was computed, or the class of scikit-learn that did the same on the host.
-        first: The first fit, with programs compiled or read.
-        later: The fastest of some later fits.
-        predict: The fastest of some predictions of all rows; None where nothing was predicted.
-        predicted: A later fit by public rates of the device, as it was written down before; None for other devices.
-    """
-
-    fit: str
-    place: str
-    first: float
-    later: float
-    predict: float | None
-    predicted: float | None
+    seconds: float | None
 
 
 class FitPlace(NamedTuple):
@@ -139,15 +112,14 @@ class Report(NamedTuple):
         date: The day, as 2026-11-26.
         seconds: How long it took to find out.
         rows: The rows of the table that was fitted.
-        versions: Of Python, jaxtree and the packages it computes with.
+        versions: Versions of Python, jaxtree and the packages it computes with.
         machine: The hardware.
         kernel: Why the kernel in C++ is not there; None if it is.
-        devices: What JAX finds.
-        warnings: What JAX has said while it looked for devices.
+        devices: The devices that JAX finds.
+        warnings: Messages of JAX while it looked for devices.
         folder: The folder of kept programs; None if they are not kept.
         programs: Whether programs are kept and found, by platform.
-        fits: Fits compared with the host's.
-        times: How long they took.
+        fits: The trees of all places, compared with the host's.
         choices: Where fits compute by themselves.
     """
 
@@ -163,40 +135,26 @@ class Report(NamedTuple):
     folder: str | None
     programs: tuple[ProgramsKept, ...]
     fits: tuple[Compared, ...]
-    times: tuple[Timed, ...]
     choices: tuple[FitPlace, ...]
 
     @property
     def faults(self) -> tuple[Compared, ...]:
-        """Fits that failed, or differ from the host's."""
+        """Trees that failed, or differ from the host's."""
         return tuple(own for own in self.fits if own.differs is not None or own.error is not None)
 
 
 def to_text(report: Report) -> str:
-    """Returns a report as JSON, which `from_text` reads, with a line a fact: a device, a fit, a time."""
-    parts = [f" {_in_json(name)}: {_in_lines(part)}" for name, part in write_record(report, Report).header.items()]
+    """Returns a report as JSON, with a line a fact: a device, a tree."""
+    parts = [f" {_in_json(name)}: {_in_lines(part)}" for name, part in report._asdict().items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def from_text(text: str) -> Report:
-    """Returns the report that is written in a text of unknown origin.
-
-    Raises:
-        InvalidInputError: It is no report, or one of another form; the message names the part.
-    """
-    try:
-        return read_record(ModelFile(json.loads(text), {}), Report)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"a report is JSON, as `jaxtree doctor --json` prints it: {error}") from None
-    except ModelFileError as error:
-        raise InvalidInputError(f"not a report of form {FORM}: {str(error).strip()}") from None
-
-
 def _in_lines(part: Any) -> str:
-    """JSON of a part of a report; of a list with a line an item."""
-    if not isinstance(part, list) or not part:
-        return _in_json(part)
-    return "[\n" + ",\n".join(f"  {_in_json(item)}" for item in part) + "\n ]"
+    """JSON of a part of a report; of records with a line each."""
+    records = [own._asdict() if hasattr(own, "_asdict") else own for own in part] if type(part) is tuple else []
+    if records:
+        return "[\n" + ",\n".join(f"  {_in_json(record)}" for record in records) + "\n ]"
+    return _in_json(part._asdict() if isinstance(part, Machine) else part)
 
 
 def _in_json(value: Any) -> str:
@@ -212,29 +170,101 @@ def without_home(text: object) -> str:
     return " ".join(str(text).replace(str(Path.home()), "~").split())
 
 
-@check.register
-def _(report: Report) -> None:
-    require(report.form == FORM, f"it is of form {report.form}")
-    try:
-        date.fromisoformat(report.date)
-    except ValueError:
-        require(False, f"date must be as 2026-11-26, got {report.date!r}")
-    require(
-        {"python", "jaxtree", "jax", "jaxlib"} <= set(report.versions), "versions lack python, jaxtree, jax or jaxlib"
+def describe(report: Report) -> str:
+    """Returns a report as text, for a terminal or a notebook.
+
+    Args:
+        report: The report.
+
+    Example:
+        >>> from jaxtree.doctor import check_machine, describe
+        >>> print(describe(check_machine()))  # doctest: +SKIP
+    """
+    sections = (
+        ("This machine", _machine(report)),
+        ("Compiled programs", _programs(report)),
+        (f"A tree of {report.rows:,} rows, and a later fit's time", _fits(report)),
+        ("Where a fit computes", _choices(report)),
     )
-    require(report.rows > 0, f"rows must be at least 1, got {report.rows}")
-    places = {HOST, WITHOUT_KERNEL, *(device.place for device in report.devices)}
-    unknown = [own.place for own in report.fits if own.place not in places]
-    require(not unknown, f"fits are at {', '.join(unknown)}, which is no device of the report")
+    parts = [f"{title}\n" + "\n".join(f"  {line}" for line in lines) for title, lines in sections]
+    return "\n\n".join([*parts, verdict(report)])
 
 
-@check.register
-def _(compared: Compared) -> None:
-    is_sum = re.fullmatch(r"([0-9a-f]{16})?", compared.digest)
-    require(is_sum, f"digest of {compared.fit!r} must be 16 hexadecimal digits or empty, got {compared.digest!r}")
+def verdict(report: Report) -> str:
+    """Returns the last line: whether all trees are the same, or which are not."""
+    if not report.faults:
+        return f"All {len(report.fits)} trees are as they must be; {report.seconds:.0f} s."
+    names = ", ".join(own.place for own in report.faults)
+    return f"{len(report.faults)} of {len(report.fits)} trees are not as they must be: {names}."
 
 
-@check.register
-def _(timed: Timed) -> None:
-    seconds = [own for own in timed[2:] if own is not None]
-    require(all(math.isfinite(own) and own >= 0 for own in seconds), f"times of {timed.fit!r} must be seconds")
+def _machine(report: Report) -> list[str]:
+    machine, versions = report.machine, report.versions
+    rows = [
+        ("versions", ", ".join(f"{name} {own}" for name, own in versions.items())),
+        ("system", machine.system),
+        ("processor", f"{machine.processor}, {machine.cores} cores, {_bytes(machine.memory)}{_busy(machine)}"),
+        ("kernel in C++", "is there" if report.kernel is None else f"is not there: {report.kernel}"),
+        *((own.place, f"{own.kind}, {_bytes(own.memory)}") for own in report.devices),
+        *(("JAX says", own) for own in report.warnings),
+    ]
+    return columns(rows)
+
+
+def _busy(machine: Machine) -> str:
+    """Says that other programs have had the cores, where they have: times then say little."""
+    if machine.load is None or machine.load < machine.cores / 2:
+        return ""
+    return f"; {machine.load:.1f} programs wanted them in the minute before, so that times say little"
+
+
+def _programs(report: Report) -> list[str]:
+    folder = report.folder or "JAX has no folder for them, so that every process compiles anew"
+    return columns([*((own.platform, _of_programs(own)) for own in report.programs), ("folder", folder)])
+
+
+def _of_programs(own: ProgramsKept) -> str:
+    if own.keeps and own.finds:
+        return "kept, and found by the next process"
+    if own.keeps:
+        return f"kept, and not found by the next process, which compiles again{f' ({own.said})' if own.said else ''}"
+    return f"not kept: {own.said or 'JAX has written none'}"
+
+
+def _fits(report: Report) -> list[str]:
+    """A line a place, with milliseconds of a later fit."""
+    rows = [
+        [own.place, _of_fit(own), "" if own.seconds is None else f"{own.seconds * 1000:.1f} ms"] for own in report.fits
+    ]
+    return [*columns(rows), *(f"on {own.place}: {own.error}" for own in report.faults if own.error)]
+
+
+def _of_fit(own: Compared) -> str:
+    if own.error is not None:
+        return "failed"
+    if own.differs is not None:
+        return f"DIFFERS: {own.differs}"
+    return own.digest if own.place == HOST else "same bits"
+
+
+def _choices(report: Report) -> list[str]:
+    """A line for all sizes of a kind of model that compute at one place for one reason."""
+    sizes: dict[tuple[str, str, str], list[str]] = {}
+    for own in report.choices:
+        sizes.setdefault((own.fit, own.place, own.reason), []).append(f"{own.rows:,} x {own.columns}")
+    return columns([[fit, place, ", ".join(own), reason] for (fit, place, reason), own in sizes.items()])
+
+
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Returns rows of as many cells as lines whose cells stand below one another.
+
+    >>> columns([["a", "10"], ["bc", "9"]])
+    ['a   10', 'bc  9']
+    """
+    cells = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+
+
+def _bytes(number: int | None) -> str:
+    return "memory unknown" if number is None else f"{number / 2**30:.1f} GiB"

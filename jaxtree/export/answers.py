@@ -1,11 +1,11 @@
 """The label of a drawing's line to a child: the threshold or the set of its branch alone, since its parent asks.
 
-Of a set only the categories count that the splits above let through, so that deep in a tree it is short.
+A set has only the categories that the splits above let through, so that deep in a tree it is short.
 """
 
 from collections.abc import Sequence
 
-from jaxtree.export.conditions import column_of, condition, group_codes
+from jaxtree.export.conditions import condition, group_codes, takes_missing
 from jaxtree.table.schema import Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree import SplitKind, Tree
@@ -30,23 +30,21 @@ def answer_in_words(tree: Tree, schema: Schema, node: int) -> str:
         return asked.relation.removeprefix("is ")
     if asked.relation in ("<=", ">"):
         words = f"{'≤' if asked.relation == '<=' else '>'} {value_in_words(asked.values[0])}"
-    elif schema.columns[column_of(tree, schema, parent)].kind == "boolean":
+    elif schema.columns[tree.feature[parent]].kind == "boolean":
         words = value_in_words(asked.values[0])
     else:
         words = _set_in_words(tree, schema, node)
-    branch_of_missing = int(tree.first_child[parent]) + int(tree.missing_branch[parent])
-    takes_missing = schema.features[int(tree.feature[parent])].has_missing and branch_of_missing == node
-    return words + (" or missing" if takes_missing else "")
+    return words + (" or missing" if takes_missing(tree, schema, node) else "")
 
 
 def codes_of_branch(tree: Tree, schema: Schema, node: int) -> list[int]:
     """The codes of the parent's column that come to a node, of those that the splits above let through."""
     parent = int(tree.parent[node])
-    column = column_of(tree, schema, parent)
+    column = int(tree.feature[parent])
     codes, child = set(range(schema.columns[column].num_values)), node
     while child:
         above = int(tree.parent[child])
-        if column_of(tree, schema, above) == column:
+        if tree.feature[above] == column:
             codes &= _own_codes(tree, schema, child)
         child = above
     return sorted(codes)
@@ -55,18 +53,15 @@ def codes_of_branch(tree: Tree, schema: Schema, node: int) -> list[int]:
 def _own_codes(tree: Tree, schema: Schema, node: int) -> set[int]:
     """The codes that the parent's split sends to a node."""
     parent = int(tree.parent[node])
-    branch, every = (
-        node - int(tree.first_child[parent]),
-        range(schema.columns[column_of(tree, schema, parent)].num_values),
-    )
+    branch, every = node - int(tree.first_child[parent]), schema.num_values[tree.feature[parent]]
     if tree.split_kind[parent] == SplitKind.MULTIWAY:
         return {branch}
     group = set(group_codes(tree, schema, parent))
-    return group if branch == 1 else set(every) - group
+    return group if branch == 1 else set(range(every)) - group
 
 
 def _set_in_words(tree: Tree, schema: Schema, node: int) -> str:
-    column = schema.columns[column_of(tree, schema, int(tree.parent[node]))]
+    column = schema.columns[tree.feature[tree.parent[node]]]
     codes = codes_of_branch(tree, schema, node)
     names = [shortened_name(value_in_words(column.categories[code])) for code in codes]
     return short_list(names, column.num_values) if names else "others"

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.table.numerals import LEAST_DIGITS, decimal_near, decimals_together
-from jaxtree.table.schema import Column, Feature, Schema
+from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import Limit, value_in_words
 from jaxtree.tree import ALL_BRANCHES, SplitKind, Tree
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import declared_majority, target_means
-from jaxtree.tree.subsets import CODES_PER_WORD
 
 
 class Condition(NamedTuple):
@@ -75,29 +75,18 @@ def child_nodes(tree: Tree, node: int) -> list[int]:
     return list(range(first, first + int(tree.num_children[node])))
 
 
-def column_of(tree: Tree, schema: Schema, node: int) -> int:
-    """The place of the column that a node asks about."""
-    return schema.features[int(tree.feature[node])].column
-
-
-def features_of(schema: Schema, column: int) -> list[int]:
-    """The features that are made of a column: one, or one-hot one a category."""
-    return [number for number, feature in enumerate(schema.features) if feature.column == column]
-
-
-def _split(tree: Tree, schema: Schema, node: int) -> tuple[int, Column, Feature, float]:
+def _split(tree: Tree, schema: Schema, node: int) -> tuple[int, Column, float]:
     """The kind of a node's split, what it asks about, and its threshold."""
-    feature = schema.features[int(tree.feature[node])]
-    return int(tree.split_kind[node]), schema.columns[feature.column], feature, float(tree.threshold[node])
+    return int(tree.split_kind[node]), schema.columns[tree.feature[node]], float(tree.threshold[node])
 
 
 def condition(tree: Tree, schema: Schema, node: int) -> Condition:
     """Returns the condition that the parent's split sets for rows that come to a node, missing values left aside."""
     parent = int(tree.parent[node])
-    kind, column, feature, threshold = _split(tree, schema, parent)
+    kind, column, threshold = _split(tree, schema, parent)
     branch = node - int(tree.first_child[parent])
     if kind == SplitKind.THRESHOLD:
-        return _threshold_condition(column, feature, threshold, branch)
+        return _threshold_condition(column, threshold, branch)
     is_listed = branch == 1 or kind == SplitKind.MULTIWAY
     codes = [branch] if kind == SplitKind.MULTIWAY else group_codes(tree, schema, parent)
     values = tuple(value_in_words(column.categories[code]) for code in codes if code < column.num_values)
@@ -107,12 +96,10 @@ def condition(tree: Tree, schema: Schema, node: int) -> Condition:
     return Condition(column.name, relations[is_listed], values)
 
 
-def _threshold_condition(column: Column, feature: Feature, threshold: float, branch: int) -> Condition:
+def _threshold_condition(column: Column, threshold: float, branch: int) -> Condition:
     if threshold == np.inf:
         return Condition(column.name, "is missing" if branch else "is known", ())
-    if feature.kind == "onehot":
-        return Condition(column.name, "=" if branch else "!=", (value_in_words(feature.category),))
-    if feature.kind == "boolean":
+    if column.kind == "boolean":
         return Condition(column.name, "=", (str(bool(branch)),))
     limit = column.limit(threshold) if column.bins is not None else value_in_words(column.categories[int(threshold)])
     return Condition(column.name, ">" if branch else "<=", (limit,))
@@ -120,25 +107,28 @@ def _threshold_condition(column: Column, feature: Feature, threshold: float, bra
 
 def branch_in_words(tree: Tree, schema: Schema, node: int) -> str:
     """Writes the condition that the parent's split sets for rows that come to a node: "age <= 30 or missing"."""
-    parent, asked = int(tree.parent[node]), condition(tree, schema, node)
+    asked = condition(tree, schema, node)
+    return asked.in_words() + (" or missing" if asked.values and takes_missing(tree, schema, node) else "")
+
+
+def takes_missing(tree: Tree, schema: Schema, node: int) -> bool:
+    """Whether the parent's split sends missing values, of which fit has seen some, to a node."""
+    parent = int(tree.parent[node])
     branch_of_missing = int(tree.first_child[parent]) + int(tree.missing_branch[parent])
-    takes_missing = schema.features[int(tree.feature[parent])].has_missing and branch_of_missing == node
-    return asked.in_words() + (" or missing" if takes_missing and asked.values else "")
+    return bool(schema.columns.has_missing[tree.feature[parent]]) and branch_of_missing == node
 
 
 def group_codes(tree: Tree, schema: Schema, node: int) -> list[int]:
     """The codes of the node's column that its split, which has two branches, sends to branch 1; none of numbers."""
-    kind, column, feature, threshold = _split(tree, schema, node)
+    kind, column, threshold = _split(tree, schema, node)
     codes = range(column.num_values)
     if kind == SplitKind.ONE_VS_REST:
         return [code for code in codes if code == tree.code[node]]
     if kind == SplitKind.SUBSET:
         words = tree.subset[node].tolist()
         return [code for code in codes if words[code // CODES_PER_WORD] >> (code % CODES_PER_WORD) & 1]
-    if feature.kind == "numeric" or threshold == np.inf:
+    if column.kind == "numeric" or threshold == np.inf:
         return []
-    if feature.kind == "onehot":
-        return [column.categories.index(feature.category)]
     return list(codes[int(threshold) + 1 :])
 
 
@@ -150,7 +140,7 @@ class Question(NamedTuple):
         limit: Whether the number is at most this; infinite: whether the value is known at all.
         codes: Whether the code of the category is one of these, instead of a limit; none where there is a limit.
         yes: The number of the question that follows on yes.
-        no: That which follows on no.
+        no: The number of the question that follows on no.
         missing_is_yes: Whether yes is what follows on a missing value.
         node: The node that asks, or at which the walk ends.
     """
@@ -206,8 +196,8 @@ def _add_questions(questions: list[Question], tree: Tree, schema: Schema, first_
         end = questions[place] = _end(first_node + node)
         if not tree.num_children[node]:
             continue
-        column, children = column_of(tree, schema, node), child_nodes(tree, node)
-        missing = rest = _branch_of_missing(tree, schema, node)
+        column, children = int(tree.feature[node]), child_nodes(tree, node)
+        missing = rest = _branch_of_missing(tree, node)
         tests = _tests(tree, schema, node)
         if missing < len(tests):  # the last branch needs no question
             rest = tests.pop().branch
@@ -225,19 +215,17 @@ def _end(node: int) -> Question:
     return Question(-1, 0.0, (), -1, -1, False, node)
 
 
-def _branch_of_missing(tree: Tree, schema: Schema, node: int) -> int:
-    missing, feature = int(tree.missing_branch[node]), schema.features[int(tree.feature[node])]
-    if feature.kind == "onehot" and not feature.has_missing:
-        return 0
+def _branch_of_missing(tree: Tree, node: int) -> int:
+    missing = int(tree.missing_branch[node])
     return int(tree.num_children[node]) - 1 if missing == ALL_BRANCHES else missing
 
 
 def _tests(tree: Tree, schema: Schema, node: int) -> list[_Test]:
     """The tests that send known values to branches, in the order in which they are asked."""
-    kind, _, feature, threshold = _split(tree, schema, node)
+    kind, column, threshold = _split(tree, schema, node)
     if kind == SplitKind.MULTIWAY:
-        number = min(feature.num_values, int(tree.num_children[node]))
+        number = min(column.num_values, int(tree.num_children[node]))
         return [_Test(code, codes=(code,)) for code in range(number)]
-    group = [] if feature.kind == "numeric" else group_codes(tree, schema, node)
-    first = _Test(1, codes=tuple(group)) if group else _Test(0, threshold if feature.kind == "numeric" else np.inf)
+    group = [] if column.kind == "numeric" else group_codes(tree, schema, node)
+    first = _Test(1, codes=tuple(group)) if group else _Test(0, threshold if column.kind == "numeric" else np.inf)
     return [first, _Test(1 - first.branch, np.inf)]  # whatever else is known

@@ -54,7 +54,7 @@ class Dialect:
             "all" in names too, whose quotes others double.
         writes_exponents: Whether a number is a double only if it has an exponent. Else it is a decimal there, whose
             quotients have few digits.
-        instant: What stands before the text of a date.
+        instant: The keyword before the text of a date.
         utc: The same of one with a time zone.
         nan: The condition that a number is NaN; None where the database has none.
         nan_is_greatest: Whether that is greater than any number.

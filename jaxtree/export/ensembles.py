@@ -44,8 +44,8 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
-        dtype: The type of numbers. Of float32 thresholds are rounded down, so that every float32 falls on the same side
-            as it does in jaxtree; of float64 they are what they are, and every double does.
+        dtype: The type of numbers. Thresholds in float32 are rounded down, so that every float32 falls on the same side
+            as it does in jaxtree; in float64 they are exact, and every double does.
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without missing values and
             unseen words.
 
@@ -72,8 +72,8 @@ def to_onnx(estimator: Any, *, dtype: Any = np.float32, no_missing: bool = False
     for name in schema.column_names:
         if name in ("label", "probabilities", "variable", "scores") or name.startswith("jaxtree/"):
             raise InvalidInputError(f"a column is named {name!r}, which is the name of an output: rename it")
-    for names in (*model.classes, *([] if model.link is None or model.link.classes is None else [model.link.classes])):
-        _classes(names)  # refuses classes that are neither integers nor words
+    if model.predicted_classes is not None:
+        _classes(model.predicted_classes)  # refuses classes that are neither integers nor words
     graph = _Graph(onnx, number)
     values = _read_columns(graph, schema)
     if planes is not None:
@@ -251,14 +251,9 @@ def _predict(graph: _Graph, model: FittedModel, ends: list[int]) -> None:
     whole = graph.add("jaxtree/sum of all", "Slice", sums, last, end, axis)
     whole = graph.add("jaxtree/sum", "Squeeze", whole, axis)
     name = "scores" if model.link else "probabilities" if model.classes else "variable"
-    is_ratio = model.link is not None and model.link.is_ratio
-    mean, number = (
-        "jaxtree/means" if is_ratio else name,
-        graph.table("jaxtree/number of trees", np.array(float(num_trees))),
-    )
-    graph.add(mean, "Div", whole, number)
-    num_columns = values.shape[1] - is_ratio
-    if is_ratio:
+    mean, num_columns = "jaxtree/means" if model.is_ratio else name, model.num_scores
+    graph.add(mean, "Div", whole, graph.table("jaxtree/number of trees", np.array(float(num_trees))))
+    if model.is_ratio:
         sizes = graph.table("jaxtree/scores and weight", np.array([num_columns, 1], np.int64))
         weighted, weight = "jaxtree/weighted scores", "jaxtree/weight"
         graph.nodes.append(graph.onnx.helper.make_node("Split", [mean, sizes], [weighted, weight], axis=1))

@@ -28,7 +28,7 @@ class Operation(NamedTuple):
 
     Attributes:
         name: Its name: that of a primitive of JAX such as "add", or `IN_ORDER`.
-        arguments: What it takes.
+        arguments: Its operands.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Formula(NamedTuple):
     Attributes:
         num_scores: The number of scores.
         steps: The operations.
-        predictions: What is predicted.
+        predictions: The operands that are the predictions.
     """
 
     num_scores: int

@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxtree.export.models import Planes, PlaneTermKind
+from jaxtree.kernels.walk import branch_of
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import PROBABILITY_TOLERANCE, FittedModel
-from jaxtree.tree.nodes import ALL_BRANCHES, branch_of
+from jaxtree.tree.nodes import ALL_BRANCHES
 
 
 class MeanOfParts(NamedTuple):
@@ -108,7 +109,7 @@ class _Level(NamedTuple):
         child: The children.
         branch: The branch of its parent that leads to each.
         share: Its share of the parent's training weight.
-        feature: What the parent compares; see `jaxtree.tree.nodes`.
+        feature: The feature that the parent compares; see `jaxtree.tree.nodes`.
         kind: How.
         threshold: The limit, rounded down to float32.
         missing_branch: The branch of missing values.

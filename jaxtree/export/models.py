@@ -14,9 +14,9 @@ from jaxtyping import Float64, Int
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.conditions import column_of
 from jaxtree.sklearn_compat import BaseSearchCV
 from jaxtree.table.schema import Schema
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 
 
@@ -51,7 +51,9 @@ class Planes(NamedTuple):
 
 
 FORMS_OF_RATIOS = "to_html, to_onnx, to_sql, to_c, to_jax_export and to_dataframe"
-FORMS_OF_PLANES = "export_text, to_graphviz, plot.plot_tree, to_html, to_onnx, to_sql, to_c and to_jax_export"
+FORMS_OF_PLANES = (
+    "export_text, to_graphviz, plot.plot_tree, to_html, to_dataframe, to_onnx, to_sql, to_c and to_jax_export"
+)
 
 
 def best_of_search(estimator: Any) -> Any:
@@ -102,7 +104,7 @@ def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool =
         raise InvalidInputError("estimator must be a single tree, got a forest: give one of its trees, `estimators_`")
     shared = np.flatnonzero(model.predictor.shares_out)
     if shared.size and not no_missing:
-        column = model.schema.columns[column_of(model.tree, model.schema, int(shared[0]))]
+        column = model.schema.columns[model.tree.feature[shared[0]]]
         raise InvalidInputError(
             f"the tree shares out rows whose {column.name!r} is missing among all branches, which this form "
             "cannot express: fit with missing='learn', or export with no_missing=True for rows that have no missing "
@@ -137,8 +139,9 @@ def drawn_model(
     """
     _refuse_soft(estimator)
     check_is_fitted(estimator)
-    if not hasattr(estimator, "tree_"):
-        of_many = ": give one of its trees, `estimators_`" if hasattr(type(estimator), "estimators_") else ""
+    kind = kind_of(estimator)
+    if kind is None or not kind.is_one_tree:
+        of_many = ": give one of its trees, `estimators_`" if kind is not None and kind.has_estimators else ""
         raise InvalidTypeError(
             f"estimator must be a single tree of hard splits, got {type(estimator).__name__}{of_many}"
         )
@@ -149,12 +152,12 @@ def drawn_model(
 
 
 def _splits_by_planes(estimator: Any) -> bool:
-    return hasattr(type(estimator), "model_of_planes")
+    return kind_of(estimator) == ModelKind.PLANES
 
 
 def _refuse_soft(estimator: Any) -> None:
     """Raises InvalidTypeError of an estimator whose splits are not decided."""
-    if hasattr(type(estimator), "harden"):
+    if kind_of(estimator) == ModelKind.SOFT:
         raise InvalidTypeError(
             f"estimator must be a tree of hard splits, got {type(estimator).__name__}: harden() it first; the "
             f"forms of the hard tree are {FORMS_OF_PLANES}, with gate='axis' all others too"
@@ -163,9 +166,8 @@ def _refuse_soft(estimator: Any) -> None:
 
 def _model_of_one_output(estimator: Any) -> FittedModel:
     _refuse_soft(estimator)
-    if not hasattr(type(estimator), "model_"):
-        wanted = "hard splits" if hasattr(type(estimator), "schema_") else "jaxtree"
-        raise InvalidTypeError(f"estimator must be a tree or forest of {wanted}, got {type(estimator).__name__}")
+    if kind_of(estimator) is None:
+        raise InvalidTypeError(f"estimator must be a tree or forest of jaxtree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     model = estimator.model_
     if model.num_outputs != 1:

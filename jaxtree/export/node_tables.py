@@ -10,10 +10,11 @@ from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeR
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
-from jaxtree.export.conditions import branch_in_words, column_of
-from jaxtree.export.models import best_of_search, exported_model
+from jaxtree.export.conditions import branch_in_words
+from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.sklearn_compat import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, SklearnTree
 from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import output_counts
 from jaxtree.tree.paths import binary_links
@@ -29,10 +30,11 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     `condition` (what the parent's split asks of the rows that come here), `is_leaf`, and of its own split `column`,
     `split_kind` and `threshold`; then `num_rows`, `weight`, `impurity`, `gain`, `prediction`, and for every class
     `share of <class>`, which is what is predicted of a row that ends here, and `weight of <class>`. Boosted trees have
-    in the place of a prediction the `step`, or the `step of score <number>`, by which a node changes the score.
+    in the place of a prediction the `step`, or the `step of score <number>`, by which a node changes the score. The
+    column of an oblique tree is the sum that a plane compares with its threshold; it has no impurities and gains.
 
     Args:
-        estimator: A fitted tree or forest of one output, or boosted trees.
+        estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
         backend: "pandas", "polars", "pyarrow", "modin" or "cudf".
 
     Raises:
@@ -49,7 +51,11 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     """
     estimator = best_of_search(estimator)
     check_backend(backend)
-    return frame_of(_columns(exported_model(estimator), getattr(estimator, "start_", 0.0)), backend)
+    if kind_of(estimator) == ModelKind.PLANES:
+        columns = _columns(drawn_model(estimator), 0.0)
+        return frame_of({name: own for name, own in columns.items() if name not in ("impurity", "gain")}, backend)
+    model = exported_model(estimator)
+    return frame_of(_columns(model, 0.0 if model.link is None else estimator.start_), backend)
 
 
 def frame_of(columns: dict[str, Any], backend: Any) -> Any:
@@ -79,9 +85,7 @@ def _columns(model: FittedModel, start: Any) -> dict[str, list]:
         "depth": nodes.depth,
         "condition": [None if root else branch_in_words(nodes, schema, node) for node, root in enumerate(is_root)],
         "is_leaf": is_leaf,
-        "column": [
-            None if leaf else schema.columns[column_of(nodes, schema, node)].name for node, leaf in enumerate(is_leaf)
-        ],
+        "column": [None if leaf else schema.column_names[nodes.feature[node]] for node, leaf in enumerate(is_leaf)],
         "split_kind": _where(~is_leaf, [SplitKind(kind).name.lower() for kind in nodes.split_kind.tolist()]),
         "threshold": _where(is_threshold, nodes.threshold.tolist()),
         "num_rows": nodes.num_rows,
@@ -103,7 +107,7 @@ def _columns(model: FittedModel, start: Any) -> dict[str, list]:
 def _steps(model: FittedModel, start: Any) -> dict[str, Any]:
     """Returns by how much every node changes the scores, also where no row of the fit came to."""
     steps = (model.node_value - start) / len(model.forest)
-    if model.link is not None and model.link.is_ratio:
+    if model.is_ratio:
         weighted = {f"weighted score {place}": own for place, own in enumerate(steps.T[:-1])}
         return {**weighted, "weight in mean": steps[:, -1]}
     if steps.shape[1] == 1:
@@ -199,9 +203,9 @@ def from_sklearn(estimator: Any) -> Tree:
     `tree.apply(X)`, `tree.predict(X)`. scikit-learn rounds rows to float32 before it compares them with float64
     thresholds, and `tree.apply` does not: give it `X.astype(np.float32)` for the very same walks.
 
-    The weights of the classes are its shares times the weights of the nodes. Of numbers, `target_sum` is what a node
-    predicts times its weight: of "absolute_error" that is the median, and under monotone constraints the bounded value.
-    `gain` is the decrease of the impurity that it stores. A missing value goes where its split learned.
+    The weights of the classes are its shares times the weights of the nodes. For numbers, `target_sum` is the
+    prediction of a node times its weight: the median for "absolute_error", and under monotone constraints the bounded
+    value. `gain` is the decrease of the impurity that it stores. A missing value goes where its split learned.
 
     Args:
         estimator: A `DecisionTreeClassifier`, `DecisionTreeRegressor`, `ExtraTreeClassifier` or `ExtraTreeRegressor`,

@@ -21,7 +21,6 @@ from jaxtree.export.conditions import (
     branch_in_words,
     child_nodes,
     class_names,
-    column_of,
     means_in_words,
     node_class,
     weight_in_words,
@@ -51,8 +50,8 @@ class PicturedNode(NamedTuple):
 
     Attributes:
         node: Its number in the table.
-        parent: That of its parent; its own for the root.
-        children: Those of its children, none where it is a leaf or the drawing ends.
+        parent: The number of its parent; its own for the root.
+        children: The numbers of its children, none where it is a leaf or the drawing ends.
         depth: Edges from the root.
         branch: The condition of its parent's split; empty for the root.
         answer: The threshold or the set of that condition alone, see `answer_in_words`.
@@ -107,7 +106,7 @@ def picture(
         depth, children = int(tree.depth[node]), tuple(child_nodes(tree, node))
         hides = bool(children) and depth == max_depth
         shown = () if hides else children
-        question = (f"{schema.columns[column_of(tree, schema, node)].name}?",) if shown else ()
+        question = (f"{schema.column_names[tree.feature[node]]}?",) if shown else ()
         node_lines = (
             *question,
             *lines[node],

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import export
-from jaxtyping import Array, Float32, Shaped
+from jaxtyping import Array, Float32
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.c_links import number_in_c, text_of_link
@@ -73,6 +73,8 @@ void @$function(const double *row, double *output) {
   for (int column = 0; column < @num_outputs; column++) output[column] /= $num_trees;$ratio
 }
 """
+
+_SCORES = ("The scores that the trees add up to", "The scores of the trees, and last their mean weight")
 
 _RATIO = """
   for (int column = 0; column < $num_scores; column++) output[column] /= output[$num_scores];"""
@@ -151,12 +153,12 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         raise InvalidInputError(f"name must be letters, digits and underscores, got {name!r}")
     model, planes = exported_with_planes(estimator, no_missing=no_missing)
     schema = model.schema if planes is None else planes.schema
-    link, classes = model.link, _classes_of(model)
+    link, classes, num_scores = model.link, model.predicted_classes, model.num_scores
     label = _LABEL_OF_FOREST if model.averages_trees else _LABEL_OF_TREE
-    is_ratio = link is not None and link.is_ratio
-    num_scores = model.node_value.shape[1] - is_ratio
     text = _FILE + ("" if link is None else text_of_link(link, num_scores)) + ("" if classes is None else label)
-    text = text.replace("$ratio", _RATIO if is_ratio else "").replace("$planes", "" if planes is None else _PLANES)
+    text = text.replace("$ratio", _RATIO if model.is_ratio else "").replace(
+        "$planes", "" if planes is None else _PLANES
+    )
     text = text.replace("$value", "row[@column[at]]" if planes is None else "@plane(row, @column[at])")
     what = "The number that is predicted" if classes is None else "The share of every class"
     suffix = "" if classes is None else "_proba"
@@ -167,7 +169,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         num_outputs=model.node_value.shape[1],
         num_scores=num_scores,
         tables="\n".join(_arrays(model, planes, schema, name)),
-        what=_scores_in_words(is_ratio=is_ratio) if link else what,
+        what=_SCORES[model.is_ratio] if link else what,
         what_is_predicted=what,
         suffix=suffix,
         function="scores" if link else f"predict{suffix}",
@@ -179,15 +181,6 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         category=int(PlaneTermKind.CATEGORY),
         classes="" if classes is None else _comment(", ".join(map(str, classes))),
     )
-
-
-def _classes_of(model: FittedModel) -> Shaped[np.ndarray, " class"] | None:
-    """The classes that a model predicts; None if it predicts numbers."""
-    return model.classes[0] if model.classes else None if model.link is None else model.link.classes
-
-
-def _scores_in_words(*, is_ratio: bool) -> str:
-    return "The scores of the trees, and last their mean weight" if is_ratio else "The scores that the trees add up to"
 
 
 def _column_lines(schema: Schema) -> Iterable[str]:
@@ -336,10 +329,8 @@ def _function(
             end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
             return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
         mean = sum_over_trees(steps, roots, node_value, values) / num_trees
-        if model.link is not None and model.link.is_ratio:
-            return (*_predict_from_scores(mean, model.link), ratios(mean.T).T)
         if model.link is not None:
-            return (*_predict_from_scores(mean, model.link), mean)
+            return (*_predict_from_scores(mean, model.link), ratios(mean.T).T if model.is_ratio else mean)
         return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]
 
     return predict

@@ -102,9 +102,7 @@ def to_sql(
 
 def _classes_of(model: FittedModel) -> list[Any]:
     """The classes; none of numbers."""
-    if model.link is None:
-        return model.classes[0].tolist() if model.classes else []
-    return [] if model.link.classes is None else model.link.classes.tolist()
+    return [] if model.predicted_classes is None else model.predicted_classes.tolist()
 
 
 def _check_asked(model: FittedModel, share_of: Any, score: int | None) -> None:
@@ -118,7 +116,7 @@ def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None)
     """Raises InvalidInputError if boosted trees have no such share or score, or several predictions."""
     link, names = present(model.link), _classes_of(model)
     has_several = link.num_predictions > 1
-    number = link.num_predictions if has_several else model.node_value.shape[1] - link.is_ratio
+    number = link.num_predictions if has_several else model.num_scores
     _check_share(share_of, names)
     if score is not None:
         if share_of is not None or type(score) is not int or not 0 <= score < number:

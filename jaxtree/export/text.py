@@ -18,7 +18,6 @@ from jaxtree.export.conditions import (
     branch_in_words,
     child_nodes,
     class_names,
-    column_of,
     condition,
     group_codes,
     means_in_words,
@@ -232,7 +231,7 @@ def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
     asked = condition(tree, schema, node)
     if asked.relation in ("!=", "in", "not in"):
         parent = int(tree.parent[node])
-        categories = schema.columns[column_of(tree, schema, parent)].categories
+        categories = schema.columns[tree.feature[parent]].categories
         group = group_codes(tree, schema, parent)
         codes = [code for code in range(len(categories)) if (code in group) == (asked.relation == "in")]
         values = tuple(value_in_words(categories[code]) for code in codes)

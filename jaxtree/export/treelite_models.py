@@ -19,7 +19,7 @@ def to_treelite(estimator: Any, *, no_missing: bool = False) -> Any:
     `estimator.schema_.columns[...].categories`, NaN where a value is missing. A word that is not among these has the
     place of rare words, the last, or NaN if there are none. Without one-hot encoding that is what
     `estimator.encoder_.values(X)` returns. The model predicts shares of classes, in the order of `classes_`, or a
-    number. Of boosted trees of two classes it predicts the probability of the second.
+    number; for boosted trees of two classes the probability of the second.
 
     Args:
         estimator: A fitted tree or forest of one output, or boosted trees.
@@ -80,7 +80,7 @@ class _TreeliteForm(NamedTuple):
 
 def _treelite_form(model: FittedModel) -> _TreeliteForm:
     num_columns, link = model.node_value.shape[1], model.link
-    if link is not None and link.is_ratio:
+    if model.is_ratio:
         raise InvalidInputError(
             "treelite adds up trees, and a hardened forest with weights of leaves divides by their weights: its forms "
             f"are {FORMS_OF_RATIOS}"

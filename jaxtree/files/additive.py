@@ -41,7 +41,7 @@ class EditRecord(NamedTuple):
     """A change by hand.
 
     Attributes:
-        words: What was done.
+        words: The change in words.
         before: The terms before it.
     """
 
@@ -59,7 +59,7 @@ class AdditiveState:
         bag_values: The values of every bag.
         num_rounds: The rounds of every bag, of columns and of pairs.
         loss: The loss, a `BaseLoss`.
-        survival: What a fit of survival times has learned of time.
+        survival: The event times and hazards of a fit of survival times; None of other losses.
         edits: The changes since the fit.
     """
 

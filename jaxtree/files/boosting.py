@@ -1,7 +1,7 @@
 """Records of boosted trees in files."""
 
 import dataclasses
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -31,12 +31,13 @@ class BoostedState:
             changes where a round has one for each.
         first_node: Where every tree begins, and the number of nodes at the end.
         start: The scores before the first tree.
-        measured: What was measured after every round.
+        measured: The measurements after every round.
         trees_per_round: How many trees a round has.
         loss: The loss, a `BaseLoss`.
-        survival: What a fit of survival times has learned of time.
-        folds: What is known of the folds of a model that is the mean of several; None of any other.
+        survival: The event times and hazards of a fit of survival times; None of other losses.
+        folds: The folds of a model that is the mean of several; None of any other.
         held_out: The rows that the last fit has held out of its own; None if none.
+        weights: The shares of the models whose mean it is, which add up to 1; None of one fit.
     """
 
     table: FittedTable
@@ -49,24 +50,26 @@ class BoostedState:
     survival: EventTimes | None
     folds: Folds | None
     held_out: HeldOutChoice | None
+    weights: Float64[np.ndarray, " model"] | None
 
     @classmethod
     def of(
         cls,
         table: FittedTable,
-        rounds: tuple[Forest, Any, Measured, int],
+        rounds: tuple[Any, ...],
         loss: BaseLoss,
         *,
         survival: EventTimes | None,
         folds: Folds | None,
         held_out: HeldOutChoice | None = None,
+        weights: Float64[np.ndarray, " model"] | None = None,
     ) -> "BoostedState":
         """Takes the kept part of a fit, whose rounds are trees, the start, what was measured, and trees a round."""
-        forest, start, measured, trees_per_round = rounds
+        forest, start, measured, trees_per_round, *_ = rounds
         forest = forest if trees_per_round == 1 else with_own_scores(forest)
         first_node, start = np.asarray(forest.first_node, np.int64), np.asarray(start, np.float64)
         nodes = TreeArrays.of(forest.nodes)
-        return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds, held_out)
+        return cls(table, nodes, first_node, start, measured, trees_per_round, loss, survival, folds, held_out, weights)
 
     def forest(self, schema: Schema) -> Forest:
         """Returns the trees; raises ModelFileError if they are not those of such a table and loss."""
@@ -77,57 +80,15 @@ class BoostedState:
         return forest if of_all else with_all_scores(forest, num_scores)
 
 
-class EnsembleMember(NamedTuple):
-    """A model of an ensemble.
-
-    Attributes:
-        kind: The class of the estimator.
-        parameters: Its parameters.
-        state: All that it has learned.
-    """
-
-    kind: Literal["GradientBoostingClassifier", "GradientBoostingRegressor"]
-    parameters: dict[str, Any]
-    state: BoostedState
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EnsembleState:
-    """All that an ensemble of boosted models knows.
-
-    Attributes:
-        members: The models.
-        share: The weight of each, which add up to 1.
-        beside: Columns of the fitted source that are no features: target and weights.
-        survival: What a fit of survival times has learned of time.
-    """
-
-    members: tuple[EnsembleMember, ...]
-    share: Float64[np.ndarray, " member"]
-    beside: tuple[str, ...]
-    survival: EventTimes | None
-
-
 def with_loss(state: Any, estimator: Any, loss: Any) -> Any:
     """Returns a state from a file with the loss that the user gives again, which the estimator gets as well.
 
     Raises:
         InvalidInputError: The file has all of its loss, or the loss has another number of scores.
     """
-    if isinstance(state, EnsembleState):
-        return dataclasses.replace(state, members=tuple(_member_with_loss(member, loss) for member in state.members))
-    estimator.set_params(**_with_loss(estimator.get_params(deep=False), _checked(state, loss)))
-    return dataclasses.replace(state, loss=loss)
-
-
-def _member_with_loss(member: EnsembleMember, loss: Any) -> EnsembleMember:
-    """A member of an ensemble with the loss that the user gives again."""
-    state = dataclasses.replace(member.state, loss=_checked(member.state, loss))
-    return member._replace(parameters=_with_loss(member.parameters, loss), state=state)
-
-
-def _with_loss(parameters: dict[str, Any], loss: Any) -> dict[str, Any]:
-    return {name: loss if isinstance(value, AbsentLoss) else value for name, value in parameters.items()}
+    given, parameters = _checked(state, loss), estimator.get_params(deep=False)
+    estimator.set_params(**{name: given for name, value in parameters.items() if isinstance(value, AbsentLoss)})
+    return dataclasses.replace(state, loss=given)
 
 
 def _checked(state: Any, loss: Any) -> Any:
@@ -162,6 +123,10 @@ def _(state: BoostedState) -> None:
         folds = state.folds
         fits = len(folds.fold_of_tree) == len(state.first_node) - 1 and folds.start.shape[1] == state.start.size
         require(fits, "its folds are not those of its trees")
+    if state.weights is not None:
+        require_finite(state, "weights")
+        fits = (state.weights > 0).all() and abs(state.weights.sum() - 1) < 1e-9 and state.folds is None
+        require(fits, "the weights of the models whose mean it is do not add up to 1")
 
 
 @check.register
@@ -190,12 +155,3 @@ def _(folds: Folds) -> None:
 @check.register
 def _(measured: Measured) -> None:
     require(measured.values.shape[1] == len(measured.measures), "what was measured is not what its columns are")
-
-
-@check.register
-def _(ensemble: EnsembleState) -> None:
-    share = ensemble.share
-    require(len(ensemble.members) == len(share) >= 1, "it does not have one weight a member")
-    require_finite(ensemble, "share")
-    require((share > 0).all() and abs(share.sum() - 1) < 1e-9, "the weights of its members do not add up to 1")
-    require_times_of_loss(ensemble.survival, ensemble.members[0].state.loss)

@@ -1,7 +1,7 @@
 """Losses of boosting in files: those that jaxtree has by the name and the parameters of the function that makes them.
 
-A file has the name of a loss of the user's own, its number of scores, and its link if jaxtree has that. What is loaded
-in its place can do what follows from these.
+A file has the name of a loss of the user's own, its number of scores, and its link if jaxtree has that. The loss
+that is loaded in its place can do what follows from these.
 """
 
 import dataclasses

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxtree.dataset.magnitude import MOST_SUM
 from jaxtree.files.records import require
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import ALL_BRANCHES
 from jaxtree.tree.paths import sum_over_children
@@ -12,14 +14,11 @@ from jaxtree.tree.paths import sum_over_children
 TOLERANCE = 1e-6
 """How far the sum of shares may be from 1, as they are sums of rounded weights."""
 
-MOST_SCORE = 1e300
-"""The greatest sum over all trees: differences of two such are numbers still."""
-
 
 def check_predictions(estimator: Any) -> None:
     """Raises ModelFileError if the trees of an estimator, or of the members of an ensemble, predict what none does."""
     for one in (estimator, *vars(estimator).get("estimators_", ())):
-        if hasattr(type(one), "model_"):
+        if kind_of(one) not in (None, ModelKind.SOFT):
             _check_model(one.model_)
 
 
@@ -38,5 +37,5 @@ def _check_model(model: FittedModel) -> None:
         weight = np.asarray(nodes.weight, np.float64)
         is_shared = ~nodes.is_leaf & (nodes.missing_branch == ALL_BRANCHES)
         whole = sum_over_children(nodes, weight)[is_shared]
-    require(greatest <= MOST_SCORE, "the sum of what its trees predict is no finite number")
+    require(greatest <= MOST_SUM, "the sum of what its trees predict is no finite number")
     require((np.isfinite(whole) & (whole > 0)).all(), "a node shares rows out among children without weight")

@@ -241,8 +241,6 @@ def to_json(value: Any) -> Any:
             return {"tuple": [to_json(part) for part in plain]}
         case set() | frozenset():
             return {"set": [to_json(part) for part in sorted(plain, key=repr)]}
-        case set() | frozenset():
-            return {"set": [to_json(part) for part in sorted(plain, key=repr)]}
         case dict():
             return {"dict": [[to_json(key), to_json(part)] for key, part in plain.items()]}
         case np.ndarray() if plain.dtype.kind in _KINDS and plain.ndim == 1:
@@ -283,8 +281,6 @@ def from_json(value: Any) -> Any:
                 return _NUMBERS[name]
             case {"tuple": list(parts)}:
                 return tuple(map(from_json, parts))
-            case {"set": list(parts)}:
-                return set(map(from_json, parts))
             case {"set": list(parts)}:
                 return set(map(from_json, parts))
             case {"dict": list(pairs)}:

@@ -5,13 +5,16 @@ import importlib
 import inspect
 import os
 import typing
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError, warn_user
 from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
 from jaxtree.files.predictions import check_predictions
@@ -27,7 +30,6 @@ _KEPT = (
     *("HardForestClassifier", "HardForestRegressor"),
     *("GradientBoostingClassifier", "GradientBoostingRegressor"),
     *("GradientBoostingRanker", "GradientBoostingDistribution"),
-    *("BoostedEnsembleClassifier", "BoostedEnsembleRegressor"),
     *("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
@@ -40,11 +42,14 @@ class KeptInFiles:
     n_features_in_: int
     feature_names_in_: Shaped[np.ndarray, " column"]
     classes_: Any
-    class_order_: Any
+    outputs: Callable[[], Outputs]
 
     other_columns_: tuple[str, ...] = ()
     """Columns of the fitted source that are no features: target and weights."""
     is_vector_: bool
+
+    file_notes_: Mapping[str, Any] = MappingProxyType({})
+    """Values of JSON that a program keeps in the model's file, such as the words of missing cells in its tables."""
 
     def kept_parameters(self) -> dict[str, Any]:
         """Returns the parameters that a file has: those of the class of jaxtree, not of one derived from it."""
@@ -66,20 +71,24 @@ class KeptInFiles:
     def fitted_table(self) -> FittedTable:
         """Returns what the estimator has learned of its table and target; raises NotFittedError without a fit."""
         check_is_fitted(self)
-        classes = _as_list(getattr(self, "classes_", []))
-        order = _as_list(getattr(self, "class_order_", [np.arange(len(names)) for names in classes]))
+        outputs = self.outputs()
         return FittedTable(
-            columns=self.encoder_.schema_.columns,
+            columns=tuple(self.encoder_.schema_.columns),
             options=dataclasses.replace(self.encoder_),
             is_named=hasattr(self, "feature_names_in_"),
             beside=tuple(self.other_columns_),
-            max_features=getattr(self, "max_features_", None),
-            num_outputs=getattr(self, "n_outputs_", None),
+            max_features=vars(self).get("max_features_"),
+            num_outputs=outputs.number,
             outputs=tuple(
-                OutputClasses(names, np.asarray(places, np.int64)) for names, places in zip(classes, order, strict=True)
+                OutputClasses(names, np.asarray(order, np.int64))
+                for names, order in zip(outputs.classes, self.class_orders(), strict=True)
             ),
-            is_vector=bool(getattr(self, "is_vector_", False)),
+            is_vector=bool(outputs.is_vector),
         )
+
+    def class_orders(self) -> tuple[Int[np.ndarray, " class"], ...]:
+        """Returns the places of the classes of every output in the order that decides between equal ones."""
+        return tuple(np.arange(number) for number in self.outputs().num_classes)
 
     def restore_table(self, table: FittedTable) -> None:
         """Takes what `fitted_table` of another estimator returned.
@@ -121,8 +130,8 @@ class KeptInFiles:
         Raises:
             InvalidInputError: A parameter cannot be kept: a function that is not jaxtree's, such as a criterion; a
                 random generator; an optimiser; a splitter of scikit-learn; the tree that a soft one began with. Set it
-                to something else first; what is fitted does not change. Of a loss of boosting that is the user's own
-                the file has the name, and `load` takes the loss again.
+                to something else first; what is fitted does not change. A loss of boosting that is the user's own is
+                kept by its name alone, and `load` takes the loss again.
             InvalidTypeError: The estimator is of a class that no class of jaxtree's own files is a base of.
         """
         header, kind = describe_estimator(self), _kept_class(type(self))
@@ -132,7 +141,8 @@ class KeptInFiles:
                 f"{type(self).__name__} is saved as the {kind.__name__} that it derives from, which load returns: what "
                 "it adds, such as methods and parameters, is code, and no file of models has any; joblib.dump keeps it"
             )
-        write_model_file(path, ModelFile({**header, "fitted": state.header}, state.arrays))
+        notes = {"notes": dict(self.file_notes_)} if self.file_notes_ else {}
+        write_model_file(path, ModelFile({**header, **notes, "fitted": state.header}, state.arrays))
 
 
 def describe_estimator(estimator: Any) -> dict[str, Any]:
@@ -196,6 +206,10 @@ def _estimator_of(content: ModelFile, loss: Any) -> Any:
     if loss is not None:
         state = importlib.import_module("jaxtree.files.boosting").with_loss(state, estimator, loss)
     estimator.restore(state)
+    notes = header.get("notes", {})
+    require(isinstance(notes, dict), "its notes are no object")
+    if notes:
+        estimator.file_notes_ = notes
     check_predictions(estimator)
     return estimator
 
@@ -228,8 +242,3 @@ def _write_parameters(estimator: Any) -> dict[str, Any]:
         except InvalidInputError as error:
             raise InvalidInputError(f"parameter {name} cannot be kept: {error}") from None
     return parameters
-
-
-def _as_list(parts: Any) -> list:
-    """The parts of several outputs as they are, the one part of one output in a list."""
-    return list(parts) if isinstance(parts, list | tuple) else [parts]

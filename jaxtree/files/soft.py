@@ -40,7 +40,7 @@ class InputsState:
     """The part of `Inputs` that files keep: all except the schema.
 
     Attributes:
-        scales: Of every feature its scale, or the statistics of its categories; None for those that are one-hot.
+        scales: The scale of every feature, or the statistics of its categories; None for those that are one-hot.
         with_indicator: The features that have an indicator.
     """
 
@@ -79,9 +79,9 @@ class SoftState:
         history: The losses of all epochs, by their names.
         best_epoch: The epoch that was kept.
         start: The scores of a model whose outputs are 0; no numbers for classes.
-        unit: What an output of 1 adds to each.
+        unit: The addition of an output of 1 to each.
         loss: The loss of one target, a `BaseLoss`; None for classes.
-        survival: What a fit of survival times has learned of time.
+        survival: The event times and hazards of a fit of survival times; None of other losses.
     """
 
     table: FittedTable
@@ -173,7 +173,7 @@ class HardForestState:
         table: The columns and the target of the soft forest.
         nodes: The nodes of the trees; means of their targets are scores times weights and, last, weights.
         first_node: Where every tree begins, and the number of nodes at the end.
-        loss: What predicts from scores, a `BaseLoss`.
+        loss: The loss, which predicts from scores, a `BaseLoss`.
         agreement: How far it predicts what the soft forest does.
     """
 

@@ -12,17 +12,18 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64, PRNGKeyArray, Real, Shaped, UInt32
 
 from jaxtree.files.records import check, is_pruning, require, require_finite
+from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.table.binning import Bins
-from jaxtree.table.cells import Cells, RareWords
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.rare_words import RareWords
 from jaxtree.table.reading import default_names
-from jaxtree.table.schema import Column, Schema, make_schema
+from jaxtree.table.schema import Column, Columns, Schema
 from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.subsets import CODES_PER_WORD, SharedSubsets
+from jaxtree.tree.subsets import SharedSubsets
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")
 _MOST_DAYS = 2**63 // 86_400
@@ -49,7 +50,7 @@ class FittedTable(NamedTuple):
         is_named: Whether the columns had names in the table.
         beside: Columns of the fitted source that are no features: target and weights.
         max_features: How many features are drawn at a node, if that was learned.
-        num_outputs: The number of outputs, if that was learned.
+        num_outputs: The number of outputs; None of classes of one output in older files.
         outputs: The classes of every output; empty for numbers.
         is_vector: Whether numbers were given, and are predicted, without an axis of outputs.
     """
@@ -71,7 +72,7 @@ class FittedTable(NamedTuple):
     def encoder(self) -> Encoder:
         """The fitted encoder."""
         encoder = dataclasses.replace(self.options)
-        encoder.schema_ = make_schema(self.columns, onehot=encoder.encoding == "onehot")
+        encoder.schema_ = Schema(Columns.of(self.columns))
         return encoder
 
 
@@ -274,7 +275,7 @@ def _check_splits(nodes: TreeArrays, schema: Schema) -> None:
     require(is_kind.all(), "a node splits a feature in a way that is not for its kind")
     has_branches = (children >= np.where(is_multiway, 1, 2)) & (children <= np.where(is_multiway, num_values + 1, 2))
     require(has_branches.all(), "a node has more or fewer children than its split has branches")
-    is_numeric = np.array([one.kind == "numeric" for one in schema.features])
+    is_numeric = schema.columns.is_numeric
     threshold = nodes.threshold[split]
     is_of_codes = (threshold >= 0) & (threshold < num_values) | (threshold == np.inf)
     fits = is_of_codes | ~is_threshold | is_numeric[feature]
@@ -347,12 +348,6 @@ def _(column: Column) -> None:
     fits = fits and all(map(_is_category, words)) and len(set(words)) == len(words)
     fits = fits and (column.kind != "boolean" or categories == (False, True))
     require(fits, f"column {column.name[:40]!r} has bins or categories that do not fit its kind")
-
-
-@check.register
-def _(cells: Cells) -> None:
-    is_known = all(isinstance(word, str) for word in cells.missing) and cells.decimal in (".", ",")
-    require(is_known, "a column has cells that are read in no way")
 
 
 @check.register

@@ -28,12 +28,12 @@ def write_file(path: str | os.PathLike, data: bytes) -> None:
     """Writes a file at once or not at all: what stood at the path stays until the new one is complete.
 
     A file that is replaced keeps its permissions and, if the system allows it, its owner; a new one has those that
-    the process gives new files. A symbolic link stays, and what it points to is written. What is no regular file (a
+    the process gives new files. A symbolic link stays, and what it points to is written. Anything but a regular file (a
     device, a named pipe, or a file that the process has open already, such as `/dev/stdout`) is written into.
 
     Args:
         path: Where to write.
-        data: What to write.
+        data: The bytes to write.
 
     Raises:
         OSError: It cannot be written.

@@ -1,8 +1,5 @@
 """Additive models on the command line, from the fit to the export."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,30 +57,6 @@ def test_wrong_options_are_refused(run, patients, options, said):
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 
-def test_a_saved_model_predicts_and_is_judged(run, patients, additive):
-    lines = run("predict", additive, patients, "--proba").stdout.splitlines()
-    assert lines[0] == "prediction,proba_no,proba_yes" and len(lines) == 9
-    assert json.loads(run("evaluate", additive, patients, "--json").stdout)["accuracy"] > 0.8
-
-
 def test_a_row_is_explained(run, patients, additive):
     words = run("explain", additive, patients, "--rows", "1").stdout
     assert words.startswith("row 1: yes (") and "score of yes" in words
-
-
-def test_a_model_is_exported(run, patients, additive):
-    run("export", additive, "--to", "sql", "-o", "m.sql")
-    run("export", additive, "--to", "c", "-o", "m.c")
-    assert "CASE" in Path("m.sql").read_text() and "tree_predict" in Path("m.c").read_text()
-
-
-def test_settings_are_searched(run, patients):
-    options = [*FEW, "--set", "max_leaves=2,3", "--cv", "2", "-o", "m"]
-    done = run("search", patients, "-t", "ill", "-a", "additive", *options, "--ignore", "weight")
-    assert "2 settings" in done.stdout and jaxtree.load("m").max_leaves in (2, 3)
-
-
-def test_a_page_shows_the_terms(run, patients, additive):
-    run("show", additive, "--html", "m.html")
-    page = Path("m.html").read_text()
-    assert all(name.split(" & ")[0] in page for name in jaxtree.load(additive).term_names_)

@@ -43,7 +43,7 @@ def test_losses_have_names_and_numbers(run, numbers):
     model = jaxtree.load("m")
     assert model.loss == "poisson" and model.early_stopping
     assert f"{len(model.forest_)} trees of at most 3, " in done.stdout
-    done = run(*fit, "--set", "early_stopping=folds", "--set", "folds=3", "--set", "random_state=0")
+    done = run(*fit, "--set", "early_stopping=cv", "--set", "cv=3", "--set", "random_state=0")
     model = jaxtree.load("m")
     assert f"{len(model.forest_)} trees of 3 models, " in done.stdout
     assert f"each row by models that have not seen it: R² {model.oof_score_:.4f}" in done.stdout
@@ -66,12 +66,6 @@ def test_wrong_options_are_refused(run, patients, options, said):
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 
-def test_a_saved_model_predicts_and_is_judged(run, patients, boosted):
-    lines = run("predict", boosted, patients, "--proba").stdout.splitlines()
-    assert lines[0] == "prediction,proba_no,proba_yes" and len(lines) == 9
-    assert json.loads(run("evaluate", boosted, patients, "--json").stdout)["accuracy"] > 0.8
-
-
 def test_a_row_is_explained_by_columns_and_trees(run, patients, boosted):
     words = run("explain", boosted, patients, "--rows", "1").stdout
     assert words.startswith("row 1: yes (") and "score of yes" in words and "tree " in words
@@ -83,19 +77,6 @@ def test_a_row_is_explained_by_columns_and_trees(run, patients, boosted):
     done = run("explain", boosted, patients, "--shap", "--format", "jsonl", "--rows", "1")
     shap = json.loads(done.stdout)
     assert shap["base"] + sum(shap["shap"].values()) == pytest.approx(record["score"])
-
-
-def test_show_prints_one_tree(run, boosted):
-    model = jaxtree.load(boosted)
-    assert run("show", boosted, "--tree", "1").stdout == jaxtree.export_text(model.estimators_[1]) + "\n"
-    assert "4 trees: --tree 0 shows" in run("show", boosted, status=1).stderr
-
-
-def test_show_writes_a_page_of_all_trees(run, patients, boosted):
-    run("show", boosted, "--html", "page.html", "--data", patients, "--title", "My patients")
-    with open("page.html") as file:
-        page = file.read()
-    assert "My patients" in page and "after each round" in page and "robability if all rows" in page
 
 
 @pytest.mark.parametrize("form", ["c", "sql", "onnx", "treelite", "jax"])

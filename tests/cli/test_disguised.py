@@ -11,12 +11,16 @@ from jaxtree.cli.disguised import remark_on
 NUMBERS = [str(number) for number in range(200)]
 
 REMARKS = {
-    "thousands or decimals": (["1,200", "800"], "such as '1,200': write them without the comma if .* thousands"),
-    "thousands": (["1,234,567", "80"], "with marks between thousands, such as '1,234,567': leave the marks out"),
+    "thousands or decimals": (["1,200", "800"], "such as '1,200', which --thousands , reads if .* thousands"),
+    "thousands": (["1,234,567", "80"], "with marks between thousands, such as '1,234,567': --thousands , reads them"),
     "thousands and decimals": (["1,234.50", "1,000"], "with marks between thousands"),
-    "thousands of Germany": (["1.234,50", "7,5"], "with marks between thousands"),
+    "thousands of Germany": (["1.234,50", "7,5"], "such as '1.234,50': --thousands . --decimal , reads"),
     "thousands of Switzerland": (["1'200", "800"], 'with marks between thousands, such as "1\'200"'),
-    "thousands of France": (["1\u202f200", "800", "1 000"], "with marks between thousands"),
+    "thousands of France": (
+        ["1\u202f200", "800", "1 000"],
+        "with marks between thousands, .*: --thousands space reads",
+    ),
+    "thousands of India": (["12,34,567", "80"], "such as '12,34,567': --thousands , reads them"),
     "decimal commas": (["0,125", "1,5", "2"], "with decimal commas, which --decimal , reads"),
     "money": (["$5", "$7.50", "$1,200"], "with '\\$' before them"),
     "money behind": (["5 €", "7,50 €"], "with '€' behind them"),
@@ -25,6 +29,10 @@ REMARKS = {
     "units": (["5 kg", "7 kg"], "with 'kg' behind them"),
     "units and missing ones": (["5 kg", "7 kg", "8 kg", "-"], "with 'kg' behind them, .*; beside '-'"),
     "brackets": (["(5)", "7"], "write -5 for"),
+    "sign behind": (["5-", "7.50-", "8"], "write -5 for 5-"),
+    "minus of typography": (["−5", "7", "−1,200"], "with another minus sign than -"),
+    "base 16": (["0x1f", "0x20"], "to base 16, such as '0x1f'"),
+    "letters of size": (["1.2k", "3M", "800"], "with letters for thousands or millions"),
     "days of Germany": (["31.01.2020", "1.2.2020"], "look like dates"),
     "days of America": (["1/31/2020", "02/01/20"], "look like dates"),
     "months in words": (["31 Jan 2020", "1 Feb 2020"], "look like dates"),
@@ -49,6 +57,8 @@ PLAIN = [
     ["v1", "v2"],
     ["12:30", "14:00"],
     ["1-2", "3-4"],
+    ["1a", "2b"],
+    ["x5-", "B-"],
     ["$5", "€5"],
     ["low", "3", "high"],
     ["a,b", "c"],
@@ -127,7 +137,7 @@ WRITTEN = {
     "7%": "numbers with '%' behind them, such as '.*': leave it out",
     "$7": "numbers with '\\$' before them",
     "1'200": "numbers with marks between thousands",
-    "1,200": "--decimal , reads decimal commas; write numbers without commas between thousands",
+    "1,200": "--decimal , reads decimal commas, --thousands , commas between thousands",
     "-": "--missing names words",
 }
 
@@ -147,3 +157,38 @@ def test_a_file_of_one_column_is_told_of_separators(run, tmp_path):
         "(--separator names the character between cells)" in run("fit", "t.csv", "-t", "y", "-o", "m", status=1).stderr
     )
     run("fit", "t.csv", "-t", "y", "-o", "m", "--separator", ":")
+
+
+MARKS = {
+    "commas": (["1,200", "80", "1,234,567.5", "-12,000"], ["--thousands", ","]),
+    "points": (["1.200", "80", "1.234.567,5", "-12.000"], ["--thousands", ".", "--decimal", ","]),
+    "apostrophes": (["1'200", "80", "1’234'567.5", "-12'000"], ["--thousands", "'"]),
+    "spaces": (["1\u202f200", "80", "1\u00a0234 567.5", "-12 000"], ["--thousands", "space"]),
+    "lakhs": (["1,200", "80", "12,34,567.5", "-12,000"], ["--thousands", ","]),
+    "underscores": (["1_200", "80", "1_234_567.5", "-12_000"], ["--thousands", "_"]),
+}
+
+
+@pytest.mark.parametrize(("cells", "options"), MARKS.values(), ids=MARKS)
+def test_marks_between_thousands_are_read_on_demand_and_known_to_the_model(run, tmp_path, cells, options):
+    """Of columns and of targets; plain numbers mean the same to it, and marks that are no such are none."""
+    plain = ["1200", "80", "1234567.5", "-12000"]
+    for name, own in (("marks.csv", cells), ("plain.csv", plain)):
+        pl.DataFrame({"a": own * 6, "b": ["x", "y"] * 12, "y": own * 6}).write_csv(tmp_path / name)
+    noted = run("fit", "marks.csv", "-t", "y", "-o", "m", "-a", "cart", *options).stderr
+    assert "numbers: a" in noted and "numbers from -12000 to 1234567" in noted
+    by_plain = run("fit", "plain.csv", "-t", "y", "-o", "p", "-a", "cart") and run("predict", "p", "plain.csv").stdout
+    for name in ("marks.csv", "plain.csv"):
+        assert run("predict", "m", name).stdout == by_plain
+        assert "R²                       1.0000" in run("evaluate", "m", name).stdout
+    assert run("predict", "p", "marks.csv", *options).stdout == by_plain
+    assert "column 'a' of marks.csv must have numbers" in run("predict", "p", "marks.csv", status=1).stderr
+
+
+def test_marks_that_are_between_no_thousands_stay(run, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,c,y\n" + '"1,2","0,125","1,20,0000",p\n"3,4","12,5","7,00",q\n' * 6)
+    noted = run("fit", "t.csv", "-t", "y", "-o", "m", "--thousands", ",").stderr
+    assert "words: a (2), b (2), c (2)" in noted and "letters" not in noted
+    for options in (["--thousands", ";"], ["--thousands", "."], ["--decimal", ",", "--thousands", ","]):
+        refused = run("fit", "t.csv", "-t", "y", "-o", "m", *options, status=2).stderr
+        assert "must be one of" in refused and "--thousands" in refused

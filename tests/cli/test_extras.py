@@ -102,16 +102,6 @@ def test_groups_are_ranked_and_stay_whole(run, queries):
     assert pd.read_csv("r.csv")["mean_test_score"][0] == pytest.approx(np.mean(found))
 
 
-@pytest.mark.slow
-def test_distributions_and_soft_trees_are_searched(run, lives, queries):
-    options = ["-t", "days", "-a", "distribution", "--ignore", "died"]
-    done = run("search", lives, *options, "--set", "n_estimators=2,3", "--cv", "2", "-o", "m")
-    assert "2 settings; mean log likelihood, mean" in done.stdout
-    assert jaxtree.load("m").score_name_ == "mean log likelihood"
-    done = run("search", queries, "-t", "rel", "-a", "soft", "--ignore", "query", "--set", "depth=1,2", "--cv", "2")
-    assert "2 settings; accuracy, mean" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [

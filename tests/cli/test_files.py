@@ -15,11 +15,12 @@ import pyarrow.feather
 import pytest
 
 import jaxtree
-from jaxtree.cli import reading
+from jaxtree.cli import read
 from jaxtree.cli.columns import features_like, read_labelled
-from jaxtree.cli.reading import read_contents
+from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import ColumnOptions, TextOptions
 from jaxtree.errors import InvalidInputError
+from tests.marks import in_turn
 
 CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"
 ARFF = """% a comment
@@ -61,7 +62,7 @@ def written(path, kind):
 
 
 def test_a_gzip_file_that_is_made_to_fill_the_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_LEAST_UNZIPPED", 10_000)
+    monkeypatch.setattr(read, "_LEAST_UNZIPPED", 10_000)
     (tmp_path / "bomb").write_bytes(gzip.compress(CSV.encode() + b"1,red,a\n" * 100_000))
     with pytest.raises(InvalidInputError, match="bomb unzips to more than 100 times its size"):
         read_contents(str(tmp_path / "bomb"), TextOptions())
@@ -132,7 +133,7 @@ def test_wishes_and_words_for_missing(run, tmp_path):
     (tmp_path / "t.csv").write_text("id,code,size,y\n" + "1,7,-,a\n2,8,5,b\n3,7,6,a\n4,8,-,b\n" * 4)
     run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "--categorical", "code", "--ignore", "id", "--missing", "-"])
     code, size = jaxtree.load("m.jaxtree").schema_.columns
-    assert code.kind == "categorical" and code.categories == ("7", "8")
+    assert code.kind == "categorical" and code.categories == (7, 8)
     assert size.kind == "numeric" and size.has_missing
     assert "words: size" in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "--ignore", "id,code"]).stderr
 
@@ -203,7 +204,9 @@ def test_dates_that_can_be_read_in_one_way_are_dates(tmp_path, cells, kind, zone
     column = read_labelled(contents, "y", ColumnOptions()).X["when"]
     assert column.dtype.kind == kind and str(getattr(column.dt, "tz", None) if kind == "M" else None) == str(zone)
     assert column.isna().tolist() == [False, False, True]
-    assert read_labelled(contents, "y", ColumnOptions(categorical=["when"])).X["when"].dtype.kind == "O"
+    asked = read_labelled(contents, "y", ColumnOptions(categorical=["when"]))
+    assert asked.X["when"].dtype.kind == ("f" if kind == "f" else "O")
+    assert asked.parameters == ({"categorical_features": ["when"]} if kind == "f" else {})
     target = read_labelled(contents, "when", ColumnOptions()).y  # classes, whatever they look like
     assert kind == "f" or target.tolist() == cells
 
@@ -354,8 +357,7 @@ def write_feather(frame, path):
 SAVED = {"t.parquet": pd.DataFrame.to_parquet, "t.feather": write_feather}
 
 
-@pytest.mark.parametrize("name", SAVED)
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+@pytest.mark.parametrize(("index", "name"), in_turn(INDEXES.values(), SAVED))
 def test_a_saved_index_is_no_feature(tmp_path, index, name):
     frame = pd.DataFrame({"x": range(40), "y": ["a", "b"] * 20}).set_index(index)
     SAVED[name](frame, tmp_path / name)

@@ -76,7 +76,7 @@ def faults(attack: Attack) -> list[str]:
 
 def test_strange_tables_are_read_or_refused(tables, monkeypatch):
     """The fits end where growth would begin."""
-    monkeypatch.setattr("jaxtree.cli.fit.fit_and_save", lambda *arguments: None)
+    monkeypatch.setattr("jaxtree.cli.training.fit_and_save", lambda *arguments: None)
     found = {attack.name: faults(attack) for attack in list(hostile_files.fits_of_tables())[::2]}
     assert not {name: wrong for name, wrong in found.items() if wrong} and len(found) > 80
 

@@ -1,45 +1,47 @@
-"""A command keeps in a model how cells of its file became values, and changes no other model."""
+"""A command keeps in a model how the text of its table was read, and changes no other model."""
 
 import copy
-import types
 
-import numpy as np
 import pytest
 
 import jaxtree
-from jaxtree.cli.fit import keep_reading
-from jaxtree.table.cells import Cells
+from jaxtree.cli.session import TextOptions
+from jaxtree.errors import ModelFileError
+from jaxtree.files.container import read_model_file, write_model_file
 from tests.examples import example
 
-CELLS = {"number": Cells(("", "?"), ","), "color": Cells(("",))}
-TRAINING = types.SimpleNamespace(other_columns=("y", "w"), cells=CELLS)
+OPTIONS = TextOptions(missing=["?"], decimal=",", thousands=".")
 
 
-def kept(model):
-    return {column.name: column.cells for column in model.encoder_.schema_.columns if column.cells is not None}
-
-
-@pytest.mark.parametrize("name", ["cart", "forest", "boosted", "additive", "ensemble"])
-def test_models_that_share_an_encoder_stay_as_they_were(name):
+@pytest.mark.parametrize("name", ["cart", "boosted"])
+def test_a_file_keeps_notes_and_no_other_model_has_them(name, tmp_path):
     model = copy.copy(example(name))
-    members = list(model.estimators_) if name == "ensemble" else []
-    if members:
-        model.estimators_ = [copy.copy(own) for own in members]
-    before, encoder, schema = example(name), model.encoder_, model.encoder_.schema_
-    keep_reading(model, TRAINING)
-    assert kept(model) == {name: own for name, own in CELLS.items() if name in schema.column_names} != {}
-    assert model.other_columns_ == ("y", "w")
-    # The other model has the encoder that both had.
-    assert before.encoder_ is encoder and encoder.schema_ is schema and not kept(before)
-    assert not any(map(kept, members)) and all(kept(own) for own in (model.estimators_ if members else ()))
+    model.file_notes_ = OPTIONS.kept
+    model.save(tmp_path / "m")
+    again = jaxtree.load(tmp_path / "m")
+    assert again.file_notes_ == {"missing": ["?"], "decimal": ",", "thousands": "."}
+    assert not example(name).file_notes_
+    example(name).save(tmp_path / "m")
+    assert "notes" not in read_model_file(tmp_path / "m").header and not jaxtree.load(tmp_path / "m").file_notes_
 
 
-def test_a_search_keeps_it_in_its_best_estimator_alone(tmp_path):
-    X, y = np.arange(40.0)[:, None], np.arange(40.0) % 7
-    search = jaxtree.TreeSearchCV(jaxtree.DecisionTreeRegressor(), {"max_depth": [1, 2]}, cv=2).fit(X, y)
-    folds = jaxtree.GradientBoostingRegressor(3, early_stopping="folds").fit(X, y)
-    for model in (search.best_estimator_, folds):
-        shared = copy.copy(model)
-        keep_reading(model, types.SimpleNamespace(other_columns=("y",), cells={"x0": Cells(("NA",))}))
-        model.save(tmp_path / "m")
-        assert kept(jaxtree.load(tmp_path / "m")) == {"x0": Cells(("NA",))} and not kept(shared)
+def test_notes_that_are_no_object_are_refused(tmp_path):
+    example("cart").save(tmp_path / "m")
+    content = read_model_file(tmp_path / "m")
+    write_model_file(tmp_path / "m", content._replace(header={**content.header, "notes": ["?"]}))
+    with pytest.raises(ModelFileError, match="its notes are no object"):
+        jaxtree.load(tmp_path / "m")
+
+
+def test_options_that_are_given_count_before_those_of_the_fit():
+    assert TextOptions().kept == {} and TextOptions().or_of_fit({}) == TextOptions()
+    assert TextOptions().or_of_fit(OPTIONS.kept) == OPTIONS
+    assert TextOptions(missing=["-"]).or_of_fit(OPTIONS.kept) == TextOptions(["-"], None, ",", ".")
+    # Marks of numbers are given together: a point is either before decimals or between thousands.
+    assert TextOptions(thousands=",").or_of_fit(OPTIONS.kept) == TextOptions(["?"], None, ".", ",")
+
+
+@pytest.mark.parametrize("notes", [{"missing": "?"}, {"missing": [1]}, {"decimal": "x"}, {"thousands": 3}])
+def test_notes_that_are_no_options_are_refused(notes):
+    with pytest.raises(ModelFileError, match="options of text that are none"):
+        TextOptions().or_of_fit(notes)

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 import jaxtree
-from jaxtree.cli.apply import _scores_in_words
+from jaxtree.cli.applied import scores_in_words
 
 ROOM = pathlib.Path(jaxtree.__file__).parent
 OF_FIXED_DIGITS = re.compile(r"[:%]([^\s{}:\"]{0,4})\.[1-9]f\b")
@@ -23,5 +23,5 @@ def test_what_is_rounded_to_fixed_digits_loses_the_sign_of_0():
 
 
 def test_errors_of_a_constant_target_are_0():
-    words = _scores_in_words({"mean absolute error": -0.0, "mean squared error": 0.0})
+    words = scores_in_words({"mean absolute error": -0.0, "mean squared error": 0.0})
     assert "-" not in words and words.count("0.0000") == 2

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree.cli.arff import read_arff
-from jaxtree.cli.lines import separator_of
-from jaxtree.cli.parsing import divide, without_preamble
-from jaxtree.cli.reading import read_contents
+from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import TextOptions
+from jaxtree.cli.text import divide, separator_of, without_preamble
+from jaxtree.cli.typed import read_arff
 from jaxtree.errors import InvalidInputError
 
 ROWS = {
@@ -125,7 +124,7 @@ SPACES = 'a b "c"\n1 2 "3"' + " "
 @pytest.mark.parametrize(
     "work",
     [
-        lambda size: read_arff(wide(size // 8)),
+        lambda size: read_arff(wide(size // 8), TextOptions()),
         lambda size: divide(SPACES + " " * size, " "),
         lambda size: divide('a,b\n1,"2"\n1,' + " " * size + "2", ","),
         lambda size: divide('a,b\n1,"' + '""' * size + '"', ","),

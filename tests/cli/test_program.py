@@ -3,6 +3,8 @@
 import contextlib
 import gc
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import pytest
 
 import jaxtree
 from jaxtree.cli.app import COMMANDS, load_command, repeat_ignored_interrupt
-from jaxtree.kernel import load
+from jaxtree.kernels.library import load
 from tests.cli.conftest import PATIENTS
 
 PROGRAM = [sys.executable, "-m", "jaxtree"]
@@ -123,6 +125,20 @@ assert not {"jax", "sklearn", "numpy", "polars"} & set(sys.modules)
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert all(name in said for name in (*COMMANDS, "reproduce", "study"))
+
+
+def test_no_command_s_help_waits_for_a_library():
+    """So their modules have no options and work in one; what works is imported once a command, and nothing else is."""
+    code = """
+import sys
+from jaxtree.cli.app import COMMANDS, load_command
+for name in COMMANDS:
+    load_command(name)
+print(sorted({"jax", "sklearn", "numpy", "polars", "pandas", "pyarrow"} & set(sys.modules)))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    sources = [path.read_text() for path in pathlib.Path(jaxtree.__file__).parent.glob("cli/*.py")]
+    assert sum(len(re.findall(r"^ +(?:from|import) ", source, re.MULTILINE)) for source in sources) <= 15
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -8,9 +8,10 @@ import pyarrow.parquet
 import pytest
 
 from jaxtree.cli import typed
-from jaxtree.cli.reading import read_contents
+from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import TextOptions
 from jaxtree.errors import InvalidInputError
+from tests.marks import in_turn
 
 WORD = "x" * 1_000
 TABLES = {
@@ -24,8 +25,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(("name", "way"), in_turn(TABLES, WAYS))
 def test_a_table_out_of_proportion_to_its_file_is_refused(tmp_path, monkeypatch, name, way):
     path = tmp_path / f"t.{way}"
     WAYS[way](pa.table(TABLES[name]), path)

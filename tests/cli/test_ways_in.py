@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import jaxtree
+from jaxtree.files.container import read_model_file
 from tests.marks import rest_is_slow
 
 TARGET = "y"
@@ -20,7 +21,7 @@ ROWS = [
     (1.5, 3, True, 1, 1.0, True, "NA"),
     (None, 3, True, 1, 1.0, True, "null"),
     (0.1, 3, True, 1, 1.0, True, "?"),
-    (1e-7, 3, True, 1, 1.0, True, " us"),
+    (1e-7, 3, True, 1, 1.0, True, "us"),
     (1e20, 3, True, 1, 1.0, True, "True"),
     (1.5, 2**53, True, 1, 1.0, True, "01"),
     (1.5, -4, False, 1, 1.0, True, "1"),
@@ -151,7 +152,7 @@ def test_what_is_missing_is_kept_with_the_model(run):
     with open("t.csv", "w") as file:
         file.write("size,word,y\n" + "1,NA,NA\n?,NA,NA\n3,b,b\n?,null,null\n4,?,?\n" * 3)
     run("fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "--missing", "?")
-    assert jaxtree.load("m.jaxtree").schema_.columns[1].cells.missing == ("", "?")
+    assert jaxtree.load("m.jaxtree").file_notes_ == {"missing": ["?"]}
     done = run("evaluate", "m.jaxtree", "t.csv")
     assert "accuracy           1.0000" in done.stdout and "3 rows without a target are left out" in done.stderr
     assert "not seen" not in done.stderr
@@ -170,6 +171,48 @@ def test_no_category_of_a_model_from_python_is_missing(run):
         assert f"rows               {rows}" in printed and "accuracy           1.0000" in printed
 
 
+def learned(path):
+    """A model file without what the target's frame decides: its name, and the type of an array of class names."""
+    content = read_model_file(path)
+    assert content.header["fitted"]["table"].pop("beside") in ([], ["y"])
+    assert content.header["fitted"]["table"]["outputs"][0]["names"]["array"].pop(0) in ("|O", "<U3")
+    return content.header, {name: array.tolist() for name, array in content.arrays.items()}
+
+
+@pytest.mark.parametrize("algorithm", ["cart", pytest.param("boosting", marks=pytest.mark.slow)])
+def test_a_command_fits_the_model_of_a_frame_that_polars_reads(algorithm, run):
+    rows = 60
+    frame = pl.DataFrame(
+        {
+            "whole": [row * 7 % 40 for row in range(rows)],
+            "gaps": [None if row % 9 == 0 else row % 5 for row in range(rows)],
+            "share": [row * 13 % 17 / 8 for row in range(rows)],
+            "on": [row % 3 == 0 for row in range(rows)],
+            "word": [None if row % 11 == 0 else "abc"[row % 3] for row in range(rows)],
+            "code": [row % 4 for row in range(rows)],
+            "day": [datetime.date(2020, 1, 1 + row % 28) for row in range(rows)],
+            "y": ["no" if row * 5 % 7 < 3 else "yes" for row in range(rows)],
+        }
+    )
+    frame.write_csv("t.csv")
+    run("fit", "t.csv", "-t", "y", "-o", "m.jaxtree", "-a", algorithm, "--categorical", "code")
+    read = pl.read_csv("t.csv", try_parse_dates=True)
+    kind = {"cart": jaxtree.DecisionTreeClassifier, "boosting": jaxtree.GradientBoostingClassifier}[algorithm]
+    model = kind(random_state=0, categorical_features=["code"])
+    model.fit(read.drop("y"), read["y"]).save("python.jaxtree")
+    assert learned("m.jaxtree") == learned("python.jaxtree")
+
+
+def test_spaces_around_words_of_text_are_no_matter(run):
+    """A file with types keeps them, and so does Python; a command knows a word with and without them."""
+    frame = pl.DataFrame({"word": [" us", "de", "us ", "de"] * 3, "y": ["a", "b"] * 6})
+    for fit, categories in (("t.csv", ("de", "us")), ("t.parquet", (" us", "de", "us "))):
+        run("fit", write(frame, fit), "-t", "y", "-o", "m.jaxtree")
+        assert jaxtree.load("m.jaxtree").schema_.columns[0].categories == categories
+        for name in ("t.csv", "t.parquet"):
+            assert run("evaluate", "m.jaxtree", write(frame, name)).stdout.split()[3] == "1.0000"
+
+
 @pytest.mark.parametrize("cells", [("true", "false"), ("TRUE", "False"), ("True", "false")])
 def test_truth_values_are_those_of_any_spelling(cells, run):
     frame = pl.DataFrame({"on": [True, False] * 4, "y": ["yes", "no"] * 4})
@@ -182,7 +225,7 @@ def test_truth_values_are_those_of_any_spelling(cells, run):
 
 
 @pytest.mark.slow
-def test_members_of_an_ensemble_keep_how_cells_are_read(run):
+def test_what_tune_returns_keeps_how_cells_are_read(run):
     with open("t.csv", "w") as file:
         file.write("word,y\n" + "".join(f"{'NA' if row % 2 else 'b'},{row % 2}\n" for row in range(60)))
     run("tune", "t.csv", "-t", "y", "-o", "m.jaxtree", "--missing", "-", "--n-iter", "2", "--cv", "2")
@@ -193,4 +236,4 @@ def test_columns_of_a_file_with_types_stay_what_they_are(run):
     frame = pl.DataFrame({"word": ["1", " 1", "NA", "2020-01-31"] * 3, "y": list("abcd") * 3})
     run("fit", write(frame, "t.parquet"), "-t", "y", "-o", "m.jaxtree")
     (column,) = jaxtree.load("m.jaxtree").schema_.columns
-    assert column.categories == (" 1", "1", "2020-01-31", "NA") and column.cells is None
+    assert column.categories == (" 1", "1", "2020-01-31", "NA")

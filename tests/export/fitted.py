@@ -9,6 +9,7 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import join_trees
+from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import declared_majority, node_means, target_means
 
@@ -24,6 +25,7 @@ NOWHERE = 2**30  # the branch of a missing value that is shared out
 class Fitted(BaseEstimator):
     """An estimator that was never fitted, but has what fitting leaves behind."""
 
+    model_kind = ModelKind.TREE
     tree_: Tree
     schema_: Schema
     classes_: Any

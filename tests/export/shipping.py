@@ -45,7 +45,7 @@ def edge_rows(estimator, number=400, *, known=False, dtype=np.float64):
 def thresholds_of(estimator, name):
     """The finite thresholds of a column of numbers."""
     trees = estimator.forest_ if hasattr(estimator, "forest_") else [estimator.tree_]
-    features = [number for number, feature in enumerate(estimator.schema_.features) if feature.name == name]
+    features = [estimator.schema_.column_names.index(name)]
     found = [
         tree.threshold[np.isin(tree.feature, features) & (tree.split_kind == SplitKind.THRESHOLD)] for tree in trees
     ]

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.node_tables import to_sklearn
 from jaxtree.export.programs import to_c, to_jax_export
 from jaxtree.export.sql import to_sql
 from tests.examples import example
@@ -102,21 +100,3 @@ def test_a_program_of_jax_has_every_link(name):
     np.testing.assert_allclose(np.reshape(said[-1], (len(X), -1)), predictions(estimator, X), rtol=2e-5, atol=1e-5)
     if is_classifier(estimator):
         np.testing.assert_array_equal(estimator.classes_[np.asarray(said[0])], estimator.predict(X))
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_trees_stand_one_by_one_and_add_up(name):
-    estimator = example(name)
-    X = edge_rows(estimator)
-    steps = sum(tree.predict(X).reshape(len(X), -1) for tree in estimator.estimators_)
-    np.testing.assert_allclose(estimator.start_ + steps, estimator.raw_scores(X), rtol=1e-12, atol=1e-14)
-    first = estimator.estimators_[0]
-    assert jaxtree.export_text(first).count("\n") + 1 == first.tree_.node_count
-    assert f"{estimator.schema_.column_names[0]}" in jaxtree.to_graphviz(first)
-
-
-def test_one_tree_goes_to_scikit_learn():
-    estimator = example("boosted_counts")
-    X = edge_rows(estimator, dtype=np.float32)
-    exported = to_sklearn(estimator.estimators_[1])
-    np.testing.assert_allclose(exported.predict(X), estimator.estimators_[1].predict(X), rtol=1e-12)

@@ -9,6 +9,7 @@ import pytest
 import jaxtree
 from jaxtree.explain.rows import explain_row
 from jaxtree.export.conditions import child_nodes
+from tests.marks import in_turn
 
 ROWS = 60
 CHANCE = np.random.default_rng(7)
@@ -99,12 +100,7 @@ def walked(text, row):
     return end
 
 
-KINDS = [
-    (name, kind) for place, name in enumerate(COLUMNS) for kind in ("exact", ("binned", "C4.5", "numbers")[place % 3])
-]
-
-
-@pytest.mark.parametrize(("name", "kind"), KINDS)
+@pytest.mark.parametrize(("name", "kind"), in_turn(COLUMNS, ("exact", "binned", "C4.5", "numbers")))
 def test_rows_that_follow_the_text_reach_the_leaves_of_the_model(name, kind):
     X = table_of(name)
     y = CHANCE.integers(0, 2, ROWS)
@@ -147,7 +143,7 @@ def as_time(said, like):
 def test_categories_that_are_numbers_keep_their_digits():
     shops = np.array([1000001.0, 1000002.0, 0.1 + 0.2, 0.3] * 15)
     X = pd.DataFrame({"shop": pd.Series(shops).astype("category")})
-    names = jaxtree.ID3Classifier(encoding="onehot").fit(X, shops > 1).schema_.feature_names
+    names = jaxtree.ID3Classifier(encoding="onehot").fit(X, shops > 1).schema_.indicator_names
     assert names == ("shop=0.3", "shop=0.30000000000000004", "shop=1000001", "shop=1000002")
     three = jaxtree.DecisionTreeClassifier(categorical_splits="multiway").fit(X, shops.astype(str))
     words = ["0.3", "0.30000000000000004", "1000001", "1000002"]

@@ -64,12 +64,6 @@ def test_simple_cart_before_pruning(real_data, logs, name):
     assert text == printed_text(logs / "j48" / f"{name}__SimpleCart_noprune.txt")
 
 
-@pytest.mark.parametrize("name", ["weather.nominal", "contact-lenses"])
-def test_id3(real_data, logs, name):
-    X, y = read_weka(real_data, name)
-    assert export_text(fitted(grow_id3(X, y), X, y), style="id3") == printed_text(logs / "j48" / f"{name}__Id3.txt")
-
-
 @pytest.mark.parametrize("config", RELEASE_8)
 @pytest.mark.parametrize("name", ["golf", "monk1", "monk2", "monk3"])
 def test_c45_release_8_before_pruning(real_data, logs, name, config):
@@ -84,34 +78,6 @@ def declared(load, **options):
     words = [name for name in X.columns if X[name].dtype.kind != "f"]
     X = X.assign(**{name: pd.Categorical(X[name], categories=X[name].unique()) for name in words})
     return X, pd.Series(pd.Categorical(y, categories=y.unique()))
-
-
-def test_play_tennis_in_the_layouts_of_j48_and_c45():
-    """The tree of Quinlan's C4.5 (1993), which both programs print."""
-    X, y = declared(load_play_tennis, numeric=True)
-    tree = fitted(grow_c45(X, y), X, y)
-    assert export_text(tree, style="weka").splitlines() == [
-        "outlook = sunny",
-        "|   humidity <= 75: yes (2.0)",
-        "|   humidity > 75: no (3.0)",
-        "outlook = overcast: yes (4.0)",
-        "outlook = rainy",
-        "|   windy = FALSE: yes (3.0)",
-        "|   windy = TRUE: no (2.0)",
-        "",
-        "Number of Leaves  : \t5",
-        "",
-        "Size of the tree : \t8",
-    ]
-    assert export_text(tree, style="c45").splitlines() == [
-        "outlook = overcast: yes (4.0)",
-        "outlook = sunny:",
-        "|   humidity <= 75 : yes (2.0)",
-        "|   humidity > 75 : no (3.0)",
-        "outlook = rainy:",
-        "|   windy = FALSE: yes (3.0)",
-        "|   windy = TRUE: no (2.0)",
-    ]
 
 
 def test_contact_lenses_in_the_layouts_of_weka():

@@ -14,7 +14,7 @@ from tests.examples import example
 from tests.export.running import as_frame
 from tests.export.shipping import FORESTS, TREES, edge_rows
 from tests.export.test_dialects import run_duckdb, run_sqlite
-from tests.marks import rest_is_slow
+from tests.marks import in_turn, rest_is_slow
 
 RUN = {"sqlite": run_sqlite, "duckdb": run_duckdb}
 MANY = 1_001
@@ -57,8 +57,7 @@ def test_databases_read_sums_of_many_terms(name, dialect):
     np.testing.assert_allclose(said, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("most", [1, 2])
-@pytest.mark.parametrize("name", [*TREES, *FORESTS, "additive_regression"])
+@pytest.mark.parametrize(("name", "most"), in_turn([*TREES, *FORESTS, "additive_regression"], [1, 2]))
 def test_a_case_takes_in_what_would_nest_too_deep(name, most, monkeypatch):
     monkeypatch.setattr(sql, "MOST_NESTED", most)
     estimator = example(name)

@@ -12,7 +12,7 @@ import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.node_tables import to_dataframe
 from jaxtree.soft.scales import Standard
-from tests.examples import example
+from tests.examples import example, unfitted
 from tests.export.running import compile_c, run_c, run_onnx, run_sql
 from tests.export.test_shipping import compiler  # noqa: F401
 
@@ -125,3 +125,17 @@ def test_quantiles_are_refused_where_they_cannot_be_said():
     for form in (jaxtree.to_onnx, jaxtree.to_sql, jaxtree.to_c):
         with pytest.raises(InvalidInputError, match=r"scaled by quantiles.*scaling='standard'"):
             form(example("hardened_regression"))
+
+
+@pytest.mark.parametrize("name", ["hardened", "hardened_regression"])
+def test_a_frame_has_the_planes_and_what_ends_there_predict(name):
+    tree, X = example(name), unfitted()[name][1]
+    frame = to_dataframe(tree)
+    ends = frame.iloc[tree.apply(X)]
+    assert frame["num_rows"].tolist() == tree.tree_.num_rows.tolist() and not {"gain", "impurity"} & set(frame)
+    assert frame["column"].notna().tolist() == (~tree.tree_.is_leaf).tolist()
+    if name == "hardened":
+        shares = ends[[f"share of {own}" for own in tree.classes_]].to_numpy()
+        np.testing.assert_allclose(shares, tree.predict_proba(X))
+    else:
+        np.testing.assert_allclose(ends["prediction"], tree.predict(X))

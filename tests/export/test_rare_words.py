@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 
 import jaxtree
 from jaxtree.export.node_tables import to_dataframe
-from jaxtree.table.cells import RareWords
+from jaxtree.table.rare_words import RareWords
 from tests.export.running import as_numbers, compile_c, run_c, run_onnx, run_sql
 from tests.export.test_shipping import assert_same_as_onnx, compiler
 

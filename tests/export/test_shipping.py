@@ -1,8 +1,6 @@
 """Trees in other programs: odd names and numbers, refusals, and the forms that `tests/together` does not compare."""
 
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -80,18 +78,6 @@ def test_a_tree_goes_to_scikit_learn_and_back():
     for name in ("feature", "threshold", "first_child", "num_children", "depth", "num_rows", "missing_branch"):
         np.testing.assert_array_equal(getattr(back, name), getattr(tree, name))
     np.testing.assert_allclose(back.count, tree.count, rtol=1e-12)
-
-
-def test_a_frame_says_what_a_tree_says():
-    estimator = example("cart_plain")
-    frame, X = to_dataframe(estimator), edge_rows(estimator)
-    end = frame.iloc[estimator.apply(X)]
-    assert end["prediction"].tolist() == estimator.predict(X).tolist()
-    shares = end[[f"share of {name}" for name in estimator.classes_]].to_numpy()
-    np.testing.assert_array_equal(shares, estimator.predict_proba(X))
-    assert set(frame["condition"].dropna()) <= {line.split("-- ")[1].split(":")[0] for line in lines(estimator)}
-    with pytest.raises(InvalidInputError, match="backend must be one of 'pandas'"):
-        to_dataframe(estimator, backend="excel")
 
 
 def lines(estimator):
@@ -185,9 +171,3 @@ def test_onnx_refuses_classes_and_names_that_it_does_not_have():
     tree = jaxtree.DecisionTreeClassifier().fit(pd.DataFrame({"label": ["a", "b"]}), [0, 1])
     with pytest.raises(InvalidInputError, match=r"'label'.*rename"):
         run_onnx(tree, None, np.float32)
-
-
-@pytest.mark.slow
-def test_importing_jaxtree_imports_no_onnx():
-    code = "import jaxtree, sys; jaxtree.load; assert 'onnx' not in sys.modules and 'safetensors' in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)

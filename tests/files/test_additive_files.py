@@ -1,35 +1,12 @@
 """Additive models in files: terms come back bit by bit, and terms that no fit makes are refused."""
 
-import pickle
-
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 import jaxtree
 from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.files.container import read_model_file, write_model_file
 from tests.examples import example, rows_of, unfitted
-
-ADDITIVE = [name for name in unfitted() if name.startswith("additive")]
-
-
-@pytest.mark.parametrize("name", ADDITIVE)
-def test_what_a_fit_has_learned_comes_back_bit_by_bit(name, tmp_path):
-    model, X = example(name), rows_of(name)
-    model.save(tmp_path / "model")
-    again = jaxtree.load(tmp_path / "model")
-    assert vars(again).keys() == vars(model).keys() and again.term_names_ == model.term_names_
-    for attribute in ("intercept_", "bag_values_", "num_rounds_", "term_importances_", "feature_importances_"):
-        np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
-    for attribute in ("values", "errors", "weight"):
-        np.testing.assert_array_equal(getattr(again.additive_, attribute), getattr(model.additive_, attribute))
-    for part, array in vars(model.model_.tree).items():
-        np.testing.assert_array_equal(getattr(again.model_.tree, part), array)
-    np.testing.assert_array_equal(again.raw_scores(X), model.raw_scores(X))
-    if name != "additive_own":
-        assert again.loss_ == model.loss_ and clone(again).get_params() == clone(model).get_params()
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
 def test_a_loss_of_one_s_own_is_given_again(tmp_path):

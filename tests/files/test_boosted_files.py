@@ -1,7 +1,6 @@
 """Boosted trees in files: losses come back by name, and one of the user's own by the user."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from jaxtree.files.losses import AbsentLoss, maker_of
 from jaxtree.files.records import from_json, to_json
 from jaxtree.losses import distributions
 from tests.examples import example, lopsided, rows_of, unfitted
-
-BOOSTED = [name for name in unfitted() if name.startswith("boosted")]
 
 SHIPPED = [
     *(boosting.squared(), boosting.absolute(), boosting.huber(2.5), boosting.pseudo_huber(0.1), boosting.quantile(0.9)),
@@ -42,23 +39,6 @@ def test_losses_of_one_name_are_told_apart():
     )
     impostor = boosting.Loss(lopsided, name="huber", parameters=(("delta", 1.0),))
     assert maker_of(impostor) is None and list(to_json(impostor)) == ["loss of the user"]
-
-
-@pytest.mark.parametrize("name", BOOSTED)
-def test_what_a_fit_has_learned_comes_back_bit_by_bit(name, tmp_path):
-    model, X = example(name), rows_of(name)
-    model.save(tmp_path / "model")
-    again = jaxtree.load(tmp_path / "model")
-    assert vars(again).keys() == vars(model).keys()
-    for attribute in ("start_", "evals_result_", "n_estimators_", "feature_importances_"):
-        np.testing.assert_array_equal(getattr(again, attribute), getattr(model, attribute))
-    np.testing.assert_array_equal(again.raw_scores(X), model.raw_scores(X))
-    for ours, theirs in zip(again.staged_scores(X), model.staged_scores(X), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    if name != "boosted_own":
-        assert again.get_params() == model.get_params() and again.loss_ == model.loss_
-        assert clone(again).get_params() == clone(model).get_params()
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(again)).predict(X), model.predict(X))
 
 
 def test_a_loss_of_one_s_own_is_given_again(tmp_path):

@@ -23,7 +23,7 @@ NASTY = [
     *(None, True, 0, 1, -1, 2**31, 2**63, 10**400, 1e308, 0.5, "", "x" * 1000, [], {}, [[[[]]]], {"number": "nan"}),
     *({"array": ["<U9", ["a" * 9, 3]]}, {"array": ["|O", [[]]]}, {"array": ["<i1", [300]]}, {"array": ["V9", []]}),
     *({"pruning": ["Dropout", {"p": 7}]}, {"pruning": ["Dropout", {}]}, {"pruning": ["Pruning", {}]}),
-    *({"criterion": "eval"}, {"tuple": 3}, {"dict": [[[], 1]]}, {"dict": [[1]]}, {"unknown": 1}, "numeric", "onehot"),
+    *({"criterion": "eval"}, {"tuple": 3}, {"dict": [[[], 1]]}, {"dict": [[1]]}, {"unknown": 1}, "numeric", "boolean"),
 ]
 
 

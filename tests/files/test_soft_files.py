@@ -32,14 +32,6 @@ def assert_same(estimator, other):
         np.testing.assert_array_equal(predictions(other, TABLE)[name], values)
 
 
-def test_a_soft_tree_comes_back(soft, tmp_path):
-    loaded = through_a_file(soft, tmp_path)
-    assert_same(soft, loaded)
-    assert vars(soft).keys() - vars(loaded).keys() == {"_rows", "progress_"}
-    assert (loaded.history_, loaded.best_epoch_) == (soft.history_, soft.best_epoch_)
-    assert loaded.get_params() == soft.get_params()
-
-
 def test_what_it_hardens_to_comes_back(soft, tmp_path):
     hardened = soft.harden()
     loaded = through_a_file(hardened, tmp_path)

@@ -13,7 +13,7 @@ from jaxtree.files.container import read_model_file
 from jaxtree.files.registry import KeptInFiles
 from tests.examples import example, of_every_class, predictions, rows_of, unfitted
 
-FAST = ("cart", "forest", "boosted", "additive", "soft", "ensemble")
+FAST = ("cart", "forest", "boosted", "additive", "soft")
 
 WORDS = "Own is saved as the .* that it derives from, which load returns.*joblib.dump"
 
@@ -65,14 +65,6 @@ def test_a_class_of_the_name_of_one_of_jaxtree_is_not_taken_for_it(tmp_path):
     with pytest.warns(UserWarning, match="saved as the DecisionTreeClassifier"):
         own().fit(np.eye(2), [0, 1]).save(tmp_path / "m")
     assert type(jaxtree.load(tmp_path / "m")) is jaxtree.DecisionTreeClassifier
-
-
-def test_members_of_derived_classes_are_saved(tmp_path):
-    ensemble = copy.copy(example("ensemble_regression"))
-    ensemble.estimators_ = [as_subclass(model) for model in ensemble.estimators_]
-    ensemble.save(tmp_path / "m")
-    example("ensemble_regression").save(tmp_path / "same")
-    assert read_model_file(tmp_path / "m").header == read_model_file(tmp_path / "same").header
 
 
 def test_a_class_that_no_file_keeps_is_named():

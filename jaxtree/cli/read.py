@@ -20,17 +20,17 @@ import pandas as pd
 import polars as pl
 from jaxtyping import Bool, Int
 
-from jaxtree.cli.arff import read_arff
-from jaxtree.cli.lines import (
+from jaxtree.cli.session import TextOptions, listed
+from jaxtree.cli.text import (
     THREE_DIGITS,
     check_unique,
+    divide,
     separator_of,
-    with_decimal_points,
+    with_plain_numbers,
     with_points_between_thousands,
+    without_preamble,
 )
-from jaxtree.cli.parsing import divide, without_preamble
-from jaxtree.cli.session import TextOptions, listed
-from jaxtree.cli.typed import ARROW, PARQUET, read_typed
+from jaxtree.cli.typed import ARROW, PARQUET, TypedTable, read_arff, read_typed
 from jaxtree.errors import InvalidInputError
 
 _GZIP, _FEATHER_1 = b"\x1f\x8b", b"FEA1"
@@ -81,11 +81,9 @@ class Contents(NamedTuple):
     Attributes:
         name: The name of the file in messages.
         frame: The columns: cells of text as they are written, null where one is empty; else values of the file's types.
-        declared: The categories that columns declare, by name; none of columns that are declared to be numbers.
-        missing: The words of every column of text that mean that a value is missing; a file with types has none.
-        is_chosen: Whether the user has given these words.
+        options: How text is read.
+        is_text: Whether the columns are text.
         index: Columns that are the index of a saved table, and no features unless they are asked for by name.
-        decimal: The character that was before decimals in the file; in cells of numbers it is a point now.
         categories: The categories that columns of a file with types declare.
         notes: Notes on the file, in words.
         rows: The numbers of the rows in the file, from 1; None if all are there.
@@ -93,11 +91,9 @@ class Contents(NamedTuple):
 
     name: str
     frame: pl.DataFrame
-    declared: dict[str, tuple[str, ...]]
-    missing: dict[str, tuple[str, ...]]
-    is_chosen: bool
+    options: TextOptions
+    is_text: bool = False
     index: tuple[str, ...] = ()
-    decimal: str = "."
     categories: Mapping[str, pd.CategoricalDtype] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     rows: Int[np.ndarray, " row"] | None = None
@@ -114,12 +110,16 @@ class Contents(NamedTuple):
     def cells(self, name: str) -> pl.Series:
         """Returns a column, null where a value is missing; cells of text have no spaces around them."""
         series = self.frame[name]
-        if name in self.missing:
-            # One expression, since polars takes as long for each as for many cells.
-            text = pl.col("cell").str.strip_chars()
-            known = pl.when(~text.is_in(list(self.missing[name]))).then(text)
-            return series.alias("cell").to_frame().select(known).to_series().alias(name)
+        if self.is_text:
+            return self.known(series)
         return series.fill_nan(None) if series.dtype.is_float() else series
+
+    def known(self, text: pl.Series) -> pl.Series:
+        """Returns cells of text without spaces around them, null where one means that a value is missing."""
+        # One expression, since polars takes as long for each as for many cells.
+        bare = pl.col("cell").str.strip_chars()
+        known = pl.when(~bare.is_in(list(self.options.missing_words))).then(bare)
+        return text.alias("cell").to_frame().select(known).to_series().alias(text.name)
 
 
 def read_contents(path: str, options: TextOptions) -> Contents:
@@ -170,8 +170,7 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
     if other is not None:
         raise InvalidInputError(f"{name} is {(_OFFICE | _OTHERS)[other]}")
     if data.startswith((PARQUET, ARROW)):
-        table, is_chosen = read_typed(data, name), options.missing is not None
-        return Contents(name, table.frame, {}, {}, is_chosen, table.index, categories=table.categories)
+        return _with_types(read_typed(data, name), name, options)
     text = _decoded(data, name)
     if not text.strip():
         raise InvalidInputError(f"{name} is empty")
@@ -182,7 +181,10 @@ def _read(data: bytes, name: str, options: TextOptions) -> Contents:
     head = (line.strip() for line in text[:65536].split("\n"))
     first = next((line for line in head if line and not line.startswith("%")), "")
     if first.lower().startswith("@relation"):
-        return _from_arff(text, name, options)
+        try:
+            return _with_types(read_arff(text, options), name, options)
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{name} cannot be read: {error}") from None
     return _from_lines(text, name, options)
 
 
@@ -222,16 +224,20 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     except InvalidInputError as error:
         raise InvalidInputError(f"{name} cannot be read: {error}") from None
     frame, index = _with_names(rows.frame, name, has_header=options.header)
-    names, decimal = frame.columns, options.decimal
-    points = with_points_between_thousands(frame, decimal) if THREE_DIGITS.search(text) else []
-    if decimal == ",":
-        frame = frame.with_columns(with_decimal_points(frame[own]) for own in names)
+    names, decimal, thousands = frame.columns, options.decimal, options.thousands_mark
+    asks = thousands != "." and THREE_DIGITS.search(text)
+    points = with_points_between_thousands(frame, decimal) if asks else []
+    if decimal == "," or thousands:
+        frame = frame.with_columns(with_plain_numbers(frame[own], decimal, thousands) for own in names)
     num_comments = preamble.num_comments + rows.num_comments
     notes = [f"lines that begin with # are left out: {num_comments}"] * bool(num_comments)
     notes += [f"rows that lack cells: {rows.num_short}"] * bool(rows.num_short)
     notes += [f"{listed(points)}: points are before decimals here, also that of 1.200"] * bool(points)
-    missing = dict.fromkeys(names, options.missing_words)
-    return Contents(name, frame, {}, missing, options.missing is not None, index, decimal, notes=tuple(notes))
+    return Contents(name, frame, options, is_text=True, index=index, notes=tuple(notes))
+
+
+def _with_types(table: TypedTable, name: str, options: TextOptions) -> Contents:
+    return Contents(name, table.frame, options, index=table.index, categories=table.categories)
 
 
 def _with_names(frame: pl.DataFrame, name: str, *, has_header: bool) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -257,20 +263,3 @@ def _with_names(frame: pl.DataFrame, name: str, *, has_header: bool) -> tuple[pl
 
 def _is_empty(cells: pl.Series) -> bool:
     return not (cells.fill_null("") != "").any()
-
-
-def _from_arff(text: str, name: str, options: TextOptions) -> Contents:
-    try:
-        table = read_arff(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{name} cannot be read: {error}") from None
-    missing = {column: _missing_words(categories, options) for column, categories in table.attributes.items()}
-    declared = {column: categories for column, categories in table.attributes.items() if categories is not None}
-    return Contents(name, table.frame, declared, missing, options.missing is not None)
-
-
-def _missing_words(categories: tuple[str, ...] | None, options: TextOptions) -> tuple[str, ...]:
-    """The words of missing cells of an attribute, by what it declares: no category is one; any word may be a string."""
-    if categories is None:
-        return tuple(options.missing or ())
-    return tuple(word for word in options.missing_words if word not in categories)

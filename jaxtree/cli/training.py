@@ -1,0 +1,308 @@
+"""The work of `jaxtree fit`, `search` and `tune`: rows are read, models fitted, scored and written, with notes on them.
+
+Commands import this module when they run, so that their help does not wait for what it needs.
+"""
+
+import contextlib
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from sklearn.base import clone
+from sklearn.metrics import get_scorer_names
+from sklearn.model_selection import GroupKFold
+
+from jaxtree.cli.columns import Labelled, read_labelled
+from jaxtree.cli.models import make_loss
+from jaxtree.cli.output import write_bytes
+from jaxtree.cli.read import read_contents
+from jaxtree.cli.session import (
+    BoostingOptions,
+    ColumnOptions,
+    ExtraOptions,
+    Session,
+    TableSession,
+    in_short,
+    listed,
+    progress_bar,
+)
+from jaxtree.errors import InvalidInputError
+from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
+from jaxtree.search.folds import shuffled_folds
+from jaxtree.search.scoring import check_scorer
+from jaxtree.table.numerals import decimals_together, score_in_words
+from jaxtree.table.rare_words import are_identifiers, in_words
+from jaxtree.tree.kinds import ModelKind, kind_of
+
+_MOST_SHOWN = 10
+
+OF_ADDITIVE_MODELS = ("loss", "learning_rate")
+"""Options of boosting that additive models have, too."""
+
+
+def columns_with_extras(columns: ColumnOptions, extras: ExtraOptions, algorithm: str) -> ColumnOptions:
+    """Returns the options of columns, of numbers where there are events or groups.
+
+    Raises:
+        typer.BadParameter: The algorithm takes none, or lacks them, or the target is to have classes.
+    """
+    for option, own in (("event", ("boosting", "additive")), ("group", ("ranking",))):
+        if getattr(extras, option) is not None and algorithm not in own:
+            raise typer.BadParameter(
+                f"is for --algorithm {' or '.join(own)}, got {algorithm}", param_hint=f"--{option}"
+            )
+    if algorithm == "ranking" and extras.group is None:
+        raise typer.BadParameter("names the column of groups, which --algorithm ranking needs", param_hint="--group")
+    if extras.event is None and extras.group is None:
+        return columns
+    if columns.task == "classification":
+        what = "times" if extras.event else "degrees of relevance"
+        raise typer.BadParameter(f"must be regression: the target has {what}", param_hint="--task")
+    return dataclasses.replace(columns, task="regression")
+
+
+def set_loss_of_times(estimator: Any, extras: ExtraOptions, is_given: bool) -> None:
+    """Makes Cox's loss that of an estimator of survival times, unless another is given."""
+    if extras.event is not None and not is_given:
+        estimator.set_params(loss="cox")
+
+
+def read_training(
+    session: TableSession, data: str, target: str, columns: ColumnOptions, extras: ExtraOptions | None = None
+) -> Labelled:
+    """Reads the rows of a fit, and notes the kinds of the columns and the task."""
+    contents = read_contents(data, session)
+    rows = read_labelled(contents, target, columns, extras)
+    session.note(f"{contents.name}: {contents.frame.height} rows, {rows.X.shape[1]} features")
+    for text in contents.notes:
+        session.note(f"  {text}")
+    left_out = [name for name in contents.frame.columns if name not in rows.X and name != target]
+    for kind, names in {**kinds_of(rows.X, rows.categorical), "left out": left_out}.items():
+        if names:
+            session.note(f"  {kind}: {listed(names)}")
+    if rows.num_left_out:
+        session.note(f"  {rows.num_left_out} rows without a target are left out")
+    why = "" if columns.task else f", so {rows.task} (--task overrides)"
+    session.note(f"  target {in_short(target)}: {target_in_words(rows.y, rows.task)}{why}")
+    for said in dict.fromkeys(rows.remarks.values()):
+        session.note(f"  {listed(name for name, own in rows.remarks.items() if own == said)}: {said}")
+    for name, how in [(in_short(name), names_rows(column)) for name, column in rows.X.items()]:
+        if how:
+            session.note(f"  {name} {how}: if it is a name or number of rows, --ignore {name}")
+    if rows.task == "classification" and rows.y.nunique() < 2:
+        raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
+    return rows
+
+
+def fit_and_save(session: TableSession, estimator: Any, training: Labelled, output: str, results: list[str]) -> None:
+    """Fits an estimator, writes it, and prints results, the size of the model and its score."""
+    with _fitting(session, estimator):
+        estimator.fit(training.X, training.y, **training.arguments)
+
+    keep_reading(session, estimator, training)
+    score = estimator.score(training.X, training.y, **training.arguments)
+    words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
+    found = [*results, shape_of(estimator), words]
+    if kind_of(estimator) == ModelKind.BOOSTED and estimator.folds_ is not None:
+        own = f"{estimator.score_name_} {score_in_words(estimator.oof_score_)}"
+        found.append(f"each row by models that have not seen it: {own}")
+    print_results(output, found)
+    save_model(estimator, output)
+
+
+def keep_reading(session: TableSession, estimator: Any, training: Labelled) -> None:
+    """Makes the model, and its file, keep which columns of the table are no features, and how text was read."""
+    estimator.other_columns_, estimator.file_notes_ = training.other_columns, session.kept
+
+
+def save_model(estimator: Any, output: str) -> None:
+    """Writes a model file, and prints its name."""
+    if output != "-":
+        estimator.save(output)
+        print(f"model: {output}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.jaxtree"
+        estimator.save(path)
+        write_bytes(path.read_bytes(), output)
+
+
+@contextlib.contextmanager
+def _fitting(session: Session, estimator: Any) -> Iterator[None]:
+    """Surrounds a fit: in a terminal it shows how many trees or rounds are done, or how long it takes."""
+    if "n_estimators" not in estimator.get_params(deep=False) or session.quiet or not sys.stderr.isatty():
+        with session.doing("fitting"):
+            yield
+        return
+    before = estimator.verbose
+    estimator.set_params(verbose=1)
+    try:
+        yield
+    finally:
+        estimator.set_params(verbose=before)
+
+
+def check_boosting(options: BoostingOptions, algorithm: str) -> None:
+    """Raises BadParameter, before the work, for options of boosting with another algorithm, or for a wrong loss."""
+    for name in options.given() if algorithm != "boosting" else ():
+        if algorithm != "additive" or name not in OF_ADDITIVE_MODELS:
+            others = " or additive" * (name in OF_ADDITIVE_MODELS)
+            raise typer.BadParameter(f"is for --algorithm boosting{others}", param_hint=f"--{name.replace('_', '-')}")
+    if options.loss is not None:
+        make_loss(options.loss)
+
+
+def set_boosting(estimator: Any, options: BoostingOptions) -> None:
+    """Sets the parameters that were given; raises BadParameter for a loss of classes."""
+    given = options.given()
+    if "loss" in given:
+        if "loss" not in estimator.get_params(deep=False):
+            raise typer.BadParameter(
+                "is for numbers, and the target has classes, whose loss is that of their log likelihood: "
+                "--task regression reads them as numbers",
+                param_hint="--loss",
+            )
+        given["loss"] = make_loss(given["loss"])
+    estimator.set_params(**given)
+
+
+def print_results(output: str | None, lines: list[str]) -> None:
+    """Prints lines on the standard output, or on the error stream if a model is written to the standard output."""
+    print("\n".join(lines), file=sys.stderr if output == "-" else sys.stdout)
+
+
+def folds_of(training: Labelled, folds: int, seed: int) -> list[Any]:
+    """Returns the rows of every fold, to fit on and to score on; groups stay whole."""
+    group = training.fields.get("group")
+    if group is None:
+        return shuffled_folds(training.y, folds, seed, of_classes=training.task == "classification")
+
+    if folds > len(set(group)):
+        raise InvalidInputError(f"--cv must be at most {len(set(group))}, the number of groups, got {folds}")
+    return list(GroupKFold(folds, shuffle=True, random_state=seed).split(training.X, groups=group))
+
+
+def cross_validated(session: Session, estimator: Any, training: Labelled, folds: int, seed: int) -> str:
+    """Returns the score of an estimator on folds, in words."""
+    scores, name = [], ""
+    with progress_bar(quiet=session.quiet) as progress:
+        for rows, others in progress.track(folds_of(training, folds, seed), description=f"{folds} folds"):
+            fitted, scored = training.take(rows), training.take(others)
+            fold: Any = clone(estimator)
+            fold.fit(fitted.X, fitted.y, **fitted.arguments)
+            scores.append(fold.score(scored.X, scored.y, **scored.arguments))
+            name = fold.score_name_
+    return f"{folds}-fold cross-validation: {name} {mean_and_deviation(np.mean(scores), np.std(scores))}"
+
+
+def mean_and_deviation(mean: Any, deviation: Any) -> str:
+    """Returns a score over folds in words."""
+    return f"{score_in_words(float(mean))} ± {score_in_words(float(deviation))}"
+
+
+def ranking(scores: dict[str, Any], name: str) -> list[str]:
+    """Returns the best settings in words."""
+    order = scores["rank_test_score"].argsort(kind="stable")
+    lines = [f"{len(order)} settings; {name}, mean ± deviation over folds"]
+    for place in order[:_MOST_SHOWN]:
+        rank, mean, deviation = (scores[f"{figure}_test_score"][place] for figure in ("rank", "mean", "std"))
+        setting = scores["params"][place].items()
+        words = " ".join(f"{parameter}={'none' if value is None else value}" for parameter, value in setting)
+        lines.append(f"{rank:>4}  {mean_and_deviation(mean, deviation)}  {words}")
+    return lines
+
+
+def all_scores(scores: dict[str, Any]) -> dict[str, Any]:
+    """Returns the columns of a table of all settings."""
+    values = {name: [setting[name] for setting in scores["params"]] for name in scores["params"][0]}
+    words = {
+        name: [value if isinstance(value, int | float | str | None) else str(value) for value in column]
+        for name, column in values.items()
+    }
+    return words | {name: scores[name].tolist() for name in ("mean_test_score", "std_test_score", "rank_test_score")}
+
+
+def check_scorer_name(scoring: str) -> None:
+    """Raises BadParameter if there is no such scorer."""
+    if scoring not in get_scorer_names() and scorer_or_none(scoring) is None:
+        message = f"must be a scorer of scikit-learn, such as accuracy, or of jaxtree, {IN_WORDS}, got {scoring!r}"
+        raise typer.BadParameter(message, param_hint="--scoring")
+
+
+def check_scoring(scoring: str, training: Labelled) -> None:
+    """Raises, before the work, if a scorer lacks the column that it needs, or cannot score the target."""
+    if scorer_or_none(scoring) is None:
+        check_scorer(scoring, training.y, of_classes=training.task == "classification")
+    elif scoring == "concordance" and "event" not in training.fields:
+        raise InvalidInputError("--scoring concordance is of survival times: --event names the column of events")
+    elif scoring != "concordance" and "group" not in training.fields:
+        raise InvalidInputError(f"--scoring {scoring} ranks rows within groups: --group names their column")
+
+
+def kinds_of(X: Any, categorical: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Returns the columns of every kind, with remarks on their values."""
+    kinds: dict[str, list[str]] = {"numbers": [], "dates": [], "durations": [], "words": [], "true or false": []}
+    of_dtype = {"i": "numbers", "u": "numbers", "f": "numbers", "M": "dates", "m": "durations", "b": "true or false"}
+    for name, column in X.items():
+        kind, missing = of_dtype.get(column.dtype.kind, "words"), int(column.isna().sum())
+        kind = "words" if name in categorical else kind
+        remarks = [f"{column.nunique()}"] * (kind == "words") + [f"{missing} missing"] * (missing > 0)
+        kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
+    return kinds
+
+
+def names_rows(column: Any) -> str:
+    """Returns how a column looks like one of names or numbers of rows, in words; "" if it does not.
+
+    Its words are nearly as many as the rows that have one, or every row has another whole number.
+    """
+    kind, num_values, num_rows = column.dtype.kind, column.nunique(), int(column.count())
+    if kind in "mM" or not are_identifiers(num_values, num_rows):
+        return ""
+    if kind not in "iuf":
+        return in_words(num_values, num_rows)
+    is_whole = num_values == len(column) and bool((column % 1 == 0).all())
+    return "has another value in every row" if is_whole else ""
+
+
+def target_in_words(y: Any, task: str) -> str:
+    """Returns the range of a target of numbers, or how many rows have each class."""
+    if task == "regression":
+        return "numbers from {} to {}".format(*decimals_together([float(y.min()), float(y.max())]))
+    counts = y.value_counts().sort_index()
+    return f"{len(counts)} classes, " + listed(f"{in_short(label)} {number}" for label, number in counts.items())
+
+
+def shape_of(estimator: Any) -> str:
+    """Returns the class of a fitted model, and how large it is."""
+    name, kind = type(estimator).__name__, kind_of(estimator)
+    if kind in (ModelKind.TREE, ModelKind.PLANES):
+        tree = estimator.tree_
+        shape = f"{name}: {tree.node_count} nodes, {tree.n_leaves} leaves, depth {tree.max_depth}"
+        return f"{shape}{_optimality(estimator)}"
+    if kind == ModelKind.TERMS:
+        layout = estimator.additive_.layout
+        pairs = int((layout.features[:, 1] >= 0).sum())
+        words = f"{layout.num_terms - pairs} terms of columns, {pairs} of pairs, {layout.num_places} bins"
+        return f"{name}: {words}, {len(estimator.bag_values_)} bags"
+    if kind != ModelKind.SOFT:
+        most = ""
+        if kind == ModelKind.BOOSTED and estimator.folds_ is not None:
+            most = f" of {len(estimator.folds_)} models"
+        elif kind == ModelKind.BOOSTED and estimator.early_stopping and estimator.n_estimators != "auto":
+            most = f" of at most {estimator.n_estimators * estimator.trees_per_round_}"
+        return f"{name}: {len(estimator.forest_)} trees{most}, {len(estimator.forest_.nodes.feature)} nodes"
+    return f"{name}: depth {estimator.depth_}"
+
+
+def _optimality(estimator: Any) -> str:
+    """Says, behind a comma, whether an optimal tree is proven to be the best of its depth; nothing of greedy trees."""
+    known = getattr(estimator, "optimality_", None)
+    if known is None:
+        return ""
+    return f", {known}" if isinstance(known, str) else f", another may cost {known:.1%} less at most"
