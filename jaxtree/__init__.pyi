@@ -22,8 +22,6 @@ from jaxtree.distillation.sizes import distil_sizes as distil_sizes
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier as ExplainableBoostingClassifier
 from jaxtree.estimators.additive.estimators import ExplainableBoostingRegressor as ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.distribution import GradientBoostingDistribution as GradientBoostingDistribution
-from jaxtree.estimators.boosting.ensemble import BoostedEnsembleClassifier as BoostedEnsembleClassifier
-from jaxtree.estimators.boosting.ensemble import BoostedEnsembleRegressor as BoostedEnsembleRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier as GradientBoostingClassifier
 from jaxtree.estimators.boosting.estimators import GradientBoostingRegressor as GradientBoostingRegressor
 from jaxtree.estimators.boosting.ranker import GradientBoostingRanker as GradientBoostingRanker
@@ -78,11 +76,10 @@ from jaxtree.export.text import export_text as export_text
 from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.registry import load as load
 from jaxtree.page import to_html as to_html
-from jaxtree.search.boost_search import BoostSearchCV as BoostSearchCV
 from jaxtree.search.search import SearchCV as SearchCV
-from jaxtree.search.tree_search import TreeSearchCV as TreeSearchCV
 from jaxtree.search.tuned_search import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tuned_search import tune as tune
+from jaxtree.table.dense import one_hot as one_hot
 from jaxtree.table.probabilities import ClassProbabilities as ClassProbabilities
 from jaxtree.tree import Tree as Tree
 

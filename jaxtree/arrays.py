@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array, lax
 from jax import Device as _Device
 from jax.core import Tracer
-from jaxtyping import Float, Float64, Int, Real, UInt32
+from jaxtyping import Float, Float64, Int, Real, Shaped, UInt32
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
@@ -35,6 +35,11 @@ else:
 def library_of(*values: Any) -> Any:
     """The array library to compute with: JAX's if any of the arrays is JAX's, or else NumPy."""
     return jnp if any(isinstance(value, Array) for value in values) else np
+
+
+def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:
+    """Returns `where` of the condition's library."""
+    return library_of(condition).where(condition, yes, no)
 
 
 def is_traced(*values: object) -> bool:

@@ -5,7 +5,6 @@ memory maps, so that a growth has 1,000 to 2,000 and takes 30 to 45 MB. Linux gi
 where they run out; `jax.jit` keeps thousands of programs.
 """
 
-import ctypes
 import functools
 import importlib.metadata
 import logging
@@ -23,6 +22,7 @@ from jax.core import Tracer
 
 from jaxtree import forks, switches, traces
 from jaxtree.devices import platform_of
+from jaxtree.heap import trim_heap
 from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
 from jaxtree.program_folder import keep_programs
 
@@ -255,14 +255,6 @@ def num_maps() -> int | None:
         return None
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that there is not enough memory: for XLA, or for the kernel in a program of XLA."""
-    return isinstance(error, MemoryError) or (
-        isinstance(error, jax.errors.JaxRuntimeError | ValueError)
-        and any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "XLA FFI call failed: std::bad_alloc"))
-    )
-
-
 def _free(programs: list[Any]) -> None:
     """Frees programs that nothing else holds, outside of any lock, and hands their memory back.
 
@@ -271,18 +263,7 @@ def _free(programs: list[Any]) -> None:
     """
     if programs:
         programs.clear()
-        trim = _glibc_trim()
-        if trim is not None:
-            trim(0)
-
-
-@functools.cache
-def _glibc_trim() -> Callable[[int], int] | None:
-    """Glibc's `malloc_trim`; None where another allocator is used."""
-    try:
-        return ctypes.CDLL("libc.so.6").malloc_trim
-    except (OSError, AttributeError):
-        return None
+        trim_heap()
 
 
 def _size(program: Any) -> int:

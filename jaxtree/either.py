@@ -1,6 +1,6 @@
 """Functions of `jax.numpy` that compute in NumPy if no argument is an array of JAX.
 
-What models predict is computed on the host: where JAX cannot compute (`jaxtree.forks`), and with the same bits
+Predictions of models are computed on the host: where JAX cannot compute (`jaxtree.forks`), and with the same bits
 elsewhere. A formula of predictions that is also traced, for training or for other programs, is written once, with these
 functions. Beside those of `jax.numpy` there are some of `jax.scipy.special` and `jax.nn`.
 
@@ -21,6 +21,8 @@ import scipy.special
 from jaxtree.arrays import library_of
 
 _SPECIAL = ("betainc", "gammainc", "gammaln", "ndtr", "ndtri")
+_OF_NETWORKS = {"log_softmax": "log_softmax", "sigmoid": "expit", "softmax": "softmax"}
+"""Functions of `jax.nn`, and the names of those of `scipy.special`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +40,10 @@ class EitherFunction:
         is_of_jax = library_of(*arguments) is jnp
         if self.name in _SPECIAL:
             library = jax.scipy.special if is_of_jax else scipy.special
-        elif self.name == "sigmoid":
-            return (jax.nn.sigmoid if is_of_jax else scipy.special.expit)(*arguments, **keywords)
+        elif self.name in _OF_NETWORKS:
+            if not is_of_jax:
+                return getattr(scipy.special, _OF_NETWORKS[self.name])(*arguments, **keywords)
+            library = jax.nn
         else:
             library = jnp if is_of_jax else np
         return getattr(library, self.name)(*arguments, **keywords)
@@ -47,6 +51,6 @@ class EitherFunction:
 
 def __getattr__(name: str) -> EitherFunction:
     """Returns the function of a name."""
-    if name.startswith("_") or not (name in _SPECIAL or name == "sigmoid" or hasattr(jnp, name)):
+    if name.startswith("_") or not (name in (*_SPECIAL, *_OF_NETWORKS) or hasattr(jnp, name)):
         raise AttributeError(f"there is no function {name!r} of either library")
     return EitherFunction(name)

@@ -1,7 +1,8 @@
 """Errors of jaxtree: one family, each member also of the built-in kind that a caller would catch.
 
-A message has the value given and the values allowed, and comes before any work is done. A program that wants one of the
-warnings as an error turns it into one, as with any of Python's.
+A message has the value given and the values allowed, and comes before any work is done. An object that is changed when
+an error comes is changed as a whole or not at all. A program that wants one of the warnings as an error turns it into
+one, as with any of Python's.
 
 >>> from jaxtree import DecisionTreeClassifier
 >>> try:
@@ -11,13 +12,14 @@ warnings as an error turns it into one, as with any of Python's.
 InvalidInputError
 """
 
+import functools
 import importlib
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import UnionType
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar, cast, overload
 
 __all__ = [
     "DistributedError",
@@ -35,6 +37,7 @@ __all__ = [
 
 
 Value = TypeVar("Value")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class JaxtreeError(Exception):
@@ -70,11 +73,11 @@ class ModelFileError(JaxtreeError, ValueError):
 
 
 class TrainingError(JaxtreeError, ArithmeticError):
-    """Training has left the numbers: a loss or its derivatives are infinite or not a number."""
+    """Training ended at a loss, or derivatives of it, that are infinite or not a number."""
 
 
 class DivergedFitWarning(UserWarning):
-    """Training has left the numbers, and keeps the best parameters that it had before."""
+    """Training became infinite or not a number, and keeps the best parameters that it had before."""
 
 
 class IdentifierWarning(UserWarning):
@@ -87,6 +90,10 @@ class RareWordsWarning(UserWarning):
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
+
+
+class SeparableClassesWarning(UserWarning):
+    """A model of log odds tells the classes of other rows apart nearly without error: these odds have no limit."""
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
@@ -164,5 +171,94 @@ def import_extra(module: str, user: str, extra: str) -> Any:
         raise MissingExtraError(f'{user} needs {module}: pip install "jaxtree[{extra}]"') from error
 
 
-class SeparableClassesWarning(UserWarning):
-    """A model of log odds tells the classes of other rows apart nearly without error: these odds have no limit."""
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that there is not enough memory: for XLA, or for the kernel in a program of XLA."""
+    from jax.errors import JaxRuntimeError  # loads all of JAX
+
+    return isinstance(error, MemoryError) or (
+        isinstance(error, JaxRuntimeError | ValueError)
+        and any(words in str(error) for words in ("RESOURCE_EXHAUSTED", "XLA FFI call failed: std::bad_alloc"))
+    )
+
+
+def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
+    """Makes a method change its estimator as a whole once it has ended, or not at all if it fails or is interrupted.
+
+    The method changes a second object of the same attributes, and one assignment takes what it has learned. It may set
+    attributes, but must not write into what an earlier fit has left in one. Errors of XLA that mean that there is not
+    enough memory become MemoryError.
+
+    Args:
+        change: A method that changes attributes of its object and returns it, such as `fit`.
+        kept: The attribute that an interrupted method sets last if there is something to keep. It is kept, with all
+            that belongs to it, by an object that has no such attribute yet.
+
+    Example:
+        >>> class Model:
+        ...     @all_or_nothing
+        ...     def fit(self, y):
+        ...         self.least_, self.greatest_ = min(y), y[1] and max(y)
+        ...         return self
+        >>> import contextlib
+        >>> model = Model().fit([1, 2])
+        >>> with contextlib.suppress(IndexError):
+        ...     model.fit([5])
+        >>> vars(model)
+        {'least_': 1, 'greatest_': 2}
+    """
+
+    @functools.wraps(change)
+    def changed(self: Any, *arguments: Any, **options: Any) -> Any:
+        beside = object.__new__(type(self))
+        beside.__dict__ = vars(self).copy()
+        try:
+            result = change(beside, *arguments, **options)
+        except KeyboardInterrupt:
+            if kept is not None and kept in vars(beside) and kept not in vars(self):
+                self.__dict__ = beside.__dict__
+            raise
+        except Exception as error:
+            if not isinstance(error, MemoryError) and is_out_of_memory(error):
+                raise MemoryError(f"there is not enough memory for {change.__name__}: {error}") from error
+            raise
+        self.__dict__ = beside.__dict__
+        return self if result is beside else result
+
+    return cast(Method, changed)
+
+
+def set_all_parameters(owner: Any, set_params: Callable[..., Any], parameters: Mapping[str, Any]) -> Any:
+    """Sets parameters of an object and of those within it by scikit-learn's `set_params`, all or, if one fails, none.
+
+    Args:
+        owner: The object.
+        set_params: The function that sets them one after another, nested ones in the object they belong to.
+        parameters: The values by name; of nested ones as `estimator__name`.
+
+    Example:
+        >>> from jaxtree import DecisionTreeClassifier
+        >>> model = DecisionTreeClassifier(max_depth=3)
+        >>> import contextlib
+        >>> with contextlib.suppress(AttributeError):
+        ...     model.set_params(max_depth=5, criterion__depth=2)
+        >>> model.max_depth
+        3
+    """
+    before = [(own, vars(own).copy()) for own in _owners(owner, parameters, parameters)]
+    try:
+        return set_params(**parameters)
+    except BaseException:
+        for own, attributes in before:
+            vars(own).clear()
+            vars(own).update(attributes)
+        raise
+
+
+def _owners(owner: Any, names: Iterable[str], given: Mapping[str, Any]) -> Iterator[Any]:
+    """The objects that have parameters of some names: the owner, and those within it or given for its parameters."""
+    yield owner
+    for name in names:
+        outer, _, inner = name.partition("__")
+        within = given.get(outer, getattr(owner, outer, None))
+        if inner and hasattr(within, "__dict__"):
+            yield from _owners(within, [inner], {})

@@ -36,7 +36,7 @@ def check_is_whole(what: str) -> None:
     """Raises ForkedProcessError if this process is cut off.
 
     Args:
-        what: What needs JAX, for the message.
+        what: The work that needs JAX, for the message.
     """
     if _PROCESS.is_cut_off:
         raise ForkedProcessError(

@@ -25,7 +25,13 @@ def give_back_freed(num_rows: int) -> None:
     Example:
         >>> give_back_freed(2**20)
     """
-    trim = _find_trim() if num_rows >= MANY_ROWS else None
+    if num_rows >= MANY_ROWS:
+        trim_heap()
+
+
+def trim_heap() -> None:
+    """Gives freed memory back to the system, however little."""
+    trim = _find_trim()
     if trim is not None:
         trim(0)
 

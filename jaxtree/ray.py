@@ -1,7 +1,7 @@
 """Fits on a cluster with Ray: the rows of a dataset are divided among the workers of Ray Train.
 
 Every worker is a process of `jax.distributed` and has rows that follow one another in the dataset. Together they grow
-one tree (`jaxtree.dataset.collectives`). Its model file is the checkpoint of the run.
+one tree (`jaxtree.dataset.exchange`). Its model file is the checkpoint of the run.
 """
 
 import socket

@@ -22,7 +22,7 @@ _REFERENCES = 4
 def drop_traces_of_jax() -> None:
     """Drops the traces of JAX's own functions, such as `jnp.where`, that programs have left in JAX's caches.
 
-    What is compiled stays, with the traces of all other functions, of the user's too. A program that is traced later
+    Compiled programs stay, with the traces of all other functions, of the user's too. A program that is traced later
     traces anew the functions of JAX that it calls; and a transformation outside of any `jit`, such as
     `jax.vmap(jnp.sort)(x)`, compiles these again. (`jax.clear_caches` would drop every program of the process.) Other
     threads may trace at the same time.

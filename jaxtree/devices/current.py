@@ -3,9 +3,6 @@
 `jax.default_backend()` says neither what a context has chosen nor where arrays lie, so that no other room asks it.
 """
 
-import contextlib
-import operator
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -15,8 +12,8 @@ from jax.sharding import Mesh
 from jaxtree import forks
 from jaxtree.arrays import Device
 
-_STAND_INS: dict[Device, str] = {}
-"""Devices that stand for those of another platform, in tests alone."""
+STAND_INS: dict[Device, str] = {}
+"""Devices that stand for those of another platform, with its name, in tests alone; programs get its plan and costs."""
 
 
 def default_device() -> Device:
@@ -33,7 +30,7 @@ def given_device() -> Any:
 
 def kind_of(device: Device) -> str:
     """Returns the platform of a device: "cpu", "gpu" or "tpu"."""
-    return _STAND_INS.get(device) or str(device.platform)
+    return STAND_INS.get(device) or str(device.platform)
 
 
 def current_platform() -> str:
@@ -63,38 +60,22 @@ def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
         return local[0] if local else mesh.devices.flat[0]
     for array in arrays:
         if isinstance(array, jax.Array) and not isinstance(array, Tracer):
-            return min(array.devices(), key=operator.attrgetter("id"))
+            return min(array.devices(), key=lambda device: device.id)
     return None
-
-
-@contextlib.contextmanager
-def standing_in(device: Device, platform: str) -> Iterator[None]:
-    """Lets a device stand for JAX's first one of another platform, so that tests need none.
-
-    Programs get the plan and the costs of that platform, and no kernel in C++.
-    """
-    before = given_device()
-    _STAND_INS[device] = platform
-    jax.config.update("jax_default_device", device)
-    try:
-        yield
-    finally:
-        jax.config.update("jax_default_device", before)
-        del _STAND_INS[device]
 
 
 def is_given() -> bool:
     """Returns whether `jax.default_device` says where to compute, and not a stand-in of tests."""
     given = given_device()
-    return given is not None and given not in _STAND_INS
+    return given is not None and given not in STAND_INS
 
 
 def devices_of_kind(platform: str) -> list[Device]:
     """Returns the devices of a platform in this process; none if there are none."""
-    standing = [device for device, kind in _STAND_INS.items() if kind == platform]
+    standing = [device for device, kind in STAND_INS.items() if kind == platform]
     if standing:
         return standing
     try:
-        return [device for device in jax.local_devices(backend=platform) if device not in _STAND_INS]
+        return [device for device in jax.local_devices(backend=platform) if device not in STAND_INS]
     except RuntimeError:
         return []

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import jax
 from jax.sharding import Mesh
 
-from jaxtree import forks, kernel, switches
+from jaxtree import forks, switches
 from jaxtree.arrays import Device
 from jaxtree.cores import num_cores
 from jaxtree.devices import costs
@@ -30,6 +30,7 @@ from jaxtree.devices.current import (
     kind_of,
 )
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels import library
 
 LOGGER = logging.getLogger("jaxtree")
 
@@ -44,9 +45,9 @@ class Placement(NamedTuple):
     Attributes:
         platform: The platform that was chosen.
         other: The accelerator that it was compared with.
-        host_seconds: What the host is expected to take.
-        device_seconds: What the accelerator is expected to take once its program is compiled.
-        start_seconds: What its program is expected to take to compile; 0 if it is.
+        host_seconds: The time that the host is expected to take.
+        device_seconds: The time that the accelerator is expected to take once its program is compiled.
+        start_seconds: The time that its program is expected to take to compile; 0 if it is.
     """
 
     platform: str
@@ -66,7 +67,7 @@ class _Memory:
     """A process's memory of its choices.
 
     Attributes:
-        setting: What `set_device` was given.
+        setting: The argument of `set_device`.
         compiled: Programs that an accelerator has.
         lost: Seconds that the host has taken longer than the accelerator would have with a program, by program.
     """
@@ -185,9 +186,9 @@ def placed(
     So do all contexts within it.
 
     Args:
-        what: What is done, for the log; None for what is done too often to be told.
+        what: The work in words, for the log; None for work that is too frequent for it.
         work: Returns how much it is; None if that is not known, which counts as much.
-        arrays: What is computed from; JAX's arrays say where.
+        arrays: The inputs; JAX's arrays say where.
         mesh: Devices that it is divided among.
     """
     if _IS_PLACED.get() or forks.is_cut_off():
@@ -254,5 +255,5 @@ def carried(work: Callable[..., Any]) -> Callable[..., Any]:
 
 def _rates(platform: str) -> dict[costs.Kind, costs.WorkRates]:
     if platform == "cpu":
-        return costs.HOST if kernel.load() is not None else costs.WITHOUT_KERNEL
+        return costs.HOST if library.load() is not None else costs.WITHOUT_KERNEL
     return costs.TPU if platform == "tpu" else costs.GPU
