@@ -33,7 +33,7 @@ from jaxtree_studies.tables.owners import NAMES, NUMBERS, read_owned
 OURS: dict[str, dict[str, Any]] = {
     "plain": {},
     "stops": {"early_stopping": True},
-    "folds": {"early_stopping": "folds"},
+    "folds": {"early_stopping": "cv"},
 }
 """Parameters of our contenders."""
 

@@ -1,4 +1,4 @@
-"""The programs of additive models: sums over pairs of bins, by rows and in boosting."""
+"""The programs of additive models: sums over pairs of bins, and boosting."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from jaxtree.additive.cyclic import boost, boost_rows
 from jaxtree.additive.layout import Layout, TermKind
 from jaxtree.additive.padding import sizes_of
 from jaxtree.additive.rules import StepRules
-from jaxtree.additive.sums import Gram, bin_sums, gram_sums, row_scores
+from jaxtree.additive.sums import Gram, gram_sums
 
 FEW_BINS, BINS_OF_PAIRS, NUM_MEMBERS = 32, 16, 8
 
@@ -33,17 +33,6 @@ def sum_pairs(num_rows: int) -> Any:
     return gram_sums(layout_of(), _codes(num_rows), np.full(num_rows, 2, np.int32))
 
 
-def sum_bins(num_rows: int) -> Any:
-    """Sums values of rows by bins."""
-    return bin_sums(layout_of(), _codes(num_rows), np.zeros(num_rows, np.int64))
-
-
-def score_rows(num_rows: int) -> Any:
-    """Adds up the scores of rows."""
-    layout = layout_of()
-    return row_scores(layout, _codes(num_rows), np.zeros(layout.num_places, np.int64))
-
-
 def boost_bags(num_rows: int) -> Any:
     """Boosts the bags of a model, with greedy steps; rows are not read."""
     layout = layout_of()
@@ -62,8 +51,6 @@ def boost_reading_rows(num_rows: int) -> Any:
 
 ADDITIVE = {
     "additive, pairs of bins": Program("multiply_columns", sum_pairs),
-    "additive, sums of bins": Program("_sums_of_bins", sum_bins),
-    "additive, scores": Program("_scores_of_rows", score_rows),
     "additive, boosting": Program("boost_members", boost_bags),
     "additive, boosting on rows": Program("boost_on_rows", boost_reading_rows),
 }

@@ -13,9 +13,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtree.compilation import Compiled
 
 _ASKING = (
+    "additive.cyclic.current_platform",
     "additive.row_programs.current_platform",
     "additive.sums.current_platform",
     "growth.loop.grow.platform_of",
+    "growth.loop.prepare.platform_of",
     "boosting.booster.platform_of",
     "dropout.scores.current_platform",
     "dropout.votes.current_platform",

@@ -107,7 +107,7 @@ PART_OF_CYCLES = Range(2.0, 1.0, 1 / 3)
 CYCLES_OF_LOOKUP = Range(2.0, 10.0, 20.0)
 CYCLES_OF_ADDITION = Range(2.0, 8.0, 16.0)
 """Cycles of a TPU for an element that is looked up or added one by one, where its compiler estimates none. Likely:
-about what it estimates for scattered elements elsewhere (`jaxtree/growth/plan/costs.py`); the others are guesses."""
+about the 8 cycles of 0.67 ns that it estimates for scattered elements elsewhere; the others are guesses."""
 
 BYTES_OF_ADDITION = 64
 """An addition to a cell reads and writes a sector of 32 bytes (CUDA C++ Programming Guide); no rate is published."""

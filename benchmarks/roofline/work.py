@@ -46,7 +46,7 @@ TAKING = {"gather", "dynamic-slice", "slice"}
 """Operations that read a part of their first operand."""
 
 KERNEL = "add_entries"
-"""Part of the name of the kernel in Warp that sums histograms, see `jaxtree.growth.sums.warp_kernel`."""
+"""Part of the name of the kernel in Warp that sums histograms, see `jaxtree.growth.device.warp_histogram`."""
 
 Work = Counter[str]
 """Amounts by name.

@@ -7,12 +7,12 @@ from unittest import mock
 
 import jax
 import numpy as np
+from scipy.stats import loguniform, randint, uniform
 from sklearn.datasets import make_classification
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import ParameterSampler, StratifiedKFold
 
 from benchmarks.gpu import grow_one, make_table
-from benchmarks.search_boosting import settings_of
-from jaxtree import BoostSearchCV, DecisionTreeClassifier, GradientBoostingClassifier, SoftTreeClassifier
+from jaxtree import DecisionTreeClassifier, GradientBoostingClassifier, SearchCV, SoftTreeClassifier
 from jaxtree.boosting import BaseLearner, BoostData, ScoredRows, Shrinkage, boost, logistic
 from jaxtree.boosting.batch import ROUNDS_AT_A_TIME as ROUNDS_OF_MANY
 from jaxtree.boosting.booster import ROUNDS_AT_A_TIME as ROUNDS_OF_ONE
@@ -79,12 +79,22 @@ def boost_trees(num_rows: int) -> Any:
     return boost(BoostData(rows), logistic(), learner, Shrinkage(0.1), num_rounds=NUM_ROUNDS)
 
 
+SPACE = {
+    "learning_rate": loguniform(0.03, 0.3), "max_leaf_nodes": randint(7, 64), "min_samples_leaf": randint(5, 60),
+    "subsample": uniform(0.5, 0.5), "colsample_bytree": uniform(0.5, 0.5), "reg_lambda": loguniform(1e-3, 10),
+    "reg_alpha": loguniform(1e-3, 10), "n_estimators": randint(NUM_ROUNDS // 2, NUM_ROUNDS + 1),
+}  # fmt: skip
+"""What the settings of a search are drawn from."""
+
+
 def search_settings(num_rows: int, num_settings: int = NUM_SETTINGS) -> Any:
     """Boosts all settings of a search on one fold together, and scores them."""
     X, y = make_classification(num_rows, SEARCH_FEATURES, n_informative=10, flip_y=0.1, random_state=0)
-    settings = settings_of(num_settings, NUM_ROUNDS)
+    fixed = {"max_depth": [8], "min_child_weight": [1e-3], "random_state": [0]}
+    drawn = ParameterSampler(SPACE, num_settings, random_state=0)
+    settings = [{name: [value] for name, value in own.items()} | fixed for own in drawn]
     folds = StratifiedKFold(NUM_FOLDS)
-    search = BoostSearchCV(GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False)
+    search = SearchCV(GradientBoostingClassifier(), settings, cv=folds, scoring="neg_log_loss", refit=False)
     # A device has room for all settings of a fold; a processor takes fewer together.
     with mock.patch("jaxtree.boosting.many.slots_for", lambda *_: num_settings):
         return search.fit(X, y)
@@ -139,7 +149,7 @@ WORKLOADS = {
         "a search of 200 settings x 8 folds: 1,600 boosted models of 50 to 100 rounds on 1,000 rows x 20",
         *("make_rounds_of_many", search_settings, SEARCH_ROWS),
         {"gpu": (SEARCH_ROWS,), "tpu": (SEARCH_ROWS,)}, NUM_FOLDS * NUM_ROUNDS // ROUNDS_OF_MANY, True,
-        "`python -m benchmarks.search_boosting --rows 1000 --folds 8 --peer-settings 0`, warm", rounds=ROUNDS_OF_MANY,
+        "`benchmarks.roofline.workloads.search_settings(1000)`, warm", rounds=ROUNDS_OF_MANY,
     ),
     "predictions": Workload(
         "a million predictions: 1,000,000 rows x 28 codes down one tree of depth 8",

@@ -37,7 +37,6 @@ from benchmarks.suite.budget import Budget
 from benchmarks.suite.cases import make_cases
 from benchmarks.suite.contenders import PLACES, is_ours
 from benchmarks.suite.measuring import Settings, measure
-from benchmarks.suite.plot import draw
 from benchmarks.suite.processes import ROOT
 from benchmarks.suite.provenance import describe_run
 from benchmarks.suite.report import show_case
@@ -66,8 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
         settings = Settings(options.data, tables, repeats, cache if options.quick else None)
         results = _run(cases, settings, Budget(cases, options.budget_minutes), console)
-    for path in _write(results, options):
-        console.print(f"written: {path}", highlight=False)
+    console.print(f"written: {_write(results, options)}", highlight=False)
     if any(_fails(result) for result in results):
         sys.exit("jaxtree failed in a case")
 
@@ -86,7 +84,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--budget-minutes", type=float, help="fewer repeats, without the longest cases, to end about then"
     )
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="real data sets")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "out", help="for the JSON and the pictures")
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "out", help="for the JSON")
     return parser.parse_args(arguments)
 
 
@@ -137,15 +135,14 @@ def _fails(result: dict[str, Any]) -> bool:
     return any("error" in found for found in [*figures, *result.get("memory", ())])
 
 
-def _write(results: Sequence[dict[str, Any]], options: argparse.Namespace) -> list[Path]:
-    """Writes the figures as JSON and as pictures."""
+def _write(results: Sequence[dict[str, Any]], options: argparse.Namespace) -> Path:
+    """Writes the figures as JSON; `notebooks/make_charts.py` draws them."""
     report = {
         **describe_run(PACKAGES),
         "quick": options.quick,
         "cases": results,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"suite-{report['date']}"
-    written = path.with_suffix(".json")
+    written = options.out / f"suite-{report['date']}.json"
     written.write_text(json.dumps(report, indent=1) + "\n")
-    return [written, *draw(results, path)]
+    return written

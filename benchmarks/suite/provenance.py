@@ -7,7 +7,7 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from jaxtree.growth.native import trees as native
+from jaxtree.kernels import choose
 
 
 def describe_run(packages: Sequence[str]) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def describe_run(packages: Sequence[str]) -> dict[str, Any]:
     return {
         "date": date.today().isoformat(),
         "versions": {package: _version(package) for package in packages},
-        "native_kernels": native.is_available(),
+        "native_kernels": choose.is_there(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),

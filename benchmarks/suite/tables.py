@@ -7,6 +7,8 @@ import numpy as np
 
 from benchmarks.suite.tasks import Table
 
+FRAME = "synthetic-frame"
+"""The name of a synthetic table that is a data frame."""
 SEED = 0
 TEST_SHARE = 0.25
 
@@ -49,7 +51,8 @@ def read_rows(place: Path, part: str) -> Rows:
     y = np.load(place / f"{part}_y.npy")
     matrix = place / f"{part}_X.npy"
     if matrix.is_file():
-        return Rows(np.load(matrix), y)
+        X = np.load(matrix)
+        return Rows(_framed(X) if place.name.startswith(FRAME) else X, y)
     import pandas
 
     return Rows(pandas.read_parquet(place / f"{part}_X.parquet"), y)
@@ -70,10 +73,16 @@ def synthetic(num_rows: int, num_columns: int, num_classes: int, num_test: int, 
 
 
 def _make(table: Table, data: Path) -> Split:
-    if table.name == "synthetic":
+    if table.name in ("synthetic", FRAME):
         return synthetic(table.num_rows, table.num_columns, table.num_classes, table.num_test)
     train, test = _car() if table.name == "car" else _real(table.name, data)
     return Split(_first(train, table.num_rows), _first(test, table.num_test))
+
+
+def _framed(X: np.ndarray) -> Any:
+    import pandas
+
+    return pandas.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])])
 
 
 def _first(rows: Rows, most: int) -> Rows:

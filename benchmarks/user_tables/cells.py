@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from typing import Any, NamedTuple
 
+from benchmarks.suite.tables import FRAME
 from benchmarks.suite.tasks import Table
 
 NUM_TREES = 100
@@ -53,6 +54,11 @@ TABLES = {name: Table(name) for name in REAL} | {
     "1kx10": Table("synthetic", 1000, 10, 2, TESTED),
     "100kx28": Table("synthetic", 100_000, 28, 2, TESTED),
     "1mx28": Table("synthetic", LONG_ROWS, 28, 2, TESTED),
+    "20x100k": Table("synthetic", 20, 100_000, 2, 20),
+    "200x10k": Table("synthetic", 200, 10_000, 2, 200),
+    "20x100k-frame": Table(FRAME, 20, 100_000, 2, 20),
+    "200x10k-frame": Table(FRAME, 200, 10_000, 2, 200),
+    "1kx400-frame": Table(FRAME, 1000, 400, 2, 1000),
 }
 
 

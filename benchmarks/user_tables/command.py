@@ -14,7 +14,8 @@ jaxtree's trees have 255 bins, scikit-learn's none.
 
 "Cold" and "second" are the first two fits of a new process with nothing cached, imports not counted; "warm" is the best
 of several turns with scikit-learn in one process, the first of which does not count. CPU seconds are those of all
-threads. Peak memory is that of the process of the first two fits. Ratios are ours over scikit-learn's, both warm.
+threads; the JSON has those of a prediction of one row, too. Tables named `-frame` are data frames of numbers, for both
+libraries. Peak memory is that of the process of the first two fits. Ratios are ours over scikit-learn's, both warm.
 """
 
 import argparse

@@ -33,13 +33,20 @@ def prepare(library: str, fit: str, rows: Rows) -> Prepared:
     options = chosen.options | {"random_state": SEED}
     if library == OURS:
         return Prepared(_fit_ours(getattr(import_module("jaxtree"), chosen.kind + family), options), lambda X: X)
-    # Imported here, so that it takes no memory in a process of ours.
-    from benchmarks.suite.contenders.of_sklearn import as_numbers
-
     if chosen.is_forest:
         options |= {"n_jobs": -1}
     kind = getattr(import_module(f"sklearn.{'ensemble' if chosen.is_forest else 'tree'}"), chosen.kind + family)
-    return Prepared(lambda X, y: kind(**options).fit(X, y), as_numbers)
+    return Prepared(lambda X, y: kind(**options).fit(X, y), _as_numbers)
+
+
+def _as_numbers(X: Any) -> Any:
+    """A matrix or a frame of numbers as it is, and words as numbers."""
+    if isinstance(X, np.ndarray) or all(dtype.kind in "iuf" for dtype in X.dtypes):
+        return X
+    # Imported here, so that it takes no memory in a process of ours.
+    from benchmarks.suite.contenders.of_sklearn import as_numbers
+
+    return as_numbers(X)
 
 
 def _fit_ours(kind: Any, options: dict[str, Any]) -> Callable[[Any, np.ndarray], Any]:

@@ -11,7 +11,7 @@ from benchmarks.user_tables.cells import TABLES, Cell
 from benchmarks.user_tables.libraries import LIBRARIES, OURS, PEER
 
 WORKER = "benchmarks.user_tables.worker"
-RATIOS = {"cpu": "warm_cpu", "wall": "warm_wall", "cold_cpu": "cold_cpu", "memory": "peak_mib"}
+RATIOS = {"cpu": "warm_cpu", "wall": "warm_wall", "cold_cpu": "cold_cpu", "row": "row_cpu", "memory": "peak_mib"}
 """Figures of which there are ratios, ours over scikit-learn's."""
 
 

@@ -88,87 +88,6 @@ def prunings(
     console.print(f"report: {written[0]}", soft_wrap=True)
 
 
-@study.command()
-def optimal(
-    data: Annotated[
-        Path | None,
-        typer.Option(exists=True, file_okay=False, help="Folder of data sets, as in DATA/nursery/nursery.data."),
-    ] = None,
-    out: Out = Path("report-optimal"),
-    folds: Annotated[int, typer.Option(min=2, help="Outer folds, on which accuracy is measured.")] = 5,
-    inner: Annotated[int, typer.Option(min=2, help="Inner folds, on which sizes are chosen.")] = 3,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and draws.")] = 0,
-    time_limit: Annotated[float, typer.Option(min=0, help="Seconds of a search of four levels.")] = 10.0,
-    rows: Annotated[
-        int | None, typer.Option(min=50, help="The most rows of a data set; of more so many are drawn.")
-    ] = None,
-) -> None:
-    """Compares optimal trees with grown ones of 4, 8 and 16 leaves and of any size, by nested cross-validation."""
-    from rich.console import Console
-
-    from jaxtree_studies.report import check_output_dir
-
-    check_output_dir(out)
-    from jaxtree.cli.session import progress_bar
-    from jaxtree_studies.optimal_page import write_report
-    from jaxtree_studies.optimal_trees import OptimalPlan, run
-
-    with progress_bar() as progress:
-        task = progress.add_task("reading", total=None)
-
-        def on_step(doing: str, steps: int) -> None:
-            # The first call comes before the first step.
-            progress.update(task, description=doing, total=steps, advance=0 if progress.tasks[0].total is None else 1)
-
-        results = run(OptimalPlan(data, folds, inner, seed, time_limit, rows), on_step)
-        progress.update(task, description="drawing")
-        written = write_report(results, out)
-    console = Console()
-    _print_optimal(console, results)
-    console.print(f"report: {written[0]}", soft_wrap=True)
-
-
-@study.command()
-def differentiable(
-    part: Annotated[str, typer.Argument(help="single, ensemble, boosted or peers.")],
-    data: Annotated[Path, typer.Option(exists=True, file_okay=False, help="Folder of the data sets.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder of the records, which a later run goes on with, and of the page.")
-    ] = Path("report-differentiable"),
-    table: Annotated[list[str] | None, typer.Option(help="One of the tables; may be given several times.")] = None,
-    way: Annotated[list[str] | None, typer.Option(help="One of the ways that are compared; as --table.")] = None,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="Trials, or folds of those that a table has.", show_default="those of all")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Take two small tables and one trial.")] = False,
-    report: Annotated[bool, typer.Option("--report", help="Write the page of the records that are there.")] = False,
-) -> None:
-    """Compares trees trained by gradients with grown ones and with published figures; all tables take hours."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    from jaxtree_studies.differentiable.run import run
-
-    console = Console()
-
-    def tell(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    path, text = run(
-        part,
-        data,
-        out,
-        tables=table or (),
-        ways=way or (),
-        repeats=repeats,
-        quick=quick,
-        measures=not report,
-        tell=tell,
-    )
-    console.print(Markdown(text))
-    console.print(f"page: {path}", soft_wrap=True)
-
-
 def _print_reproduction(console: Any, results: dict[str, Any]) -> None:
     from jaxtree_studies.dropout_paper import verdict
 
@@ -210,27 +129,6 @@ def _table_2(rows: list[dict[str, Any]]) -> Any:
         cells = [row for row in rows if row["criterion"] == criterion]
         table.add_row(criterion, *(f"{row['accuracy']:.6f}\n{row['paper'][0]:.6f}" for row in cells))
     return table
-
-
-def _print_optimal(console: Any, results: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    from jaxtree_studies.optimal_page import mean_accuracies
-    from jaxtree_studies.optimal_verdict import verdict
-
-    table = Table(title="Mean test accuracy in percent (mean rank)")
-    for heading in ("method", *results["budgets"]):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    mean = mean_accuracies(results)
-    for method in results["methods"]:
-        name = method["name"]
-        cells = (f"{100 * mean[b][name]:.2f} ({results['ranks'][b]['mean'][name]:.2f})" for b in results["budgets"])
-        table.add_row(name, *cells)
-    console.print(table)
-    for sentence in verdict(results):
-        console.print(f"• {sentence}", highlight=False)
-    console.print(f"skipped: {', '.join(absent['name'] for absent in results['skipped'])}", highlight=False)
-    console.print(f"{results['seconds']['in all']:.1f} s in all")
 
 
 def _print_comparison(console: Any, results: dict[str, Any]) -> None:

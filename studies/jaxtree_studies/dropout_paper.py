@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from jaxtree.criteria import entropy
 from jaxtree.datasets import load_car_evaluation, load_play_tennis, load_watermelon
+from jaxtree.devices import current_platform
 from jaxtree.dropout.scores import expected_accuracy, sampled_accuracy
 from jaxtree.dropout.votes import vote_share
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
@@ -28,7 +29,10 @@ from jaxtree.export.text import export_text
 from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes
 from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.native import engine_of
 from jaxtree.prune.draws import node_rates
+from jaxtree.table import Encoder
+from jaxtree.table.dense import one_hot
 from jaxtree.table.target import encode_classes
 from jaxtree.tree import take_tree
 
@@ -156,18 +160,20 @@ def sweep(cars: Split, key: jax.Array, num_draws: int, draws: dict[str, np.ndarr
 
 def shuffled(X: np.ndarray, y: np.ndarray, *, key: jax.Array, seed: int) -> Results:
     """One draw and the exact mean for every shuffle of the rows; all trees are roots of one growth."""
-    estimator = ID3Classifier(encoding="onehot").fit(X, y)
-    codes, target = estimator.encode(X), encode_classes(y)
+    encoder, target = Encoder(), encode_classes(y)
+    codes = np.ascontiguousarray(one_hot(encoder.fit_transform(X), encoder.schema_).T.astype(np.uint8))
     (label,), (classes,) = target.codes, target.classes
     chance = np.random.default_rng(seed)
     order = np.stack([chance.permutation(y.size) for _ in range(NUM_SHUFFLES)])
     train, test = np.split(order, [NUM_TRAINING_ROWS], axis=1)
+    rules = Rules(Classes(classes.size, entropy))
     trees = grow_completely(
         Data(codes, label, row=train.reshape(-1), root=np.repeat(np.arange(NUM_SHUFFLES), NUM_TRAINING_ROWS)),
         None,
         Limits(),
-        Rules(Classes(classes.size, entropy)),
+        rules,
         Sizes(num_bins=2, capacity=2**15, num_roots=NUM_SHUFFLES),
+        engine=engine_of(rules, current_platform(), on_host=True),
     )
     accuracy, expected = [], []
     for shuffle, rows in enumerate(test):

@@ -167,6 +167,6 @@ def _choices(results: Results) -> list[dict[str, Any]]:
 
 def _as_words(chosen: dict[str, Any]) -> str:
     """A setting's numbers, such as "0.1, 0.5"; what is the same in every fold is left out."""
-    fixed = ("draws", "z", "rule", "folds", "cost", "validation_fraction", "standard_errors")
+    fixed = ("draws", "z", "rule", "folds", "cv", "cost", "validation_fraction", "standard_errors")
     numbers = [value for name, value in chosen.items() if name not in fixed]
     return ", ".join("no limit" if value is None else f"{value:.3g}" for value in numbers)

@@ -25,7 +25,7 @@ from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.prunings import Dropout
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.estimators.trees.derived import tune_dropout
-from jaxtree.search.tree_search import TreeSearchCV
+from jaxtree.search.search import SearchCV
 from jaxtree_studies import pruning_methods as methods
 from jaxtree_studies import ranks
 from jaxtree_studies.pruning_methods import PruningMethod, Setting
@@ -257,7 +257,7 @@ def _choose(
     """The setting that each method does best with on the inner folds, and how well: one search serves all."""
     settings = [setting for method in searched for setting in method.settings]
     grid = [{name: [value] for name, value in setting.items()} for setting in settings]
-    search = TreeSearchCV(base, grid, cv=fold.inner, scoring="accuracy", refit=False, error_score="raise")
+    search = SearchCV(base, grid, cv=fold.inner, scoring="accuracy", refit=False, error_score="raise")
     score = search.fit(*fold.train).cv_results_["mean_test_score"]
     chosen, first = [], 0
     for method in searched:

@@ -11,19 +11,6 @@ def results(study):
     return study[0]
 
 
-def test_a_paragraph_for_each_question(results):
-    sentences = verdict(results)
-    assert len(sentences) == 4 and all(sentence.endswith(".") for sentence in sentences)
-
-
-def test_no_setting_better_on_average(results):
-    results["dropout"]["expected_test"] = np.full((6, 11), 0.8).tolist()
-    results["dropout"]["expected_test"][2][10] = 0.85
-    first = verdict(results)[0]
-    assert first.startswith("On average dropout does not help: none of the 55 settings")
-    assert "The best, p = 0.1 and q = 1, has 0.8500, 0.0111 less." in first
-
-
 def test_one_setting_better_on_average(results):
     results["dropout"]["expected_test"][3][2] = 0.9
     first = verdict(results)[0]
@@ -31,28 +18,10 @@ def test_one_setting_better_on_average(results):
     assert "p = 0.15 and q = 0.2, has an expected test accuracy of 0.9000, 0.0389 above" in first
 
 
-def test_rounding_is_no_improvement(results):
-    unpruned = results["classic"]["test_accuracy"]
-    results["dropout"]["expected_test"] = np.full((6, 11), unpruned + 1e-13).tolist()
-    assert verdict(results)[0].endswith("has 0.8611, as much.")
-
-
 def test_settings_without_pruning_do_not_count(results):
     """At p = 0 nothing is pruned, so its row must never be the best."""
     results["dropout"]["expected_test"][0] = [0.99] * 11
     assert "does not help" in verdict(results)[0]
-
-
-def test_luck_names_the_setting_where_it_is_most_frequent(results):
-    results["dropout"]["share_reaching_096"] = np.full((6, 11), 0.1).tolist()
-    results["dropout"]["share_reaching_096"][5][10] = 0.4
-    assert "at p = 0.25 and q = 1, where luck is most frequent, 40.0 % of the draws reach it" in verdict(results)[1]
-
-
-def test_no_luck_at_all(results):
-    results["dropout"]["share_reaching_096"] = np.zeros((6, 11)).tolist()
-    results["dropout"]["max_test"] = np.full((6, 11), 0.9).tolist()
-    assert verdict(results)[1].startswith("No draw reaches the 0.96 that the paper reports; the best one has 0.9000.")
 
 
 @pytest.mark.parametrize(

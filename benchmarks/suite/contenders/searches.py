@@ -33,7 +33,7 @@ class JaxTreeSearch(_Search):
         """Scores every setting, and fits the winner."""
         import jaxtree
 
-        return jaxtree.TreeSearchCV(jaxtree.DecisionTreeClassifier(), GRID, cv=FOLDS).fit(*encoded)
+        return jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), GRID, cv=FOLDS).fit(*encoded)
 
 
 class SklearnSearch(_Search):

@@ -1,1 +1,0 @@
-"""Whether gradients pay: single trees, ensembles, boosted trees trained further, and peers."""
