@@ -4,6 +4,7 @@ import gc
 import importlib.metadata
 import os
 import pathlib
+import sys
 
 # Most of the time of these tests is compilation. Programs that are not optimised compile in a quarter of the time, and
 # must give the same trees. The flags are read when JAX is first imported. The last one saves a third of that time,
@@ -18,6 +19,9 @@ os.environ.setdefault(
 # The host is what tests compute on, where there is a GPU, too: stand-ins take the place of accelerators. Growth is
 # tested on a GPU by `JAX_PLATFORMS=cuda,cpu pytest tests/growth/test_grow.py tests/growth/test_backends.py`.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# Pictures are drawn without a screen.
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 import jax
 import pytest
@@ -55,6 +59,24 @@ CHECKED = (
 install_import_hook([*(f"jaxtree.{room}" for room in CHECKED), "jaxtree_studies"], "beartype.beartype")
 
 
+SLOW_TESTS = tuple(os.environ.get("JAXTREE_SLOW_TESTS", "").split())
+"""The beginnings of the names of tests whose slow ones run among the fast ones."""
+
+
+def pytest_configure(config):
+    """Leaves slow tests in, of which `pytest_collection_modifyitems` takes out those that are not asked for."""
+    if SLOW_TESTS and config.option.markexpr == "not slow and not exhaustive":
+        config.option.markexpr = "not exhaustive"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Takes out slow tests that are not asked for."""
+    if SLOW_TESTS and config.option.markexpr == "not exhaustive":
+        left = {own for own in items if own.get_closest_marker("slow") and not own.nodeid.startswith(SLOW_TESTS)}
+        config.hook.pytest_deselected(items=list(left))
+        items[:] = [own for own in items if own not in left]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session):
     """Leaves what imports make, which stays, out of all collections of garbage: each would walk through it."""
@@ -79,6 +101,14 @@ def real_data():
     if not folder.is_dir():
         pytest.skip("the real data sets are not beside this checkout")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed():
+    """Closes what a test has drawn."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 MOST_GROWTH_PROGRAMS = 60

@@ -209,16 +209,6 @@ def _boosted(table, plain, classes, numbers):
         "boosted_lognormal": (regressor(**few, loss=boosting.distributions.lognormal()), plain, np.exp(numbers / 10)),
         "boosted_own": (regressor(**few, loss=boosting.Loss(lopsided)), table, numbers),
         "boosted_ranker": (jaxtree.GradientBoostingRanker(**few, ndcg_at=3), table, np.digitize(numbers, [0.0, 5.0])),
-        "ensemble": (
-            jaxtree.BoostedEnsembleClassifier([classifier(**few), classifier(**few | {"max_depth": 3})], [1, 3]),
-            table,
-            classes,
-        ),
-        "ensemble_regression": (
-            jaxtree.BoostedEnsembleRegressor([regressor(**few), regressor(**few, loss="huber", max_bins=15)]),
-            plain,
-            numbers,
-        ),
         "boosted_distribution": (jaxtree.GradientBoostingDistribution(**few, distribution="student_t"), table, numbers),
     }
 

@@ -11,6 +11,7 @@ writes the results of the cases named anew (all without a name), and the commit 
 compares the trees and forests of an installation, which needs nothing for tests, and fails if it has no kernel in C++.
 """
 
+import dataclasses
 import hashlib
 import json
 import pathlib
@@ -30,8 +31,8 @@ from jaxtree import (
     ID3Classifier,
     RandomForestClassifier,
     RandomForestRegressor,
-    kernel,
 )
+from jaxtree.kernels import library
 
 FILE = pathlib.Path(__file__).with_suffix(".json")
 ROWS = 240
@@ -145,7 +146,7 @@ TREES: dict[str, tuple[Any, str, str, str | None]] = {
 PRUNINGS: dict[str, Any] = {
     "alpha": {"ccp_alpha": 0.01},
     "cost complexity": {"pruning": jaxtree.CostComplexity(0.01, cost="error")},
-    "cost complexity by folds": {"pruning": jaxtree.CostComplexity("cv", rule="1se", folds=4)},
+    "cost complexity by folds": {"pruning": jaxtree.CostComplexity("cv", rule="1se", cv=4)},
     "reduced error": {"pruning": jaxtree.ReducedError()},
     "pessimistic": {"pruning": jaxtree.Pessimistic()},
     "pessimistic 1987": {"pruning": jaxtree.Pessimistic1987()},
@@ -191,10 +192,19 @@ def rounded(values: np.ndarray) -> np.ndarray:
 
 def result_of_tree(fitted: Any, X: np.ndarray) -> dict[str, Any]:
     nodes = fitted.forest_.nodes if hasattr(fitted, "forest_") else fitted.tree_
+    nodes = on_indicators(fitted) if getattr(fitted, "encoding", None) == "onehot" else nodes
     said = getattr(fitted, "predict_proba", fitted.predict)(X)
     said = np.concatenate(said, axis=1) if isinstance(said, list) else said
     predictions = hashlib.sha256(rounded(said).astype("<f8").tobytes()).hexdigest()
     return {"nodes": len(nodes.feature), "sum": sums_of(nodes), "predictions": predictions}
+
+
+def on_indicators(fitted: Any) -> Any:
+    """The node table of a tree of one category against the rest, as growth on an indicator for each has it."""
+    tree, place = fitted.tree_, fitted.schema_.indicators[0]
+    asked = np.where(tree.is_leaf, 0, tree.feature)
+    feature = np.searchsorted(place, asked) + tree.code
+    return dataclasses.replace(tree, feature=feature, threshold=tree.threshold * 0 + 0.5, split_kind=asked * 0)
 
 
 def with_first_columns(estimator: Any) -> Any:
@@ -229,7 +239,7 @@ def check_installation() -> None:
     """Grows every tree and forest with the installed package, and ends with an error that names those that differ."""
     version = f"{sys.version.split()[0]}, JAX {jax.__version__}, jaxtree {jaxtree.__version__}"
     print(f"{version} in {pathlib.Path(jaxtree.__file__).parent}")
-    if kernel.load() is None:
+    if library.load() is None:
         sys.exit("the installation has no kernel in C++")
     expected = json.loads(FILE.read_text())
     # The boosted trees call the kernel from a program of XLA, the others from Python.

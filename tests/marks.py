@@ -1,5 +1,7 @@
 """Parameters of which some are for the slow step alone."""
 
+import itertools
+
 import pytest
 
 
@@ -28,6 +30,26 @@ def are_slow(values, *those):
 def are_exhaustive(values, *those):
     """All values of one parameter; those that are named are tested by hand: two of the others together."""
     return _with_mark(values, those, pytest.mark.exhaustive)
+
+
+def in_turn(*lists):
+    """Rows of a value of each list, in which all have their turn: the law of each value holds whatever the others are.
+
+    A product of the lists would test every law once more for each value of the others.
+    """
+    lists = [[own if hasattr(own, "marks") else _row(own) for own in values] for values in lists]
+    rows = itertools.islice(zip(*map(itertools.cycle, lists), strict=True), max(map(len, lists)))
+    return [
+        pytest.param(
+            *itertools.chain.from_iterable(own.values for own in row),
+            marks=list(itertools.chain.from_iterable(own.marks for own in row)),
+        )
+        for row in rows
+    ]
+
+
+def _row(value):
+    return pytest.param(*value) if isinstance(value, tuple) else pytest.param(value)
 
 
 def _with_mark(values, those, mark):

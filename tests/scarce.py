@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import jaxtree
-from jaxtree import kernel
 from jaxtree.cores import using_cores
+from jaxtree.kernels import library
 
 SCARCE = ctypes.CDLL(None)
 ROWS, MANY_ROWS = 600, 70_000
@@ -37,7 +37,7 @@ MODELS = {
 
 def run_out_of_memory(number):
     """Ends the memory of fits and predictions after some allocations, from the first to the last."""
-    kernel.load()
+    library.load()
     parts = [line.split()[0] for line in Path("/proc/self/maps").read_text().splitlines() if "kernels.so" in line]
     begin, end = int(parts[0].split("-")[0], 16), int(parts[-1].split("-")[1], 16)
 
@@ -69,10 +69,11 @@ def run_out_of_memory(number):
 
 
 def run_out_of_threads(number):
-    """Fits and predicts where so many more threads start; XLA has started its own."""
+    """Fits and predicts where so many more threads start, all of them if -1; XLA has started its own."""
     for model, y in MODELS.values():
         model.fit(X[:ROWS], y[:ROWS])
-    SCARCE.scarce_threads(ctypes.c_int64(number))
+    if number >= 0:
+        SCARCE.scarce_threads(ctypes.c_int64(number))
     with using_cores(4):
         for name, (model, y) in MODELS.items():
             rows = slice(ROWS if name in ("optimal", "optimal_of_bins", "soft") else MANY_ROWS)

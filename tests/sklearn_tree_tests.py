@@ -155,7 +155,7 @@ SUITES = {
 
 
 class TreeGridSearchCV(sklearn.model_selection.GridSearchCV):
-    """`GridSearchCV` whose place `TreeSearchCV` takes for a tree of jaxtree."""
+    """`GridSearchCV` whose place `SearchCV` takes for a tree of jaxtree."""
 
     def __new__(cls, estimator: Any = None, param_grid: Any = None, **parameters: Any):
         """Makes the one or the other."""
@@ -163,7 +163,7 @@ class TreeGridSearchCV(sklearn.model_selection.GridSearchCV):
         from jaxtree.estimators.trees.base import BaseTree
 
         if isinstance(estimator, BaseTree):
-            return jaxtree.TreeSearchCV(estimator, param_grid, **parameters)
+            return jaxtree.SearchCV(estimator, param_grid, **parameters)
         return super().__new__(cls)
 
 

@@ -2,22 +2,17 @@
 
 import io
 import json
-import time
-from argparse import Namespace
 
 import numpy as np
 import pandas
 import pytest
-from sklearn.metrics import roc_auc_score
 
 from benchmarks.additive import contenders, measuring, searches, synthetic
-from benchmarks.additive.__main__ import _take_peers
 from benchmarks.additive.aims import aims_of
-from benchmarks.additive.cases import TRAINS, describe, read_place, write_place
-from benchmarks.additive.contenders import CONTENDERS, OURS, why_not
+from benchmarks.additive.cases import TRAINS, write_place
+from benchmarks.additive.contenders import CONTENDERS, OURS
 from benchmarks.additive.measuring import SLOW, Settings, measure_folds
-from benchmarks.additive.report import compare, lines_of, means, summarise
-from benchmarks.additive.scores import score_classes
+from benchmarks.additive.report import compare, lines_of, means
 from benchmarks.additive.synthetic import LONG, Long, draw, frame, write_long
 from benchmarks.additive.worker import main as work
 from benchmarks.suite.processes import MARK
@@ -50,16 +45,6 @@ def ordered(monkeypatch, capsys):
     return do
 
 
-def test_a_table_is_read_as_it_was_written(place):
-    table = read_place(place)
-    assert table.X["word"].dtype == "category"
-    assert describe(table) == {
-        "rows": 300, "columns": 8, "words": 1, "gaps": int(table.X["x0"].isna().sum()), "classes": 2
-    }  # fmt: skip
-    assert describe(table)["gaps"] > 0
-    assert table._replace(y=table.y.astype(float)).num_classes == 0
-
-
 def test_a_worker_fits_the_rows_that_do_not_test_a_fold(place, ordered, monkeypatch):
     seen = []
 
@@ -72,15 +57,6 @@ def test_a_worker_fits_the_rows_that_do_not_test_a_fold(place, ordered, monkeypa
     assert seen == [(200, {"max_bins": 8})] * 2
     assert [answer["fold"] for answer in answers] == [0, 1]
     assert all(0.5 < answer["auc"] < 1 and answer["wall"] > 0 and answer["peak_mib"] > 0 for answer in answers)
-
-
-def test_a_worker_tells_the_first_fit_of_a_process_from_the_second(place, ordered, monkeypatch):
-    seconds = iter([0.3, 0.01])
-    monkeypatch.setitem(CONTENDERS, OURS, lambda X, y: time.sleep(next(seconds)))
-    (answer,) = ordered(mode="first", contender=OURS, place=str(place))
-    assert answer["first"]["wall"] >= 0.3 > answer["second"]["wall"]
-    assert set(answer) == {"imports", "first", "second"}
-    assert set(answer["first"]) == {"wall", "cpu", "peak_mib"}
 
 
 @pytest.mark.parametrize("is_file", [False, True])
@@ -109,26 +85,6 @@ def test_a_worker_searches_beside_one_fit(ordered, monkeypatch):
     assert lines_of({"tables": {}, "first": {}, "long": {}, "search": {"numbers": answer}})[0].startswith("numbers")
 
 
-def test_areas_of_several_classes_are_those_of_each_against_the_others():
-    rng = np.random.default_rng(0)
-    y, proba = rng.integers(0, 4, 200), rng.dirichlet(np.ones(4), 200)
-    proba[np.arange(200), y] += 0.2
-    proba /= proba.sum(axis=1, keepdims=True)
-    assert score_classes(proba / 3, y) == pytest.approx(score_classes(proba, y))
-    assert score_classes(proba, y)["auc"] == pytest.approx(roc_auc_score(y, proba, multi_class="ovr"))
-    two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
-    assert score_classes(two, y % 2)["auc"] == pytest.approx(roc_auc_score(y % 2, two[:, 1]))
-
-
-def test_pygam_is_spared_what_it_cannot_fit(place):
-    table = read_place(place)
-    numbers = table.X[["x1", "x2"]]
-    assert why_not("pygam", table.X, table.y) == "words or gaps"
-    assert why_not("pygam", numbers, np.arange(300) % 3) == "more than two classes"
-    assert why_not("pygam", pandas.concat([numbers] * 40), np.zeros(12_000)).startswith("more than 10,000 rows")
-    assert why_not("pygam", numbers, table.y) == why_not("interpret", table.X, table.y) == ""
-
-
 @pytest.mark.parametrize(("first", "asked"), [({"wall": SLOW - 1}, [[1]]), ({"wall": SLOW + 1}, []), ({}, [])])
 def test_a_slow_peer_has_one_fold(first, asked, place, tmp_path, monkeypatch):
     orders = []
@@ -146,13 +102,6 @@ def test_a_slow_peer_has_one_fold(first, asked, place, tmp_path, monkeypatch):
     assert orders == asked
     measure_folds("table", OURS, {"0": first}, settings, first_alone=True)
     assert orders == [*asked, [1]]
-
-
-def test_a_fold_that_fails_is_told_of(place, tmp_path, monkeypatch):
-    monkeypatch.setattr(measuring, "_ask", lambda order, limit: ([{"fold": 0, "wall": 1.0}], "ValueError: no"))
-    found = {}
-    measure_folds("table", OURS, found, Settings(tmp_path, place.parent, 5, None, {}), first_alone=True)
-    assert found == {"0": {"wall": 1.0}, "1": {"error": "ValueError: no"}}
 
 
 def a_fold(wall, **scores):
@@ -180,14 +129,6 @@ def test_contenders_are_compared_on_the_folds_that_both_have():
     assert means(CLASSES[OURS])["peak_mib"] == 300
 
 
-def test_seconds_of_all_tables_are_summed_before_they_are_divided():
-    summary = summarise({"a": {"contenders": CLASSES}, "b": {"contenders": NUMBERS}, "c": {"contenders": {}}})
-    assert summary["tables"] == 2
-    assert summary["wall ratio of all"] == pytest.approx((1 + 2) / (40 + 30))
-    assert summary["auc difference, worst"] == summary["auc difference, mean"] == pytest.approx(-0.02)
-    assert summarise({}) == {}
-
-
 def test_aims_are_told_of_what_was_measured():
     report = {
         "tables": {"adult-test": {"contenders": CLASSES}, "b": {"contenders": NUMBERS}},
@@ -202,28 +143,3 @@ def test_aims_are_told_of_what_was_measured():
     )
     assert str(aims["folds: rmse ratio, worst"]) == "MISSED: folds: rmse ratio, worst 1.5, must be <= 1.03"
     assert not any("10M" in what for what in aims)
-
-
-def test_figures_of_peers_are_taken_from_a_former_run_but_for_adult():
-    report = {"tables": {}, "first": {}, "long": {}}
-    contenders = {OURS: {"0": a_fold(1)}, "interpret": {"0": a_fold(4), "1": {"error": "slow"}}}
-    former = {
-        "date": "2026-01-01", "cores": 4, "versions": {}, "long": {},
-        "tables": {name: {"rows": 3, "contenders": contenders} for name in ("adult-test", "abalone", "letter")},
-        "first": {"1,000 x 10": {OURS: {}, "pygam": {"imports": 1, "first": a_fold(4)}}},
-    }  # fmt: skip
-    _take_peers(report, former, Namespace(tables=["adult-test", "abalone"]))
-    # 8 seconds of the CPU are 2 of four cores.
-    peer = {"0": a_fold(4) | {"wall": 2.0}, "1": {"error": "slow"}}
-    assert report["tables"] == {"abalone": {"rows": 3, "contenders": {"interpret": peer}}}
-    assert report["first"] == {"1,000 x 10": {"pygam": {"imports": 1, "first": peer["0"]}}}
-    assert report["peers"]["date"] == "2026-01-01"
-
-
-def test_log_odds_of_made_tables_are_those_of_their_classes():
-    X, odds, y = draw(20_000, 20, 3)
-    assert X.dtype == np.float32
-    chances = 1 / (1 + np.exp(-odds))
-    for low, high in ((0, 0.25), (0.25, 0.75), (0.75, 1)):
-        chosen = (chances >= low) & (chances < high)
-        assert y[chosen].mean() == pytest.approx(chances[chosen].mean(), abs=0.03)

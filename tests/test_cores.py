@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import jaxtree
-from jaxtree import cores, kernel
+from jaxtree import cores
 from jaxtree.blocks import in_threads, threads_for
 from jaxtree.cores import num_cores, using_cores, with_share_of_cores
-from tests.marks import rest_is_slow
+from jaxtree.kernels import library
+from tests.marks import in_turn, rest_is_slow
 
 PACKAGE = pathlib.Path(cores.__file__).parent
 
@@ -86,13 +87,12 @@ USES = {
     "fit": lambda forest, X, y: forest.fit(X, y),
     "predict": lambda forest, X, _: [forest.predict(X) for _ in range(5)],
     "apply": lambda forest, X, _: [forest.apply(X) for _ in range(5)],
-    "search": lambda forest, X, y: jaxtree.TreeSearchCV(forest, {"ccp_alpha": [0.0, 1e-4]}, cv=2).fit(X, y),
+    "search": lambda forest, X, y: jaxtree.SearchCV(forest, {"ccp_alpha": [0.0, 1e-4]}, cv=2).fit(X, y),
 }
 
 
-@pytest.mark.skipif(kernel.load() is None, reason="without the kernel, XLA has its own threads")
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("kind", rest_is_slow(FORESTS))
+@pytest.mark.skipif(library.load() is None, reason="without the kernel, XLA has its own threads")
+@pytest.mark.parametrize(("kind", "use"), in_turn(rest_is_slow(FORESTS), USES))
 def test_one_job_is_one_thread(kind, use):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(140_000, 6))

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import types
 
+import pandas as pd
 import pytest
 
 import jaxtree
@@ -149,6 +150,7 @@ def made_by(script, code):
     return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_the_gallery_is_what_its_code_says():
     assert (PAGES / "gallery.md").read_text() == made_by("make_gallery", "print(make_gallery.page(), end='')")
     pictures = re.findall(r"!\[.*\]\((images/gallery/.*)\)", (PAGES / "gallery.md").read_text())
@@ -264,6 +266,50 @@ def test_the_python_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path, mon
     printed = capsys.readouterr().out
     assert printed.startswith("root: unacc") and "score of " in printed
     assert (tmp_path / "car.html").stat().st_size > 10_000 and (tmp_path / "car.jaxtree").exists()
+
+
+STEP = re.compile(r"^\| (\d+) \| `(?:\w+\.)?(\w+)` \| `([\w/]+\.py)` \|", re.MULTILINE)
+
+
+def test_the_walk_of_a_frame_runs_the_functions_of_its_page_in_order():
+    """At most twelve: a walk that needs more is a way that nobody can follow."""
+    steps = STEP.findall((PAGES / "how_it_works.md").read_text())
+    assert [number for number, *_ in steps] == [str(number) for number in range(1, len(steps) + 1)]
+    assert 8 < len(steps) <= 12
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "word": ["a", "b", "a", "b"]})
+    room, called = str(pathlib.Path(jaxtree.__file__).parent), []
+    jaxtree.DecisionTreeClassifier().fit(table, ["x", "x", "y", "y"]).predict(table)  # imports, unobserved
+
+    def note(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename.startswith(room):
+            called.append((frame.f_code.co_name, frame.f_code.co_filename))
+
+    sys.setprofile(note)
+    try:
+        jaxtree.DecisionTreeClassifier().fit(table, ["x", "x", "y", "y"]).predict(table)
+    finally:
+        sys.setprofile(None)
+    place = 0
+    for _, name, file in steps:
+        path = str(pathlib.Path(room, file))
+        assert (name, path) in called[place:], f"{name} of {file} is not called behind the step before it"
+        place = called.index((name, path), place)
+
+
+SENTENCE = re.compile(r"(?:\A|[.!] +|[.!]\n|\n\n|\n[-*] +)(?:What|Of|That|Those) [^?]*?[.:!](?=\s|\Z)")
+WRITTEN = [*PAGES.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+
+def sentences_without_noun(text):
+    """The sentences of a page that begin with What, Of, That or Those; questions and headings may."""
+    prose = re.sub(r"^```.*?^```$|^#[^\n]*|^\|[^\n]*", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [found.strip(" .\n") for found in SENTENCE.findall(prose)]
+
+
+def test_sentences_of_pages_begin_with_their_nouns():
+    found = {page.name: sentences_without_noun(page.read_text()) for page in WRITTEN if "classes" not in page.parts}
+    assert len(found) > 60 and not {name: own for name, own in found.items() if own}
+    assert sentences_without_noun("A tree.\nOf trees it is one.\n\nWhat is it?") == ["Of trees it is one"]
 
 
 def test_the_readme_is_short_and_shows_first():

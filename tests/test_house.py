@@ -5,6 +5,7 @@ import collections
 import graphlib
 import importlib
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -15,8 +16,8 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "cores", "heap", "kernel", "notebook", "sklearn_compat", "switches"},
-    {"either", "forks", "traces", "program_folder"},
+    {"arrays", "errors", "buckets", "cores", "heap", "notebook", "sklearn_compat", "switches"},
+    {"either", "forks", "kernels", "traces", "program_folder"},
     {"devices"},
     {"blocks", "compilation"},
     {"table", "datasets", "criteria"},
@@ -25,6 +26,7 @@ FLOORS = [
     {"boosting", "forests", "explain", "dropout", "optimal"},
     {"soft", "dataset", "additive"},
     {"metrics"},
+    {"figures"},
     {"files", "plot"},
     {"estimators"},
     {"page", "ray"},
@@ -70,7 +72,7 @@ def test_a_room_imports_only_rooms_below_it():
 
 INNER_FLOORS = {
     "estimators": [{"common"}, {"trees"}, {"forests", "boosting"}, {"soft"}, {"refining", "additive"}, {"sizes"}],
-    "growth": [{"inputs"}, {"plan"}, {"sums", "native"}, {"splits"}, {"loop"}],
+    "growth": [{"inputs"}, {"plan"}, {"device"}, {"loop"}],
 }
 """The floors of rooms that have folders."""
 
@@ -140,6 +142,17 @@ def test_docstrings_begin_with_their_noun_or_verb():
     assert not faults(begins_with_no_noun)
 
 
+SENTENCE = re.compile(r"(?:[.!]\s+|\n\s*\n\s*|^\s*\w+: )(?:What|Of|That|Those) ", re.MULTILINE)
+MOST_SENTENCES_WITHOUT_NOUN = 178
+"""Sentences and entries of docstrings that begin with What, Of, That or Those; the number may only fall, to none."""
+
+
+def test_sentences_of_docstrings_begin_with_their_nouns():
+    assert len(SENTENCE.findall("A tree. Of trees.\n\nArgs:\n    x: What it is.\n    y: A thing, what else.")) == 2
+    found = faults(lambda file: sum(len(SENTENCE.findall(text)) for text in docstrings_of(file)))
+    assert sum(found.values()) <= MOST_SENTENCES_WITHOUT_NOUN, found
+
+
 def module_of(file):
     parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
@@ -174,12 +187,13 @@ def is_command(function):
 
 
 def functions_of_many_parameters(source):
-    """Commands have their options, and constructors of scikit-learn's kind their parameters."""
+    """Commands have their options, and constructors their parameters; arguments of validation rows count as one."""
     for function in ast.walk(ast.parse(source)):
         if not isinstance(function, ast.FunctionDef) or function.name == "__init__" or is_command(function):
             continue
-        if len(parameters_of(function)) > 8:
-            yield function.name, len(parameters_of(function))
+        number = len({"validation rows" if name.endswith("_val") else name for name in parameters_of(function)})
+        if number > 8:
+            yield function.name, number
 
 
 def test_functions_have_at_most_eight_parameters():
@@ -213,6 +227,34 @@ def test_one_file_alone_takes_private_names_of_scikit_learn():
         for name in private_names_of_scikit_learn(file.read_text())
     ]
     assert list(private_names_of_scikit_learn("from sklearn.tree._tree import Tree")) == ["_tree"]
+
+
+def test_models_are_known_by_their_kind():
+    """An estimator says what it is by `model_kind` and `predicts`; none is recognised by the methods of its class."""
+    assert not faults(lambda file: "hasattr(type(" in file.read_text())
+
+
+OF_KERNELS = re.compile(r"\bimport ctypes\b|\bjax\.ffi\b|\bis_native\b|\buses_kernel\b")
+"""C++ is called, and the choice who computes is made, in one room; elsewhere an `Engine` says who does."""
+CALLS_LIBC = {PACKAGE / "heap.py"}
+
+
+def calls_the_kernel(file):
+    code = ast.unparse(_without_strings(ast.parse(file.read_text())))
+    return OF_KERNELS.findall(code)
+
+
+def _without_strings(tree):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return tree
+
+
+def test_kernels_alone_call_the_kernel():
+    assert calls_the_kernel(PACKAGE / "kernels" / "choose.py")
+    elsewhere = [file for file in FILES if "kernels" not in file.relative_to(PACKAGE).parts[0]]
+    assert not faults(calls_the_kernel, [file for file in elsewhere if file not in CALLS_LIBC])
 
 
 OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}
@@ -252,6 +294,7 @@ def test_the_checks_see_what_they_forbid():
         list(graphlib.TopologicalSorter({"a": {"b"}, "b": {"a"}}).static_order())
     assert parameters_of(ast.parse("def f(self, a, *, b): ...").body[0]) == ["a", "b"]
     assert list(functions_of_many_parameters("def f(a, b, c, d, e, f, g, *, h, i): ...")) == [("f", 9)]
+    assert not list(functions_of_many_parameters("def f(a, b, c, d, e, f, g, *, X_val, y_val): ..."))
     assert faults(lambda file: file.name == "errors.py" and "a fault", FILES) == {"jaxtree/errors.py": "a fault"}
 
 

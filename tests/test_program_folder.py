@@ -9,6 +9,7 @@ import pytest
 
 from jaxtree import program_folder
 from jaxtree.compilation import enable_compilation_cache
+from tests.marks import in_turn
 
 FIT = """
 import jax, numpy as np
@@ -50,6 +51,7 @@ def test_a_first_program_is_kept_in_the_folder_of_this_jaxlib(tmp_path):
     assert os.stat(folder).st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_what_a_user_says_of_the_cache_stays(tmp_path):
     assert run(FIT, JAX_COMPILATION_CACHE_DIR=str(tmp_path)).split() == [str(tmp_path), "1.0"]
     off = run(
@@ -65,8 +67,9 @@ def test_a_named_folder_is_used_and_the_first_one_stays(without_folder, caches):
     assert enable_compilation_cache() == caches / "own"
 
 
-@pytest.mark.parametrize("part", ["above", "itself"])
-@pytest.mark.parametrize("mode", [0o777, 0o775, 0o770, 0o720, 0o702, 0o2770, 0o1777])
+@pytest.mark.parametrize(
+    ("mode", "part"), in_turn([0o777, 0o775, 0o770, 0o720, 0o702, 0o2770, 0o1777], ["above", "itself"])
+)
 def test_a_folder_that_others_can_write_is_not_used(without_folder, caches, mode, part):
     folder = program_folder.default_folder()
     folder.mkdir(parents=True)

@@ -5,17 +5,14 @@ import re
 
 import pytest
 
-from benchmarks.compile_only.captured import capture
 from benchmarks.compile_only.targets import NoCompilerError, mesh_of
 from benchmarks.roofline import rounds
 from benchmarks.roofline.__main__ import COUNTS, main
 from benchmarks.roofline.counts import Counts, Part, count_workload, parts_of
-from benchmarks.roofline.model import predict, predict_gpu
 from benchmarks.roofline.page import DEVICES, predictions, write_page
 from benchmarks.roofline.program import read
-from benchmarks.roofline.rates import NVIDIA, Range
+from benchmarks.roofline.rates import NVIDIA
 from benchmarks.roofline.workloads import WORKLOADS
-from benchmarks.roofline.workloads import predict as predict_rows
 
 PROGRAM = f"""\
 HloModule jit_f, is_scheduled=true
@@ -107,33 +104,6 @@ def test_parts_count_as_often_as_they_are_entered():
     assert not sum(part.reads for part in parts(host_ends_loops=False))
 
 
-def test_a_loop_that_was_never_counted_is_said_to_be_unknown():
-    unknown = [part for part in parts({}) if not part.is_known]
-    assert {part.place.partition("#")[0].removesuffix(" condition") for part in unknown} == {
-        "grow_all > split:20",
-        "grow_all:10",
-    }
-    assert {part.times for part in unknown if "split" in part.place} == {1, 2}
-
-
-def test_a_loop_that_the_compiler_adds_goes_round_as_its_condition_says():
-    bounded = PROGRAM.replace(
-        "ROOT %less = pred[] fusion(%c), kind=kLoop, calls=%fused_less",
-        "%n = s32[] constant(200)\n  %j = s32[] get-tuple-element(%c), index=0\n"
-        "  ROOT %less = pred[] compare(%j, %n), direction=LT",
-    )
-    found = {part.place: part for part in parts_of(read(bounded), {}, host_ends_loops=False)}
-    assert found["grow_all > split:20"].times == 200 and found["grow_all > split:20"].is_known
-
-
-def test_a_tpus_work_without_an_estimate_is_told_apart():
-    found = {part.place: part.work for part in parts(host_ends_loops=False)}
-    assert (found["entry"]["other lookups"], found["entry"]["other bytes"]) == (200, found["entry"]["bytes"])
-    # The scatter has an estimate, and the cut before it has none.
-    assert found["grow_all > split:20"]["other bytes"] == 500 * 4 + 500 * 4
-    assert "other additions" not in found["grow_all > split:20"]
-
-
 def test_work_is_what_is_touched():
     found = {part.place: part.work for part in parts()}
     # A lookup takes 200 numbers of a table of 4.8 MB; the places and the logarithms are read and written whole.
@@ -150,35 +120,6 @@ def counts(**work):
     return Counts([Part("entry", 1, {"launches": 10, "bytes": 1e9} | work, 4)], 10**6, 0, 1.0)
 
 
-def test_a_time_is_the_sum_of_its_terms_and_grows_with_calls():
-    one, two = (predict_gpu(counts(additions=1e6), NVIDIA["H100"], calls=n, reads_in_order=True) for n in (1, 2))
-    assert {term.name for term in one.terms} == {
-        "launches",
-        "conditions read by the host",
-        "memory",
-        "additions to cells",
-    }
-    assert one.seconds.likely == pytest.approx(sum(term.seconds.likely for term in one.terms))
-    assert two.seconds == pytest.approx(Range(*(2 * seconds for seconds in one.seconds)))
-    assert one.seconds.best < one.seconds.likely < one.seconds.worst
-    assert one.largest.name == "memory"
-
-
-def test_half_the_bandwidth_takes_twice_as_long():
-    fast = NVIDIA["A100"]
-    slow = fast._replace(memory=fast.memory / 2)
-    of = lambda device: predict_gpu(counts(), device, calls=1, reads_in_order=True).terms[-1]  # noqa: E731
-    assert of(fast).name == "memory"
-    assert of(slow).seconds.likely == pytest.approx(2 * of(fast).seconds.likely)
-
-
-def test_additions_take_longer_where_the_cache_is_too_small():
-    small, large = counts(additions=1e6, cells=1e6), counts(additions=1e6, cells=30e6)
-    of = lambda own, name: predict(own, name, calls=1, reads_in_order=True).terms[-1].seconds.likely  # noqa: E731
-    assert of(small, "T4") < of(large, "T4")
-    assert of(small, "H100") == of(large, "H100")
-
-
 def test_the_stored_counts_make_a_page_of_all_devices(tmp_path, capsys):
     stored = json.loads(COUNTS.read_text())
     found = predictions(stored)
@@ -192,26 +133,6 @@ def test_the_stored_counts_make_a_page_of_all_devices(tmp_path, capsys):
     assert page == (next(tmp_path.glob("roofline-*.md")).read_text()) + "\n"
     figures = json.loads(next(tmp_path.glob("roofline-*.json")).read_text())["predictions"]
     assert figures["tree"]["H100"]["seconds"]["likely"] == found["tree"]["H100"].seconds.likely
-
-
-def test_counts_of_another_size_do_not_replace_the_stored_ones(capsys):
-    with pytest.raises(SystemExit):
-        main(["--compile", "--size", "1000"])
-    assert "--counts" in capsys.readouterr().err
-
-
-def test_stored_counts_are_read_as_they_were_written():
-    own = counts(additions=3.0)
-    assert Counts.of(json.loads(json.dumps(own.stored()))) == own
-
-
-@pytest.mark.slow  # it forgets all compiled programs
-def test_rounds_of_a_walk_are_counted_each_time():
-    call = capture("_walk_codes", lambda: predict_rows(64), "gpu")
-    (place, number), *others = rounds.count_call(call).items()
-    assert not others and rounds.count_call(call) == {place: number}
-    # Two steps of eight a round.
-    assert re.fullmatch(r"_walk_codes > walk:\d+", place) and number == 4
 
 
 @pytest.mark.slow

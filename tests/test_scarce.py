@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxtree import kernel
+from jaxtree.kernels import library
 from tests.marks import rows_are_slow
 
 HERE = Path(__file__).parent
@@ -19,7 +19,7 @@ COMPILER = shutil.which("c++") or shutil.which("g++")
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux" or COMPILER is None, reason="preloads a library that is compiled here"),
     pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers have their own memory"),
-    pytest.mark.skipif(kernel.load() is None, reason="needs the kernel"),
+    pytest.mark.skipif(library.load() is None, reason="needs the kernel"),
 ]
 
 
@@ -55,6 +55,7 @@ def test_memory_that_ends_in_the_kernel_is_a_memory_error_and_the_next_fit_is_ri
         )
 
 
-@pytest.mark.parametrize(("number", "names"), rows_are_slow([(0, ("tree", "forest")), (0, ()), (1, ()), (2, ())]))
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "names"), [(0, ("tree", "forest")), (0, ()), (1, ()), (2, ())])
 def test_without_further_threads_fits_and_predictions_are_the_same(number, names):
     assert ran("threads", number, *names) == ran("threads", -1, *names)

@@ -13,7 +13,7 @@ import pytest
 import jaxtree
 from jaxtree import boosting, switches
 from jaxtree.compilation import PROGRAMS
-from tests.marks import rest_is_slow
+from tests.marks import are_slow, rest_is_slow
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3)).round(2)
@@ -45,11 +45,11 @@ def boosted(**options):
 
 def distilled():
     teacher = jaxtree.RandomForestClassifier(3, random_state=0)
-    return jaxtree.distil(teacher, jaxtree.DecisionTreeClassifier(max_depth=3), X, CLASSES, folds=2)
+    return jaxtree.distil(teacher, jaxtree.DecisionTreeClassifier(max_depth=3), X, CLASSES, cv=2)
 
 
 def searched():
-    search = jaxtree.BoostSearchCV(jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.3]}, cv=2)
+    search = jaxtree.SearchCV(jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.3]}, cv=2)
     return search.fit(X, CLASSES)
 
 
@@ -65,7 +65,7 @@ FAMILIES = {
     "hazards": lambda: boosted(loss="cox").fit(X, np.exp(Y), event=CLASSES).predict(X),
     "ranks": lambda: jaxtree.GradientBoostingRanker(**FEW).fit(X, CLASSES, group=np.arange(120) // 10).predict(X),
     "distributions": lambda: jaxtree.GradientBoostingDistribution(**FEW).fit(X, Y).predict_dist(X).crps(Y),
-    "folds": lambda: boosted(early_stopping="folds", folds=2).fit(X, Y).predict(X),
+    "folds": lambda: boosted(early_stopping="cv", cv=2).fit(X, Y).predict(X),
     "refit": lambda: boosted().fit(X, Y).refit(X[::2], Y[::2]).predict(X),
     "soft tree": lambda: jaxtree.SoftTreeClassifier(**SOFT).fit(X, CLASSES).predict_proba(X),
     "soft numbers": lambda: jaxtree.SoftTreeRegressor(**SOFT, loss="normal").fit(X, Y).predict(X),
@@ -81,6 +81,7 @@ FAMILIES = {
     "Shapley values": lambda: jaxtree.explain.shap_values(boosted().fit(X, Y), X[:9])[0],
     "page": lambda: jaxtree.to_html(jaxtree.DecisionTreeRegressor(max_depth=2).fit(X, Y), X, Y),
 }
+FAST = ("tree", "forest", "numbers", "additive", "soft tree", "folds")
 OF_JAX_S_PRECISION = ["soft tree", "soft numbers", "soft forest", "hardened"]
 """Families that compute in the precision that JAX is set to."""
 
@@ -100,7 +101,7 @@ def switched(values):
             jax.config.update(name, value)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", are_slow(FAMILIES, *set(FAMILIES) - set(FAST)))
 def test_results_are_those_without_switches(family):
     usual = FAMILIES[family]()
     with switched(STRICT):
@@ -119,6 +120,7 @@ def test_each_switch_alone(name):
                 np.testing.assert_array_equal(result, usual[family])
 
 
+@pytest.mark.slow
 def test_fine_tuning_under_switches():
     model = boosted().fit(X, Y)
     with switched(STRICT):

@@ -38,7 +38,7 @@ def interrupted(model, y):
 CALLS = {
     "many classes": lambda: jaxtree.DecisionTreeClassifier(max_depth=1).fit(X, WORDS),
     "many classes of a forest": lambda: jaxtree.RandomForestClassifier(2).fit(X, WORDS),
-    "many classes of a search": lambda: jaxtree.TreeSearchCV(
+    "many classes of a search": lambda: jaxtree.SearchCV(
         jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=[(np.arange(60), np.arange(60))], refit=False
     ).fit(X, WORDS),
     "a column of classes": lambda: jaxtree.DecisionTreeClassifier().fit(X, CLASSES[:, None]),
@@ -52,7 +52,7 @@ CALLS = {
     "an old name of a forest": lambda: jaxtree.RandomForestRegressor(criterion="friedman_mse"),
     "a warm start of boosting": lambda: again(jaxtree.GradientBoostingRegressor(2, warm_start=True), NUMBERS),
     "a warm start of folds": lambda: again(
-        jaxtree.GradientBoostingRegressor(2, warm_start=True, early_stopping="folds"), X[:, 0]
+        jaxtree.GradientBoostingRegressor(2, warm_start=True, early_stopping="cv"), X[:, 0]
     ),
     "a warm start of a forest": lambda: again(jaxtree.RandomForestRegressor(2, warm_start=True), NUMBERS),
     "an interrupt": lambda: interrupted(jaxtree.GradientBoostingRegressor(60), NUMBERS),

@@ -7,23 +7,23 @@ counted, a doubled row is not one of weight 2: these ways are named in `OF_PLACE
 """
 
 import functools
+import importlib
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
+import jax
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.collections import PatchCollection
 from sklearn.base import clone
 from sklearn.metrics import make_scorer, mean_absolute_error
 from sklearn.model_selection import PredefinedSplit
 
 import jaxtree
-from jaxtree import metrics, plot, resampling
+from jaxtree import dropout, metrics, plot, resampling
 from jaxtree.boosting import cox
 from jaxtree.estimators.fine_tuning.fine_tune import FineTuning
 from tests.marks import are_slow
@@ -77,7 +77,7 @@ def _search(estimator: Any, grid: dict, **options: Any) -> Way:
 def _ensemble(refit: str, estimator: Any, scoring: str | None) -> Way:
     def way(X, y, weight, fold):
         grid = {"learning_rate": [0.1, 0.5], "max_depth": [1, 2]}
-        search = jaxtree.BoostSearchCV(estimator, grid, cv=PredefinedSplit(fold), refit=refit, scoring=scoring)
+        search = jaxtree.SearchCV(estimator, grid, cv=PredefinedSplit(fold), refit=refit, scoring=scoring)
         search.fit(X, y, sample_weight=weight)
         return search.best_score_, search.ensemble_weights_, _said(search.best_estimator_)
 
@@ -118,7 +118,7 @@ def _conformal(X, y, weight, fold):
 
 def _folds(X, y, weight, fold):
     folds = [(np.flatnonzero(fold != own), np.flatnonzero(fold == own)) for own in range(4)]
-    model = jaxtree.GradientBoostingRegressor(6, early_stopping="folds", folds=folds, subsample=1.0, **PLAIN)
+    model = jaxtree.GradientBoostingRegressor(6, early_stopping="cv", cv=folds, subsample=1.0, **PLAIN)
     model.fit(X, y, sample_weight=weight)
     return model.predict(NEW), model.oof_score_, model.predict_interval(NEW, coverage=0.7)
 
@@ -165,6 +165,51 @@ def _chances(X):
     )
 
 
+def _pictured(draw: Callable[..., Any]) -> list[np.ndarray]:
+    """The numbers of everything that a plot draws: as `_drawn`, with meshes, points and the bars of small charts."""
+    ax = draw()
+    drawn = [np.asarray(line.get_ydata(), float) for line in ax.lines]
+    for own in ax.collections:
+        shapes = [path.vertices.ravel() for path in own.get_paths()] if isinstance(own, PatchCollection) else []
+        numbers = [np.zeros(0) if own.get_array() is None else np.ravel(own.get_array())]
+        drawn += [np.concatenate([*shapes, *numbers, np.ravel(own.get_facecolor())])]
+        drawn += [] if isinstance(own, PatchCollection) else [np.unique(np.ravel(own.get_offsets()))]
+    pyplot.close(ax.figure)
+    return [np.asarray(np.ma.filled(own, np.nan), float) for own in drawn]
+
+
+def _sizes(X, y, weight, fold):
+    methods = ["greedy", "cost complexity", "C4.5", "refined", "optimal"]
+    made = jaxtree.trees_by_size(X, y, methods=methods, sizes=[2, 3], max_depth=2, sample_weight=weight)
+    return [tree.predict_proba(NEW) for method in methods for tree in made[method]]
+
+
+def _dropout_sizes(X, y, weight, fold):
+    made = jaxtree.trees_by_size(X, y, methods=["dropout"], sizes=[3], sample_weight=weight)
+    return made["dropout"][0].predict_proba(NEW)
+
+
+def _dropouts(X, y, weight, fold):
+    """The scores of dropout pruning, of a tree of classes and of one of numbers."""
+    label = np.searchsorted(FITTED_WORDS.classes_, y)
+    rows = FITTED_WORDS.tree_, FITTED_WORDS.encode(X), np.where(np.isin(y, FITTED_WORDS.classes_), label, 0)
+    numbers = FITTED.tree_, FITTED.encode(X), _known(X)
+    rates, draws = dropout.node_rates(rows[0], 0.3, 0.5), {"key": jax.random.key(0), "num_draws": 5}
+    given = {"weight": weight}
+    return [
+        *(own(*rows, rates, **given) for own in (dropout.expected_accuracy, dropout.accuracy_variance)),
+        dropout.expected_log_loss(*rows, rates, **given),
+        dropout.expected_squared_error(*numbers, dropout.node_rates(numbers[0], 0.3, 0.5), **given),
+        *(own(*rows, rates, **draws, **given) for own in (dropout.sampled_accuracy, dropout.vote_accuracy)),
+        dropout.tune(*rows, steps=5, **given)[-1],
+    ]
+
+
+def _tuned_dropout(X, y, weight, fold, tree=None, **options):
+    tuned = jaxtree.tune_dropout(tree or FITTED_WORDS, X, y, steps=20, sample_weight=weight, **options)
+    return tuned.rates, tuned.losses
+
+
 def _page(X, y, weight, fold):
     told = told_by(jaxtree.to_html(FITTED, X, y, sample_weight=weight))
     return [number for chart in _charts(told) for number in chart]
@@ -186,7 +231,7 @@ def _early(X, y, weight, fold):
 
 def _distilled(X, y, weight, fold):
     folds = PredefinedSplit(fold)
-    return jaxtree.distil(BOOSTED, TREE, X, y, folds=folds, sample_weight=weight).predict(NEW)
+    return jaxtree.distil(BOOSTED, TREE, X, y, cv=folds, sample_weight=weight).predict(NEW)
 
 
 def _fine_tuned(X, y, weight, fold):
@@ -204,7 +249,7 @@ OF_NUMBERS: dict[str, Way] = {
     "boosting of few bins": _fit(jaxtree.GradientBoostingRegressor(4, max_bins=8)),
     "boosting of medians": _fit(jaxtree.GradientBoostingRegressor(4, **PLAIN, loss="absolute_error")),
     "boosting that holds out": _fit(jaxtree.GradientBoostingRegressor(8, early_stopping=True, random_state=0)),
-    "boosting by folds": _fit(jaxtree.GradientBoostingRegressor(6, early_stopping="folds", random_state=0)),
+    "boosting by folds": _fit(jaxtree.GradientBoostingRegressor(6, early_stopping="cv", random_state=0)),
     "boosting by given folds": _folds,
     "forest": _fit(jaxtree.RandomForestRegressor(4, random_state=0)),
     "extra trees": _fit(jaxtree.ExtraTreesRegressor(4, random_state=0)),
@@ -252,7 +297,7 @@ OF_NUMBERS: dict[str, Way] = {
     "distillation": _distilled,
     "sizes of distillation": lambda X, y, weight, fold: (
         lambda table: (table.on_labels, table.distilled, table.teacher)
-    )(jaxtree.distil_sizes(BOOSTED, TREE, X, y, sizes=(2, 4), folds=2, sample_weight=weight)),
+    )(jaxtree.distil_sizes(BOOSTED, TREE, X, y, sizes=(2, 4), cv=2, sample_weight=weight)),
     "permutation importances": lambda X, y, weight, fold: jaxtree.importances(
         FITTED, "permutation", X=X, y=y, sample_weight=weight
     ),
@@ -294,6 +339,15 @@ OF_NUMBERS: dict[str, Way] = {
         lambda: plot.plot_shap_bar(FITTED, X, sample_weight=weight)
     ),
     "page": _page,
+    "rates of dropout of numbers": functools.partial(_tuned_dropout, tree=FITTED),
+    "plot of dropout of numbers": lambda X, y, weight, fold: _pictured(
+        lambda: plot.plot_dropout(FITTED, X, y, p=[0, 0.5], q=[0, 1], sample_weight=weight)
+    ),
+    "plane": lambda X, y, weight, fold: _pictured(
+        lambda: plot.plot_decision_boundary(FITTED, X, y, features=[0, 1], resolution=10, sample_weight=weight)
+    ),
+    "beeswarm": lambda X, y, weight, fold: _pictured(lambda: plot.plot_shap_beeswarm(FITTED, X, sample_weight=weight)),
+    "charts in nodes": lambda X, y, weight, fold: _pictured(lambda: plot.plot_tree(FITTED, X, y, sample_weight=weight)),
     "NDCG": lambda X, y, weight, fold: metrics.ndcg(np.abs(y).astype(int), _known(X), group=fold, sample_weight=weight),
 }
 OF_CLASSES: dict[str, Way] = {
@@ -319,6 +373,19 @@ OF_CLASSES: dict[str, Way] = {
     "calibration": lambda X, y, weight, fold: _drawn(
         lambda: plot.plot_calibration(FITTED_WORDS, X, y, sample_weight=weight)
     ),
+    "trees by size": _sizes,
+    "trees by size, dropout": _dropout_sizes,
+    "scores of dropout": _dropouts,
+    "rates of dropout": functools.partial(_tuned_dropout, loss="accuracy"),
+    "plot of dropout": lambda X, y, weight, fold: _pictured(
+        lambda: plot.plot_dropout(FITTED_WORDS, X, y, p=[0, 0.5], q=[0, 1], sample_weight=weight)
+    ),
+    "plane of classes": lambda X, y, weight, fold: _pictured(
+        lambda: plot.plot_decision_boundary(FITTED_WORDS, X, features=[0, 1], resolution=10, sample_weight=weight)
+    ),
+    "charts of classes in nodes": lambda X, y, weight, fold: _pictured(
+        lambda: plot.plot_tree(FITTED_WORDS, X, y, sample_weight=weight)
+    ),
     "page of classes": lambda X, y, weight, fold: list(
         _charts(told_by(jaxtree.to_html(FITTED_WORDS, X, y, sample_weight=weight)))
     ),
@@ -335,6 +402,7 @@ FAST = (
     *("Brier score", "concordance by Uno", "plot of dependence", "plot of survival", "page", "NDCG"),
     *("plot of intervals", "plot of leaves", "plot of a pruning path", "plot of Shapley values"),
     *("tree of classes", "balanced", "search of boosted classes", "balanced soft", "calibration"),
+    *("trees by size", "rates of dropout", "plane", "beeswarm", "charts in nodes", "charts of classes in nodes"),
 )
 BY_DRAWS = "rows are drawn by their places in the table"
 BY_PARTS = "rows are held out, or divided among folds, by their places in the table"
@@ -349,7 +417,8 @@ OF_PLACES = {
     **dict.fromkeys(["search of soft trees", "search of soft classes"], BY_DRAWS),
     **dict.fromkeys(["tuning", "tuning by R2", "tuning of classes"], "settings follow from the number of rows"),
     "tuning of additive models": "settings follow from the number of rows",
-    "page": "rows are points, which are counted",
+    "trees by size, dropout": BY_PARTS,
+    **dict.fromkeys(["page", "plane", "beeswarm", "charts in nodes"], "rows are points, which are counted"),
     **dict.fromkeys(["survival", "survival by Breslow"], "each row has a second derivative of its own"),
     "NDCG": "a row counts by its place among the others",
     "balanced boosting": "penalties count rows of the mean weight where weights are no multiples of the least",
@@ -394,3 +463,54 @@ def test_a_doubled_row_is_one_of_weight_2(name):
         pytest.skip(OF_PLACES[name])
     y, rows = CLASS if name in OF_CLASSES else NUMBER, np.repeat(np.arange(ROWS), WEIGHT.astype(int))
     _assert_alike(name, (X, y, WEIGHT, FOLD), (X[rows], y[rows], np.ones(len(rows)), FOLD[rows]))
+
+
+ROOMS = (
+    "",
+    *(f".{room}" for room in ("boosting", "dropout", "explain", "metrics", "plot", "prune", "resampling", "soft")),
+)
+"""The public modules."""
+
+TABLES = {"X", "X_val", "y", "y_true", "y_val", "codes", "values"}
+"""Names of parameters that are rows, or numbers of rows."""
+
+AMONG_OTHERS = {
+    *("distil", "distil_sizes", "to_html", "plot_tree", "bag", "cross_validate", "learning_curve"),
+    *("SearchCV.fit", "BorutaSelector.fit", "ConformalRegressor.fit"),
+    *("SearchCV.score", "TunedSearchCV.score"),
+    *("HardForestClassifier.fit", "HardForestRegressor.fit", "HardTreeClassifier.fit", "HardTreeRegressor.fit"),
+    *("LeafEncoder.fit_transform", "BorutaSelector.fit_transform"),
+}
+"""Where weights are one of several arguments of a dictionary, or of arguments by name."""
+
+OF_ROWS = {
+    *("apply", "decision_function", "decision_path", "encode", "eval_terms", "inverse_transform"),
+    *("plane_columns", "predict", "predict_dist", "predict_interval", "predict_log_proba", "predict_median"),
+    *("predict_proba", "predict_quantile", "predict_survival_function", "predict_values", "raw_scores", "read_target"),
+    *("score_samples", "scores_of", "staged_predict", "staged_predict_proba", "staged_scores", "transform"),
+    *("cdf", "check_extra", "check_parameters", "crps", "log_prob", "shap_by_table", "shap_interactions_by_table"),
+    *("make_encoder", "one_hot", "shap_interaction_values", "shap_values", "vote_share"),
+}
+"""Names of functions and methods that return something of every row by itself: a weight has no meaning there."""
+
+
+def _public_functions():
+    """The public functions, and the public methods of public classes, by name."""
+    for room in ROOMS:
+        module = importlib.import_module("jaxtree" + room)
+        for name in [own for own in getattr(module, "__all__", dir(module)) if not own.startswith("_")]:
+            own = getattr(module, name)
+            if inspect.isfunction(own):
+                yield name, own
+            elif inspect.isclass(own):
+                methods = inspect.getmembers(own, inspect.isfunction)
+                yield from ((f"{name}.{method}", found) for method, found in methods if not method.startswith("_"))
+
+
+def test_whatever_takes_rows_takes_weights():
+    parameters = {name: set(inspect.signature(function).parameters) for name, function in _public_functions()}
+    takers = {name: own for name, own in parameters.items() if own & TABLES}
+    without = {name for name, own in takers.items() if not {"sample_weight", "weight"} & own}
+    assert not {name for name in without - AMONG_OTHERS if name.split(".")[-1] not in OF_ROWS}
+    assert without >= AMONG_OTHERS
+    assert {name.split(".")[-1] for name in without - AMONG_OTHERS} == OF_ROWS

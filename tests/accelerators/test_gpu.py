@@ -1,7 +1,5 @@
 """Programs compile for an H200, and are what it can run well; see `tests/accelerators/programs.py`."""
 
-import math
-import re
 from typing import NamedTuple
 
 import pytest
@@ -10,8 +8,7 @@ from benchmarks.compile_only.boosting_programs import BOOSTING, without_growth
 from benchmarks.compile_only.reading import count
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.plan import backends
-from jaxtree.growth.plan.costs import BYTES_OF_A_DIGIT, GPU
-from tests.accelerators.programs import ROWS, ROWS_OF_MANY, compiled, marked, megabytes
+from tests.accelerators.programs import ROWS, compiled, marked, megabytes
 
 
 class Bounds(NamedTuple):
@@ -35,7 +32,7 @@ BOUNDS = {
     "growth, missing values shared out": Bounds(16, 800),
     "growth, a forest": Bounds(13, 350),
     "growth, random thresholds": Bounds(11, 350),
-    "growth, four devices": Bounds(8, 100),
+    "growth, four devices": Bounds(8, 110),
     "walk": Bounds(1, 20),
     "dropout": Bounds(0, 10),
     "a soft epoch": Bounds(2, 20),
@@ -46,8 +43,6 @@ BOUNDS = {
     "boosting, whole Hessians": Bounds(14, 400),
     "boosting, a quantile": Bounds(12, 150),
     "additive, pairs of bins": Bounds(0, 150),
-    "additive, sums of bins": Bounds(1, 10),
-    "additive, scores": Bounds(1, 10),
     "additive, boosting": Bounds(6, 20),
     "additive, boosting on rows": Bounds(10, 20),
 }
@@ -85,16 +80,6 @@ def test_a_gpu_calls_the_kernel_in_warp_once_a_level(name, monkeypatch):
     assert program.as_text().count(" custom-call(") == 1
     assert found.ended_by_host <= BOUNDS[name].ended_by_host
     assert megabytes(program) <= BOUNDS[name].megabytes
-
-
-@pytest.mark.slow
-def test_levels_near_the_roots_of_many_models_are_products_on_a_gpu():
-    text = compiled("boosting, many models", "gpu", ROWS_OF_MANY).as_text()
-    assert count(text).products == len(GPU.shifts_of_sizes)
-    assert count(text).ended_by_host <= 14
-    # The codes as zeros and ones are made once for all models; of every model they would not fit.
-    sizes = [math.prod(map(int, shape.split(","))) for shape in re.findall(r"bf16\[([\d,]+)\]", text)]
-    assert max(sizes) * BYTES_OF_A_DIGIT <= GPU.bytes_per_product
 
 
 @pytest.mark.exhaustive

@@ -18,7 +18,7 @@ from jax import lax
 from benchmarks.compile_only.boosting_programs import BOOSTING
 from benchmarks.compile_only.captured import capture
 from benchmarks.compile_only.programs import PROGRAMS
-from jaxtree.growth.loop import prepare
+from jaxtree.kernels import choose
 
 LARGE, SMALL_SLICE = 2**16, 256
 """Bytes of an array that is large, and of a slice that is not small."""
@@ -88,7 +88,7 @@ def traced(name: str, platform: str) -> Any:
 @pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
 @pytest.mark.parametrize("name", [*NAMES, "boosting, squared"])
 def test_no_program_has_a_pattern_that_xla_gets_wrong(name, platform, monkeypatch):
-    monkeypatch.setattr(prepare, "can_grow", lambda rules: False)
+    monkeypatch.setattr(choose, "is_there", lambda: False)
     jaxpr = traced(name, platform)
     assert not shifts(jaxpr)
     if platform == "cpu":

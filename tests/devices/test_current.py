@@ -26,12 +26,11 @@ from jaxtree.devices.current import (
     kind_of,
     platform_of,
 )
-from jaxtree.estimators.forests.start import number_of_threads
+from jaxtree.estimators.forests.base import number_of_threads
 from jaxtree.explain import shap
 from jaxtree.growth import Classes, Rules
-from jaxtree.growth.loop.on_host import stays_on_host
-from jaxtree.growth.native.trees import grows_on_host
-from jaxtree.optimal import native
+from jaxtree.growth.native import engine_of
+from jaxtree.kernels import choose
 from jaxtree.prune import draws
 from jaxtree.soft import init
 from jaxtree.soft.form import SoftForm
@@ -60,9 +59,8 @@ def test_one_room_alone_asks_where_jax_computes():
     found = {str(file.relative_to(PACKAGE)): asked(file.read_text()) for file in outside}
     allowed = {
         # A mesh of devices of several kinds is refused.
-        "growth/inputs/mesh.py": {"device_kind"},
+        "kernels/mesh.py": {"device_kind"},
         # What a machine has, in a report.
-        "doctor/checking.py": {"device_kind"},
         "doctor/machine.py": {"device_kind"},
     }
     assert {file: names for file, names in found.items() if names} == allowed
@@ -134,10 +132,15 @@ def num_threads():
     return len(threads)
 
 
+def host_engine():
+    """Who computes on the host."""
+    return choose.Engine.HOST if choose.is_there() else "without the kernel nobody else"
+
+
 ENTRIES = {
-    "growth": lambda: stays_on_host(Rules(Classes(2))) == grows_on_host(Rules(Classes(2))),
+    "growth": lambda: engine_of(Rules(Classes(2)), current_platform(), on_host=True) is host_engine(),
     "options of the compiler": lambda: bool(options_of_small_programs(platform=current_platform())),
-    "optimal trees": lambda: native.is_available() == native.has_handler(native.HANDLER),
+    "kernels": lambda: choose.choose(current_platform()) is host_engine(),
     "Shapley values": lambda: shap.current_platform() == "cpu",
     "draws": lambda: draws._block_size(np.zeros((60, 128)), 5000, draws.current_platform()) == 32,
     "soft epochs": lambda: models_side_by_side(SOFT, 2048, 256, current_platform()) == 1,

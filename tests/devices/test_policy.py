@@ -11,12 +11,13 @@ from sklearn.datasets import load_iris
 
 import jaxtree
 from jaxtree import set_device
-from jaxtree.devices import carried, costs, placed, policy
+from jaxtree.devices import carried, costs, placed, platform_of, policy
 from jaxtree.devices.costs import Kind
 from jaxtree.devices.current import current_platform, default_device
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.placing import shape_of
 from jaxtree.growth.loop import grow, on_host
+from jaxtree.kernels.choose import Engine
 from tests.devices.stand_ins import stand_in
 
 X, Y = load_iris(return_X_y=True)
@@ -38,9 +39,9 @@ def places(monkeypatch):
     seen = []
 
     def note(function):
-        def noted(*arguments, platform, **options):
-            seen.append(platform)
-            return function(*arguments, platform=platform, **options)
+        def noted(data, *arguments, engine, mesh, **options):
+            seen.append("cpu" if engine is Engine.HOST else platform_of(data.codes, mesh=mesh))
+            return function(data, *arguments, engine=engine, mesh=mesh, **options)
 
         return noted
 
@@ -218,15 +219,6 @@ def test_what_cannot_be_said_leaves_jax_its_device(places):
     with stand_in("gpu"), placed("test", lambda: None):
         assert current_platform() == "gpu"
     assert shape_of(parts) != (150, 4)
-
-
-def test_errors_of_a_fit_come_as_ever():
-    with stand_in("gpu"):
-        with pytest.raises(InvalidInputError, match="max_depth"):
-            jaxtree.DecisionTreeClassifier(max_depth="deep").fit(X, Y)
-        with pytest.raises(InvalidInputError, match="nowhere"):
-            TREE.fit("nowhere.parquet", "y")
-    assert not policy._IS_PLACED.get()
 
 
 @pytest.mark.parametrize("platform", ["cpu", "gpu"])

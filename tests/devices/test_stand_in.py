@@ -10,9 +10,8 @@ from safetensors import safe_open
 from sklearn.base import clone
 
 import jaxtree
-from jaxtree import explain, set_device
-from jaxtree.devices.current import standing_in
-from tests.devices.stand_ins import stand_in
+from jaxtree import set_device
+from tests.devices.stand_ins import stand_in, standing_in
 from tests.examples import EXTRAS, example, of_every_class, predictions, rows_of, unfitted
 
 TRAINED = ("soft", "hardened")
@@ -109,7 +108,7 @@ SEARCHES = {
     "trees": lambda: jaxtree.SearchCV(
         jaxtree.DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2], "ccp_alpha": [0.0, 0.02]}, cv=2
     ),
-    "boosting": lambda: jaxtree.BoostSearchCV(
+    "boosting": lambda: jaxtree.SearchCV(
         jaxtree.GradientBoostingClassifier(3, max_depth=2, min_samples_leaf=4), {"learning_rate": [0.1, 0.3]}, cv=2
     ),
 }
@@ -126,21 +125,3 @@ def test_a_search_gives_the_scores_of_the_host(name):
     np.testing.assert_array_equal(there.cv_results_["mean_test_score"], here.cv_results_["mean_test_score"])
     for key, value in predictions(here.best_estimator_, table).items():
         np.testing.assert_array_equal(predictions(there.best_estimator_, table)[key], value)
-
-
-@pytest.mark.slow
-def test_what_is_made_of_a_model_does_not_depend_on_where():
-    model, table = example("boosted"), rows_of("boosted")
-    made = {
-        "SQL": lambda: jaxtree.to_sql(model),
-        "C": lambda: jaxtree.to_c(model),
-        "frame": lambda: jaxtree.to_dataframe(model).to_csv(),
-        "row": lambda: str(jaxtree.explain_row(model, table.iloc[0])),
-    }
-    for name, make in made.items():
-        here = make()
-        with stand_in("gpu"), set_device("gpu"):
-            assert make() == here, name
-    values = explain.shap_values(model, table).values
-    with stand_in("gpu"), set_device("gpu"):
-        np.testing.assert_allclose(explain.shap_values(model, table).values, values, rtol=1e-9, atol=1e-12)

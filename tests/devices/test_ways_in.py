@@ -33,10 +33,10 @@ WAYS = {
     "refit": lambda: boosted().refit(X[::-1], Y[::-1]),
     "soft": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).predict(np.tile(X, (8, 1))),
     "partial fit": lambda: jaxtree.SoftTreeClassifier(**SHORT).partial_fit(X, Y),
-    "distil": lambda: jaxtree.distil(TREE.fit(X, Y), jaxtree.SoftTreeClassifier(**SHORT), X, folds=None),
+    "distil": lambda: jaxtree.distil(TREE.fit(X, Y), jaxtree.SoftTreeClassifier(**SHORT), X, cv=None),
     "harden": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).harden(),
     "search": lambda: jaxtree.SearchCV(TREE, {"ccp_alpha": [0.0, 0.01]}, cv=2).fit(X, Y),
-    "search of boosting": lambda: jaxtree.BoostSearchCV(
+    "search of boosting": lambda: jaxtree.SearchCV(
         jaxtree.GradientBoostingClassifier(**FEW), {"learning_rate": [0.1, 0.2]}, cv=2
     ).fit(X, Y),
     "tuning": lambda: jaxtree.tune(X[::2], Y[::2], n_iter=1, cv=2, minutes=0.05, verbose=0),

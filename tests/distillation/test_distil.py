@@ -1,5 +1,7 @@
 """Students learn what a teacher says of rows that it has not seen."""
 
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,18 +10,13 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import log_loss
-from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import StandardScaler
 
 from jaxtree import (
     ClassProbabilities,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
-    GradientBoostingClassifier,
-    OptimalTreeClassifier,
-    RandomForestClassifier,
-    SoftTreeClassifier,
     SoftTreeRegressor,
     distil,
     distil_sizes,
@@ -27,7 +24,7 @@ from jaxtree import (
 )
 from jaxtree.distillation.synthetic import NEAR, SWAPPED, with_synthetic_rows
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from tests.marks import rest_is_slow
+from jaxtree.estimators.trees import base
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
@@ -62,13 +59,13 @@ class Prior(ClassifierMixin, BaseEstimator):
     "folds", [5, KFold(3), [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]]
 )
 def test_no_teacher_has_seen_what_it_labels(folds):
-    assert (teacher_labels(Memory(), X, NUMBER, folds=folds) == 1000).all()
+    assert (teacher_labels(Memory(), X, NUMBER, cv=folds) == 1000).all()
 
 
 def test_a_fitted_teacher_is_taken_as_it_is():
     teacher = Memory().fit(X, NUMBER)
-    np.testing.assert_array_equal(teacher_labels(teacher, X, folds=None), NUMBER)
-    tree = distil(teacher, DecisionTreeRegressor(), X, folds=None)
+    np.testing.assert_array_equal(teacher_labels(teacher, X, cv=None), NUMBER)
+    tree = distil(teacher, DecisionTreeRegressor(), X, cv=None)
     np.testing.assert_allclose(tree.predict(X), NUMBER)
 
 
@@ -84,29 +81,10 @@ def test_labels_are_mixed_with_those_of_the_table():
 def test_a_class_that_a_part_lacks_has_no_probability_there():
     label = np.where(np.arange(120) < 40, "a", np.where(np.arange(120) < 80, "b", "c"))
     labels = teacher_labels(
-        Prior(), X, label, folds=[(np.arange(40, 120), np.arange(40)), (np.arange(80), np.arange(40, 120))]
+        Prior(), X, label, cv=[(np.arange(40, 120), np.arange(40)), (np.arange(80), np.arange(40, 120))]
     )
     np.testing.assert_allclose(labels.probabilities[0], [0, 0.5, 0.5])
     np.testing.assert_allclose(labels.probabilities[119], [0.5, 0.5, 0])
-
-
-STUDENTS = {
-    "tree": DecisionTreeClassifier(max_leaf_nodes=4),
-    "optimal": OptimalTreeClassifier(max_depth=2, max_thresholds=8, refine_thresholds=False),
-    "forest": RandomForestClassifier(5, max_depth=3, random_state=0),
-    "boosting": GradientBoostingClassifier(n_estimators=5),
-    "soft tree": SoftTreeClassifier(depth=2, max_epochs=30, random_state=0),
-}
-
-
-@pytest.mark.parametrize("name", rest_is_slow(STUDENTS, 2))
-def test_a_student_is_the_fit_on_what_the_teacher_says(name):
-    teacher = make_pipeline(StandardScaler(), LogisticRegression())
-    student = distil(teacher, STUDENTS[name], X, LABEL)
-    labels = teacher_labels(teacher, X, LABEL)
-    other = type(STUDENTS[name])(**STUDENTS[name].get_params()).fit(X, labels)
-    np.testing.assert_array_equal(student.predict_proba(X), other.predict_proba(X))
-    assert not hasattr(STUDENTS[name], "classes_"), "the student that was given stays as it is"
 
 
 def test_students_of_numbers_are_of_any_library():
@@ -137,7 +115,7 @@ def test_rows_of_weight_0_teach_nobody():
     """Clones of the teacher do not learn from them, whatever stands in them."""
     weight = np.where(np.arange(120) % 3 == 0, 0.0, 1.0)
     wrong = np.where(weight > 0, NUMBER, 1e6)
-    given = {"folds": KFold(3, shuffle=True, random_state=0)}
+    given = {"cv": KFold(3, shuffle=True, random_state=0)}
     labels = [teacher_labels(DecisionTreeRegressor(max_depth=3), X, y, weight, **given) for y in (NUMBER, wrong)]
     np.testing.assert_array_equal(*labels)
     assert np.abs(labels[0]).max() <= np.abs(NUMBER).max()
@@ -173,7 +151,7 @@ def test_further_rows_of_tables_of_all_kinds():
 
 
 def test_sizes_are_scored_on_rows_that_nobody_has_seen():
-    table = distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4), folds=3)
+    table = distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4), cv=3)
     assert (table.teacher[:, 0] > 900).all() and (table.distilled[..., 0] > 900).all()
     assert (table.on_labels[..., 0] < 3).all() and table.parameter == "max_leaf_nodes"
     own = DecisionTreeRegressor(max_leaf_nodes=2)
@@ -182,8 +160,16 @@ def test_sizes_are_scored_on_rows_that_nobody_has_seen():
     np.testing.assert_allclose(table.on_labels[0, :, 0], errors)
 
 
+def test_students_of_all_sizes_grow_at_once(monkeypatch):
+    """Those fitted to labels are parts of one tree, those of the teacher of another, and both are one growth."""
+    grown, really = [], base.grow_tables
+    monkeypatch.setattr(base, "grow_tables", lambda tasks, *mesh: grown.append(len(tasks)) or really(tasks, *mesh))
+    distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, n_synthetic=30)
+    assert grown == [2, 2, 2]
+
+
 def test_a_table_of_sizes_as_words_and_as_a_frame():
-    table = distil_sizes(LogisticRegression(), DecisionTreeClassifier(), X, LABEL, sizes={"max_depth": (1, 2)}, folds=3)
+    table = distil_sizes(LogisticRegression(), DecisionTreeClassifier(), X, LABEL, sizes={"max_depth": (1, 2)}, cv=3)
     frame = table.to_dataframe()
     assert frame["max_depth"].tolist()[:2] == [1, 2] and np.isnan(frame["max_depth"].iloc[2])
     assert frame["accuracy distilled"].iloc[0] == table.distilled[0, :, 0].mean()
@@ -197,7 +183,7 @@ def test_a_table_of_sizes_as_words_and_as_a_frame():
 def test_a_class_that_a_part_lacks_is_scored_as_impossible():
     label = np.where(np.arange(120) < 6, "rare", LABEL)
     folds = [(np.arange(6, 120), np.arange(6)), (np.arange(100), np.arange(100, 120))]
-    table = distil_sizes(Prior(), DecisionTreeClassifier(), X, label, sizes=(2,), folds=folds)
+    table = distil_sizes(Prior(), DecisionTreeClassifier(), X, label, sizes=(2,), cv=folds)
     assert table.teacher[0, 0] == table.distilled[0, 0, 0] == 0
     impossible = log_loss(["rare", "other"], [[1, 0], [1, 0]], labels=["other", "rare"])
     assert table.teacher[0, 1] == pytest.approx(2 * impossible, rel=1e-12)
@@ -212,18 +198,18 @@ def test_what_cannot_be_distilled_says_so():
         distil(tree, LogisticRegression(), X, LABEL)
     with pytest.raises(InvalidInputError, match="teacher must be a classifier or regressor, got StandardScaler"):
         teacher_labels(StandardScaler(), X, NUMBER)
-    with pytest.raises(InvalidInputError, match="folds need y"):
+    with pytest.raises(InvalidInputError, match="cv needs y"):
         distil(of_numbers, of_numbers, X)
     with pytest.raises(InvalidInputError, match=r"alpha must be from 0 to 1.*got 1\.5"):
         teacher_labels(of_numbers, X, NUMBER, alpha=1.5)
     with pytest.raises(InvalidInputError, match=r"alpha=0\.5 mixes the teacher's labels with y, and y is None"):
-        teacher_labels(Memory().fit(X, NUMBER), X, folds=None, alpha=0.5)
+        teacher_labels(Memory().fit(X, NUMBER), X, cv=None, alpha=0.5)
     with pytest.raises(InvalidInputError, match="n_synthetic must be a whole number of at least 0, got -1"):
         distil(of_numbers, of_numbers, X, NUMBER, n_synthetic=-1)
-    with pytest.raises(InvalidInputError, match=r"folds must be 2 or more, .* got 1"):
-        teacher_labels(of_numbers, X, NUMBER, folds=1)
-    with pytest.raises(InvalidInputError, match="folds must label every row, and row 0 is in no part"):
-        teacher_labels(of_numbers, X, NUMBER, folds=[(np.arange(60), np.arange(60, 120))])
+    with pytest.raises(InvalidInputError, match=r"cv must be 2 or more, .* got 1"):
+        teacher_labels(of_numbers, X, NUMBER, cv=1)
+    with pytest.raises(InvalidInputError, match="cv must label every row, and row 0 is in no part"):
+        teacher_labels(of_numbers, X, NUMBER, cv=[(np.arange(60), np.arange(60, 120))])
     with pytest.raises(InvalidInputError, match="sizes must be those of a parameter of the student"):
         distil_sizes(of_numbers, of_numbers, X, NUMBER, sizes={"leaves": (1, 2)})
     with pytest.raises(InvalidInputError, match="sizes must have a value"):
@@ -239,12 +225,12 @@ def test_targets_in_a_column_are_vectors(given):
     tree, label_tree = DecisionTreeRegressor(max_depth=2), DecisionTreeClassifier(max_depth=2)
     for model, y in ((tree, NUMBER), (label_tree, LABEL)):
         for alpha in (1.0, 0.5):
-            own, same = (distil(model, model, X, target, folds=2, alpha=alpha) for target in (given(y), y))
+            own, same = (distil(model, model, X, target, cv=2, alpha=alpha) for target in (given(y), y))
             np.testing.assert_array_equal(own.predict(X), same.predict(X))
-        own, same = (distil_sizes(model, model, X, target, sizes=(2,), folds=2) for target in (given(y), y))
+        own, same = (distil_sizes(model, model, X, target, sizes=(2,), cv=2) for target in (given(y), y))
         np.testing.assert_array_equal(own.distilled, same.distilled)
     fitted = tree.fit(X, NUMBER)
-    labels = teacher_labels(fitted, X, given(NUMBER), folds=None, alpha=0.5)
+    labels = teacher_labels(fitted, X, given(NUMBER), cv=None, alpha=0.5)
     np.testing.assert_array_equal(labels, fitted.predict(X) / 2 + NUMBER / 2)
 
 
@@ -254,3 +240,33 @@ def test_further_rows_of_a_frame_that_numbers_its_columns():
     other, _ = with_synthetic_rows(X, 5, np.random.RandomState(0))
     np.testing.assert_array_equal(new.to_numpy(), other)
     assert list(new.columns) == list(whole.columns) == [0, 1, 2] and len(whole) == 125
+
+
+class Recorded(GroupKFold):
+    """Parts of groups, and the groups that `split` was given."""
+
+    given: ClassVar[list] = []
+
+    def split(self, X, y=None, groups=None):
+        self.given.append(groups)
+        return super().split(X, y, groups)
+
+
+def test_groups_reach_the_splitter():
+    """No clone of a teacher labels a row of a group that it has seen; `groups` was no argument."""
+    table, y, group = X[:60], NUMBER[:60], np.array(list("abcdef"))[np.arange(60) // 10]
+    teacher, student = DecisionTreeRegressor(random_state=0), DecisionTreeRegressor(max_depth=2)
+    pairs = list(GroupKFold(3).split(table, y, group))
+    for groups in (group, group.tolist(), pd.Series(group, index=np.arange(60)[::-1])):
+        labels = teacher_labels(teacher, table, y, cv=GroupKFold(3), groups=groups)
+        np.testing.assert_array_equal(labels, teacher_labels(teacher, table, y, cv=pairs))
+    by_groups = distil(teacher, student, table, y, cv=GroupKFold(3), groups=group).predict(table)
+    np.testing.assert_array_equal(by_groups, distil(teacher, student, table, y, cv=pairs).predict(table))
+    weight = np.where(np.arange(60) % 7, 1.0, 0.0)
+    found = distil_sizes(teacher, student, table, y, sizes=(2,), cv=Recorded(3), groups=group, sample_weight=weight)
+    assert found.distilled.shape == (1, 3, 2)
+    assert [given.tolist() for given in Recorded.given] == [group[weight > 0].tolist()]
+    with pytest.raises(InvalidInputError, match=r"cv=GroupKFold\(4\), got cv=4"):
+        distil(teacher, student, table, y, cv=4, groups=group)
+    with pytest.raises(InvalidTypeError, match="of rows it takes sample_weight and groups"):
+        distil(teacher, student, table, y, group=group)

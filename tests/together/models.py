@@ -62,6 +62,11 @@ def _of(made: Callable[[Any], Any], model: Model) -> Model:
     return model._replace(estimator=made(model.estimator))
 
 
+def _mean_of(estimators: list[Any], y: Any, weights: Any = None) -> Model:
+    fits = [_fit(own, y) for own in estimators]
+    return _of(lambda own: own.mean_of([fit.estimator for fit in fits], weights), fits[0])
+
+
 FEW = {"n_estimators": 4, "max_depth": 2, "min_samples_leaf": 4}
 """A small boosted model."""
 SMALL = {"n_estimators": 3, "max_depth": 3, "random_state": 0}
@@ -109,7 +114,7 @@ TREES_BY_NAME = {
         _fit(TREE(max_depth=3), CLASSES),
     ),
     "distilled tree": lambda: _of(
-        lambda own: jaxtree.distil(own, TREE(max_depth=3), ROWS, CLASSES, folds=2), _fit(BOOSTED(**FEW), CLASSES)
+        lambda own: jaxtree.distil(own, TREE(max_depth=3), ROWS, CLASSES, cv=2), _fit(BOOSTED(**FEW), CLASSES)
     ),
 }
 
@@ -141,14 +146,14 @@ BOOSTED_BY_NAME = {
         BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping=True, n_iter_no_change=3, random_state=0), IS_LOW
     ),
     "boosted folds": lambda: _fit(
-        BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping="folds", folds=3, n_iter_no_change=3), CLASSES
+        BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping="cv", cv=3, n_iter_no_change=3), CLASSES
     ),
     "boosted folds of numbers": lambda: _fit(
-        BOOSTED_NUMBERS(60, max_depth=2, learning_rate=0.4, early_stopping="folds", folds=4, n_iter_no_change=3),
+        BOOSTED_NUMBERS(60, max_depth=2, learning_rate=0.4, early_stopping="cv", cv=4, n_iter_no_change=3),
         NUMBERS,
     ),
     "boosted folds, measured": lambda: _fit(
-        BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping="folds", folds=3, n_iter_no_change=3),
+        BOOSTED(40, max_depth=2, learning_rate=0.5, early_stopping="cv", cv=3, n_iter_no_change=3),
         CLASSES,
         eval_set={"training": (ROWS, CLASSES)},
     ),
@@ -181,27 +186,23 @@ BOOSTED_BY_NAME = {
         lambda own: jaxtree.fine_tune(own, ROWS, CLASSES, options=jaxtree.FineTuning(max_epochs=3)),
         _fit(BOOSTED(**FEW), CLASSES),
     ),
-    "first rounds": lambda: _of(lambda own: own.first(2), _fit(BOOSTED(**FEW), CLASSES)),
+    "first rounds": lambda: _of(lambda own: own.truncated(2), _fit(BOOSTED(**FEW), CLASSES)),
 }
 
 SEARCHES_BY_NAME = {
-    "ensemble": lambda: _fit(
-        jaxtree.BoostedEnsembleClassifier([BOOSTED(**FEW), BOOSTED(**FEW | {"max_depth": 3})], [1, 3]), CLASSES
-    ),
-    "ensemble of numbers": lambda: _fit(
-        jaxtree.BoostedEnsembleRegressor([BOOSTED_NUMBERS(**FEW), BOOSTED_NUMBERS(**FEW, loss="huber")]), NUMBERS
-    ),
+    "ensemble": lambda: _mean_of([BOOSTED(**FEW), BOOSTED(**FEW | {"max_depth": 3})], CLASSES, [1, 3]),
+    "ensemble of numbers": lambda: _mean_of([BOOSTED_NUMBERS(**FEW), BOOSTED_NUMBERS(**FEW, loss="huber")], NUMBERS),
     "bagged": lambda: _bagged(BOOSTED(**FEW), CLASSES),
     "bagged counts": lambda: _bagged(BOOSTED_NUMBERS(**FEW, loss="poisson"), COUNTS),
     "tuned": lambda: _tuned(CLASSES),
     "tuned, its best": lambda: _of(lambda own: own.best_estimator_, _tuned(CLASSES)),
     "tuned numbers": lambda: _tuned(NUMBERS),
     "tuned additive": lambda: _tuned(IS_LOW, algorithm="additive", estimator=ADDITIVE(**COARSE)),
-    "search of trees": lambda: _fit(jaxtree.TreeSearchCV(TREE(), {"max_depth": [1, 2, 3]}, cv=2), CLASSES),
+    "search of trees": lambda: _fit(jaxtree.SearchCV(TREE(), {"max_depth": [1, 2, 3]}, cv=2), CLASSES),
     "search": lambda: _fit(jaxtree.SearchCV(FOREST(**SMALL), {"max_depth": [2, 3]}, cv=2), CLASSES),
     "search of boosted": lambda: _fit(jaxtree.SearchCV(BOOSTED(**FEW), {"max_depth": [1, 2]}, cv=2), CLASSES),
     "search of boosted, an ensemble": lambda: _fit(
-        jaxtree.BoostSearchCV(BOOSTED(**FEW), {"max_depth": [1, 2]}, cv=2, refit="ensemble"), CLASSES
+        jaxtree.SearchCV(BOOSTED(**FEW), {"max_depth": [1, 2]}, cv=2, refit="ensemble"), CLASSES
     ),
     "search of additive": lambda: _fit(
         jaxtree.SearchCV(ADDITIVE_NUMBERS(**COARSE), {"interactions": [0, 1]}, cv=2), NUMBERS

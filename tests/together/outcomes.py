@@ -60,7 +60,7 @@ REFUSED = (
     Outcome(("text", "drawing", "page", *FORMS), (*SOFT, "search of soft"), "harden"),
     Outcome(("scikit-learn",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
     Outcome(("scikit-learn",), OF_WORDS, "scikit-learn's trees read numbers, and columns such as"),
-    Outcome(("treelite", "scikit-learn", "data frame"), PLANES, "splits by planes: its forms are"),
+    Outcome(("treelite", "scikit-learn"), PLANES, "splits by planes: its forms are"),
     Outcome(("treelite",), OTHER_LINKS, "the loss of these boosted trees has another"),
     Outcome(("treelite",), BY_LEAF, "divides by the weights of leaves|divides by their weights"),
     Outcome(("scorecard",), set(SPELLINGS) - {*ADDITIVE_OF_TWO_CLASSES}, "a scorecard is of"),

@@ -10,10 +10,6 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,7 +18,9 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score
 
 import jaxtree
-from jaxtree.estimators.common.prediction import FittedTree
+from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.export.models import drawn_model
+from jaxtree.tree.kinds import ModelKind
 from tests.export import running
 from tests.page.pages import told_by
 from tests.together.models import Model
@@ -148,9 +146,7 @@ def display(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """A notebook shows a tree, or the columns and classes that predictions have, and the loss as the user named it."""
     shown = model.estimator._repr_mimebundle_()["text/html"]
     size = running.as_frame(model.X).shape[1]
-    facts = shown[
-        shown.rfind(" nodes, " if isinstance(model.estimator, FittedTree) else f">columns</span> <b>{size}<") :
-    ]
+    facts = shown[shown.rfind(" nodes, " if isinstance(model.estimator, BaseTree) else f">columns</span> <b>{size}<") :]
     assert len(facts) > 1
     if is_classifier(model.estimator) and model.y.ndim == 1:
         assert all(str(name) in facts for name in np.unique(model.estimator.predict(rows)))
@@ -203,8 +199,9 @@ def data_frame(model: Model, rows: Any, folder: pathlib.Path) -> None:
     """The rows of the frame at which walks end say what is predicted: their mean, or the sum of their steps."""
     rows, _ = rows_of_programs(model, rows)
     own, frame = hard(model.estimator), jaxtree.to_dataframe(model.estimator)
-    fitted, expected = own.model_, answers(model.estimator, rows)
-    ends = fitted.predictor.ends_in_trees(own.encoder_.values(rows))
+    is_plane, expected = own.model_kind == ModelKind.PLANES, answers(model.estimator, rows)
+    fitted = drawn_model(own) if is_plane else own.model_
+    ends = own.apply(rows)[:, None] if is_plane else fitted.predictor.ends_in_trees(own.encoder_.values(rows))
     assert frame["num_rows"].tolist() == fitted.tree.num_rows.tolist()
     steps = frame[[name for name in frame if name.startswith(("step", "weighted score", "weight in mean"))]]
     of_trees = steps.to_numpy(float)[ends].sum(axis=1)
