@@ -9,7 +9,7 @@ import pathlib
 import re
 
 import jaxtree
-from jaxtree.estimators.common.peers import LIBRARIES, NAMES
+from jaxtree.estimators.common.peers import peers
 
 DIRECTIVE = re.compile(r"^\.\. autoclass:: (\w+)\n((?:   :.*\n)*)", re.MULTILINE)
 ROOM = re.compile(r"^\.\. currentmodule:: (\S+)", re.MULTILINE)
@@ -93,10 +93,10 @@ def link_classes(app, docname, content):
 def elsewhere(name):
     """What other libraries call a parameter, in words."""
     same, others = [], []
-    for library, names in zip(LIBRARIES, NAMES.get(name, ((),) * len(LIBRARIES)), strict=True):
+    for library, names in peers().parameters.get(name, {}).items():
         if name in names:
             same.append(library)
-        elif names:
+        else:
             others.append(f"``{names[0]}`` ({library})")
     return "; ".join([*([f"the same: {', '.join(same)}"] if same else []), *others])
 

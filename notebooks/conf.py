@@ -8,7 +8,7 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
 import jaxtree
-from jaxtree.estimators.common.display import HIDDEN
+from jaxtree.estimators.common.display import Shown, is_for_users
 
 project = "jaxtree"
 author = "the jaxtree authors"
@@ -55,8 +55,11 @@ napoleon_numpy_docstring = False
 napoleon_use_rtype = False
 napoleon_custom_sections = [("Attributes", "params_style")]
 
-# What other rooms ask of a fit, beside what tab completion leaves out.
-FIT_PHASES = {"draw_key", "list_prunings", "poisson_sum", "read", "get_metadata_routing"}
+LISTED = [getattr(jaxtree, name) for name in jaxtree.__all__]
+KINDS = [own for own in LISTED if isinstance(own, type) and issubclass(own, Shown)]
+# Names that no estimator shows its users: they are for other rooms of the package.
+INNER = {name for kind in KINDS for name in dir(kind)}
+INNER -= {name for kind in KINDS for name in dir(kind) if is_for_users(kind, name)}
 ESTIMATORS = ("jaxtree.estimators.", "jaxtree.search.", "jaxtree.files.")
 
 _FORMULA = re.compile(r"(?<![\\$\w])\$([^$]+?)\$", re.DOTALL)
@@ -74,7 +77,7 @@ def skip_member(app, what, name, obj, skip, options):
     if not callable(function):
         return True
     room = getattr(function, "__module__", None) or ""
-    is_hidden = name in FIT_PHASES or (name in HIDDEN and room.startswith(ESTIMATORS))
+    is_hidden = name == "get_metadata_routing" or (name in INNER and room.startswith(ESTIMATORS))
     return True if room.startswith("sklearn.") or name.endswith("_request") or is_hidden else None
 
 

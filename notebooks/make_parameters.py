@@ -3,7 +3,7 @@
 import inspect
 
 import jaxtree
-from jaxtree.estimators.common.peers import LIBRARIES, NAMES
+from jaxtree.estimators.common.peers import LIBRARIES, peers
 
 FAMILIES = {
     "Trees": (jaxtree.DecisionTreeClassifier, jaxtree.DecisionTreeRegressor),
@@ -46,8 +46,8 @@ def table_of(kinds):
     yield f"| parameter | default | {' | '.join(LIBRARIES)} |"
     yield "|---" * (2 + len(LIBRARIES)) + "|"
     for name in sorted(names):
-        peers = NAMES.get(name, ((),) * len(LIBRARIES))
-        cells = [", ".join(f"`{own}`" for own in of_library) or "-" for of_library in peers]
+        own_names = peers().parameters.get(name, {})
+        cells = [", ".join(f"`{own}`" for own in own_names.get(library, ())) or "-" for library in LIBRARIES]
         yield f"| `{name}` | {in_words([own[name] for own in defaults if name in own])} | {' | '.join(cells)} |"
 
 

@@ -65,7 +65,7 @@ FOREST = "forest = jaxtree.RandomForestClassifier(60, random_state=0).fit(X[::2]
 SEARCH = """\
 space = {"learning_rate": [0.01, 0.03, 0.1, 0.3], "max_depth": [2, 3, 4], "min_samples_leaf": [5, 20]}
 model = jaxtree.GradientBoostingRegressor(60, early_stopping=True, random_state=0)
-search = jaxtree.BoostSearchCV(model, space, cv=3, refit="ensemble").fit(X, y)
+search = jaxtree.SearchCV(model, space, cv=3, refit="ensemble").fit(X, y)
 """
 PATIENTS = """\
 import numpy as np
