@@ -65,7 +65,7 @@ class Member(NamedTuple):
         num_rounds: The most rounds.
         seed: The seed of what is drawn.
         pause: The number of rounds after which it pauses, if it has not stopped before; None for never.
-        earlier: What it had when it paused before; None if it has not.
+        earlier: The state in which it paused before; None if it has not.
         own: Targets and weights of its own, with its start; None for those of all.
     """
 
@@ -129,7 +129,7 @@ class _Running(NamedTuple):
     Attributes:
         number: Its number among all members.
         last: The number of its rounds so far.
-        losses: What was measured after them.
+        losses: The losses after them.
         forests: Their trees.
     """
 
@@ -149,7 +149,7 @@ class BatchPlan(NamedTuple):
     """The data that all batches of many models share.
 
     Attributes:
-        call: What all calls of the compiled loop are given.
+        call: The arguments of all calls of the compiled loop.
         start: The state before the first round.
         members: The models.
         rates: Their numbers.
@@ -174,7 +174,7 @@ class ModelBatch:
     """Slots, the members in them, and the states of these.
 
     Args:
-        plan: What all batches share.
+        plan: The data that all batches share.
         num_slots: The number of slots.
         pace: How many rounds are made in one call.
         on_rounds: Called with the number of rounds that have just been made.

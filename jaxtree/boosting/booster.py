@@ -73,8 +73,8 @@ class Boosted(NamedTuple):
             the scores. Thresholds are codes.
         start: The scores before the first tree.
         losses: The mean loss of every evaluation after each new round.
-        best_round: The number of rounds of the least loss of the first evaluation; all without any. Of rounds that were
-            made before, the last counts.
+        best_round: The number of rounds of the least loss of the first evaluation; all without any. Among rounds that
+            were made before, the last counts.
         best: The trees of these rounds, as they were then: later rounds may have dropped some.
         stop: Why it ended.
     """
@@ -107,7 +107,7 @@ def boost(
     The same rows and seed give the same model bit for bit, with and without the kernel in C++, on any number of devices
     of a kind, and in any number of calls. All sums are exact, and derivatives are rounded to the digits of 32 bits, as
     programs differ past them: up to `MOST_ROWS_IN_DOUBLE` rows, one derivative of 2**28 that differ is still rounded to
-    another side. Of more rows derivatives are computed in 32 bits. Programs that compute another last bit then make
+    another side. For more rows derivatives are computed in 32 bits. Programs that compute another last bit then make
     other last bits of leaves and, where a derivative lies at the border of two whole numbers, perhaps another split.
 
     Args:

@@ -95,7 +95,7 @@ def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:
     Args:
         rows: The rows; the loss checks their targets and extras.
         num_bins: The number of codes that a feature may have.
-        what: What they are, for messages.
+        what: The noun for them in messages.
     """
     if not isinstance(rows, ScoredRows):
         raise InvalidTypeError(f"{what} must be ScoredRows, got {type(rows).__name__}")

@@ -51,9 +51,9 @@ class Earlier(NamedTuple):
     """Scores after earlier rounds, from which boosting continues (warm start).
 
     Attributes:
-        number: How many there were.
+        number: The number of earlier rounds.
         scores: The scores of all rows after them.
-        evaluated: Those of the rows of every evaluation.
+        evaluated: The scores of the rows of every evaluation.
     """
 
     number: int

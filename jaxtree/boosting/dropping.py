@@ -67,7 +67,7 @@ class Dropped(NamedTuple):
 
     Attributes:
         is_dropped: The trees.
-        scores: What they add to the scores of every table.
+        scores: The contribution of these trees to the scores of every table.
     """
 
     is_dropped: Bool[Array, " round"]

@@ -83,7 +83,7 @@ class Measured(NamedTuple):
     """The measures after every round.
 
     Attributes:
-        measures: What the columns are.
+        measures: The metrics of the columns.
         values: The numbers.
     """
 

@@ -29,7 +29,7 @@ class Deadline(NamedTuple):
 
     Attributes:
         end: The time, in seconds of the clock.
-        clock: What tells the time.
+        clock: The function that returns the time.
         num_tasks: The tasks that share the time that is left; the next of them gets an equal part.
     """
 
@@ -83,7 +83,7 @@ class Pace:
         self._deadline, self._most = deadline, most
         self._number, self._due, self._began = 1, 0.0, 0.0
         self._compiled_by = 0.0
-        # Of every call so far.
+        # One entry for every call so far.
         self._seconds_a_round: list[float] = []
 
     def begin(self) -> int:

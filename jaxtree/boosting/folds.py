@@ -42,9 +42,9 @@ class Folds(NamedTuple):
         residual: The distance of the target of each from what the model of its fold predicts; none if that is no
             number.
         weight: The weight of each; none if all are 1.
-        predictions: Of every row of the table the mean prediction by the models that have not seen it; NaN where all
+        predictions: The mean prediction of every row of the table by the models that have not seen it; NaN where all
             have, or the row has no weight.
-        score: What `score` says of these.
+        score: The `score` of these predictions.
         measured: The metrics of each fold after every round; NaN after the last of its rounds. Rows are named
             "fold_0", and other rows that were measured beside "fold_0 validation_0".
         num_measured: The number of these rounds of each fold, those after the best included.

@@ -49,7 +49,7 @@ def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties)
         curvature = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
         return lax.optimization_barrier(newton_step(gradient, curvature, penalties))
     triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
-    # Of many models at once one after another, so that their steps have the bits of each alone.
+    # Many models at once are solved one after another, so that their steps have the bits of each alone.
     return sequential_vmap(_solve_steps)(gradient, triangle, penalties)
 
 

@@ -211,7 +211,7 @@ def slots_for(call: Call, num_members: int, num_kept: int) -> int:
     """Returns the number of slots of a batch: few enough for memory, and so that the last batch is nearly full.
 
     Args:
-        call: What all models share.
+        call: The arguments that all models share.
         num_members: The number of models.
         num_kept: The rounds of each model whose trees are kept on the device.
     """

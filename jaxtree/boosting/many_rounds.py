@@ -1,8 +1,8 @@
 """Rounds of many models at once: the round of one, mapped over models that share rows and codes.
 
-A model has a *slot* of a batch. What differs from model to model are numbers: rates, limits, the number of rounds, the
-seed, and targets and weights where it has its own. So the trees of all models of a round are grown in one call, and
-none depends on its neighbours.
+A model has a *slot* of a batch. Only numbers differ from model to model: rates, limits, the number of rounds, the seed,
+and targets and weights where it has its own. So the trees of all models of a round are grown in one call, and none
+depends on its neighbours.
 """
 
 import functools
@@ -88,7 +88,7 @@ class Slots(NamedTuple):
         own: Its targets and weights; None where all models share them.
         is_new: Whether that model begins now.
         start: The state of any model before its first round, if it has no start of its own.
-        states: What the rounds before have led to.
+        states: The states after the rounds before.
     """
 
     rates: Rates

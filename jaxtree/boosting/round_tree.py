@@ -55,7 +55,7 @@ class ScoredRows(NamedTuple):
         codes: Codes of every feature.
         target: The target of every row; of several outputs a column each.
         weight: The weight of every row; 0 for padding.
-        extras: What else the loss asks for, see `jaxtree.boosting.Extras`.
+        extras: Further inputs of the loss, see `jaxtree.boosting.Extras`.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -268,7 +268,7 @@ def _deviation(
     r"""The deviation of roots of savings, times what is left of noise as CatBoost's fades: $n / (n + e^m)$.
 
     Here n is the weight of all rows, and m how far scores have moved: the number of rounds times the learning rate.
-    What a column that tells nothing saves is half of a squared normal number times $\sum g^2 / \sum h$.
+    A column that tells nothing saves half of a squared normal number times $\sum g^2 / \sum h$.
     """
     total = functools.partial(sum_rows, is_used=drawn.is_used, devices=drawn.devices, engine=drawn.engine)
     weight = drawn.weight.astype(jnp.float64)[None]
@@ -300,12 +300,12 @@ def row_derivatives(
 ) -> Derivatives:
     """The derivatives of all rows, by scores in their units.
 
-    Between barriers XLA does not fuse them with what is around them, which would change their last bits. Of many
-    models at once those whose rows depend on one another are made one model after another, for the same reason.
+    Between barriers XLA does not fuse them with what is around them, which would change their last bits. Among many
+    models at once, losses that join rows are computed one model after another, for the same reason.
 
     The last bits of exponentials and of sums over scores may still differ from program to program, so derivatives of
     64 bits keep `DIGITS`, which then are the same: one of 2**28 that differ lies so close to the middle of two such
-    numbers that they are not. Those of more rows have 32 bits as XLA computes them.
+    numbers that they are not. Derivatives of more rows have 32 bits, as XLA computes them.
     """
     derive = sequential_vmap(loss.derivatives) if loss.joins_rows else loss.derivatives
     scores = lax.optimization_barrier(scores)

@@ -95,7 +95,7 @@ def make_rounds(
         rows: The rows that trees are grown on.
         evaluations: Other rows, whose loss is recorded.
         rates: The numbers of the boosting.
-        state: What the rounds before have led to.
+        state: The state after the rounds before.
         plan: The static sizes of growth.
         loss: The loss.
         mesh: The devices that rows are divided among.

@@ -1,8 +1,8 @@
 r"""The rows that the tree of a round is grown on: a part of them, drawn anew for every tree.
 
 A row is drawn by a number of its own, which follows from the seed, the round and the row. Where chances differ from row
-to row, the derivatives of a row of the chance p are multiplied by 1 / p, so that all sums are right in the mean. What
-decides about a row are the *sizes* of all rows: they are compared as whole numbers, so that thresholds are exact.
+to row, the derivatives of a row of the chance p are multiplied by 1 / p, so that all sums are right in the mean. The
+*sizes* of all rows decide about a row: they are compared as whole numbers, so that thresholds are exact.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ class Sampled(NamedTuple):
 
     Attributes:
         is_used: Whether the tree is grown on the row.
-        factor: What its derivatives are multiplied by; None where they stay as they are.
+        factor: The factor of its derivatives; None where they stay as they are.
     """
 
     is_used: Bool[Array, " row"]
