@@ -66,7 +66,7 @@ def engine_of(rules: Rules, platform: str, mesh: Mesh | None = None, *, on_host:
 def describes_nodes(objective: Objective) -> bool:
     """Whether `grow_nodes` returns weights, impurities and the weights of classes, and no sums of nodes.
 
-    Of classes it does: it looks at the nodes that are made, where XLA looks at all that there is room for.
+    It does so for classes: it looks at the nodes that are made, where XLA looks at all that there is room for.
     """
     return bool(objective.classes)
 
@@ -88,7 +88,7 @@ def grow_nodes(
 ) -> tuple[NodeTable, Int32[AnyArray, " row"]]:
     """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for.
 
-    Of classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units. On arrays of
+    For classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units. On arrays of
     the host it is grown there, and has no room for further nodes: no program of XLA is compiled.
     """
     features, rules, size = problem.features, plan.rules, plan.capacity

@@ -4,10 +4,11 @@ Best-first growth makes, of the splits that may be made, the one that saves most
 node, until the tree has its leaves. A split does not depend on when it is made, so those of a level are found together.
 Then the tree is grown best-first from all splits found so far, which are those down to this level.
 
-What that does not reach is never made. Splits that are found later lie further below: made or not, they change neither
-which of the known splits may be made nor their order, and they only take leaves that others could have had. So the node
-becomes a leaf at once, and what is below it leaves the table. A level has no more nodes than its tree may have leaves,
-and after the last one, when all splits are known, those that are left are the ones of best-first growth.
+A split that this tree does not reach is never made. Splits that are found later lie further below: made or not, they
+change neither which of the known splits may be made nor their order, and they only take leaves that others could have
+had. So its node becomes a leaf at once, and the nodes below it leave the table. A level has no more nodes than its tree
+may have leaves, and after the last one, when all splits are known, those that are left are the ones of best-first
+growth.
 """
 
 import jax.numpy as jnp
@@ -51,7 +52,7 @@ def best_splits_first(
 
     Args:
         tree: Trees whose last level has splits, but no children yet.
-        saved: What every split saves.
+        saved: The gain of every split.
         max_leaf_nodes: The most leaves of every tree.
     """
     is_split, root, new_leaves = tree.num_children > 0, tree.root, tree.num_children - 1

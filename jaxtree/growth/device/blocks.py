@@ -1,8 +1,8 @@
 """Loops over blocks.
 
 The host ends the loops of a GPU: it waits until all work before is done and reads the condition, once more than the
-loop has rounds. That takes as long as a kernel of a level does. So where there is at most one block, no loop is made;
-a CPU and a TPU end their loops themselves, and gain from not working on an empty block.
+loop has rounds. Each wait takes as long as a kernel of a level does. So where there is at most one block, no loop is
+made; a CPU and a TPU end their loops themselves, and gain from not working on an empty block.
 """
 
 from collections.abc import Callable

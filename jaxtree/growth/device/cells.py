@@ -103,8 +103,8 @@ def compare(
 
     Units that multiply matrices take numbers of 8 bits (bfloat16) and sum them in 24 (float32); a TPU multiplies none
     of 64. So the digits of what entries add, to the base 256, are summed one after another, as many as the longest has:
-    of weights of 1, one. The first digit has the sign. Of all that an entry adds no two numbers are in one row, so
-    that one product adds all.
+    of weights of 1, one. The first digit has the sign. No two numbers that an entry adds are in one row, so that one
+    product adds all.
     """
     if code.shape[1] > MOST_ENTRIES:
         raise InternalError(f"{code.shape[1]} entries are too many for an exact product")

@@ -3,7 +3,7 @@
 A *candidate* is a code of the feature that is present in the node. Two gains are equal when they differ by
 at most 1e-9 of the node's impurity (of numbers: of the best gain; under C4.5's rules 1e-6): gains that are
 equal in exact arithmetic differ by about 1e-15 in float64, on any device, so rounding never decides a tie.
-Of equal gains the lowest feature wins, or the first in a random order of the node's own; then the lowest code.
+Among equal gains the lowest feature wins, or the first in a random order of the node's own; then the lowest code.
 """
 
 from typing import NamedTuple

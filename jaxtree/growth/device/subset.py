@@ -87,7 +87,7 @@ def _lower_sides(
     """Whether a candidate puts a bin's code into branch 0."""
     weight = objective.weight(table).astype(jnp.float64)
     key = objective.category_orders(table).astype(jnp.float64) / jnp.where(weight > 0, weight, 1)
-    # Of equal keys the lower code comes first, so that a cut may separate categories of equal shares.
+    # Among equal keys the lower code comes first, so that a cut may separate categories of equal shares.
     is_before = (key[:, None, :] == key[:, :, None]) & (code[None, :] <= code[:, None])
     by_order = ((key[:, None, :] < key[:, :, None]) | is_before) & present
     by_order = by_order & present[None, :, None]

@@ -2,9 +2,9 @@
 
 XLA's scatter adds every entry to a table in a GPU's main memory. Here a *block* of threads adds a *part* of the entries
 to cells in the memory of its own processor, and then each of these cells to the table once. They are the cells from the
-lowest that the part reaches on; what lies above the last is *far* and added to the table at once. Of the first levels
-and of entries sorted by slot all are near. Where a block has room for several *copies* of the cells, its threads divide
-themselves among them, because threads that add to one cell wait for each other.
+lowest that the part reaches on; what lies above the last is *far* and added to the table at once. In the first levels,
+and where entries are sorted by slot, all cells are near. Where a block has room for several *copies* of the cells, its
+threads divide themselves among them, because threads that add to one cell wait for each other.
 
 Its sums are whole numbers, so that they are those of XLA's scatter. On an NVIDIA H200 it sums in two fifths of the
 scatter's time, and a tree of ten million rows grows in two fifths of its time. A process tries it before it uses it.
@@ -148,7 +148,7 @@ def is_available() -> bool:
     try:
         gpu = jax.local_devices(backend="gpu")[0]
         failure = "" if sums_as_numpy(gpu) else "its sums are wrong"
-    except Exception as error:  # Of a compiler, a driver or a device: whatever it is, XLA can sum.
+    except Exception as error:  # From a compiler, a driver or a device: whatever it is, XLA can sum.
         failure = f"{type(error).__name__}: {error}"
     if failure:
         warn_user(f"histograms are summed by XLA, because the kernel in Warp failed: {failure}")

@@ -163,7 +163,8 @@ class Rules(NamedTuple):
             the greatest value.
         draws_ties: Whether every node draws which feature wins among splits of equal gain; if not, the lowest wins.
         draws_scores: Whether every node draws a number for each feature, which it adds, times `Limits.score_noise`, to
-            the root of what the branches of the feature's best split save; so it chooses the feature. Of `Newton`.
+            the root of what the branches of the feature's best split save; so it chooses the feature. Only with
+            `Newton`.
         grows_best_first: Whether a tree has at most `Limits.max_leaf_nodes` leaves: of the splits that may be made the
             one of the greatest gain times weight is next, of equal ones that of the first node. A multiway split that
             would make too many leaves ends the growth.

@@ -52,9 +52,9 @@ def grow(
 
     Every node takes the split with the largest gain
     $i(t) - \sum_b \frac{w_b}{w_t} i(t_b)$, where $i$ is the impurity, $w_t$ the weight of the node and
-    $w_b$ that of its branch b. Of equal gains (see `jaxtree.growth.device.split`) the lowest feature
-    wins, or a random one (`Rules.draws_ties`), then the lowest code. A node of one class is a leaf,
-    and so is one whose rows are all alike. An empty branch of a multiway split is a leaf without weight.
+    $w_b$ that of its branch b. Among equal gains (see `jaxtree.growth.device.split`) the lowest feature wins, or a
+    random one (`Rules.draws_ties`), then the lowest code. A node of one class is a leaf, and so is one whose rows are
+    all alike. An empty branch of a multiway split is a leaf without weight.
 
     This is a pure function of its arrays: it works under `jax.jit` (in x32 mode too) and under `jax.vmap`
     over targets or weights. It is compiled once for each set of shapes, rules and sizes.

@@ -56,8 +56,8 @@ class Plan(NamedTuple):
         entry_capacity: The greatest number of entries, including those of rows shared among branches.
         rules: The rules for scoring and choosing splits.
         tables: The features scored by histograms, by kind of split.
-        num_slots: The number of slots of a chunk, whose splits are found together. Of the kernel in C++: the most nodes
-            of a level whose entries stay in row order.
+        num_slots: The number of slots of a chunk, whose splits are found together. For the kernel in C++, the most
+            nodes of a level whose entries stay in row order.
         num_bins: The number of codes of the feature that has most.
         engine: Who grows the trees; if it is the kernel, the fields below are blank, except those of subsets.
         num_words: The number of words of a subset; 0 without subsets.
