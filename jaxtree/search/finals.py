@@ -129,7 +129,7 @@ class FinalRound:
                     self._lacks_time = True
                 else:
                     self._begun.add(number)
-                    # What fails for one setting, others may do.
+                    # Where one setting fails, others may succeed.
                     with contextlib.suppress(ValueError, ArithmeticError, TypeError):
                         self._make(tried, number)
                     report(self._budget.used(), f"finalists: {len(self.models)} of {len(tried.settings)} settings")

@@ -36,7 +36,7 @@ def parameter_importances(
 
     A random forest predicts the score from the settings (as in Hutter, Hoos and Leyton-Brown, *An efficient approach
     for assessing hyperparameter importance*, ICML 2014); what counts is what it loses when the values of one parameter
-    are shuffled among the settings (permutation importance: Breiman, *Random forests*, 2001). Of settings that were
+    are shuffled among the settings (permutation importance: Breiman, *Random forests*, 2001). For settings that were
     stopped at different rounds the forest knows the rounds, too. Words are numbered in alphabetical order.
 
     Args:

@@ -57,11 +57,12 @@ class SearchCV(BaseSettingsSearch):
         cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None. Names are
             those of scikit-learn and of `jaxtree.metrics.scorer`, such as "concordance" and "ndcg@5".
-        refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses. Of
-            boosted trees of classes, or of numbers that are scored by themselves, also "ensemble": settings chosen by
-            their out-of-fold predictions and one score (see `jaxtree.search.ensemble.select_with_replacement`), fitted
-            on all rows, whose scores are averaged: one model of the estimator's class; or "fold-ensemble": of every
-            chosen setting the models of all folds, averaged, which share the bins and categories of the whole table.
+        refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
+            Boosted trees of classes, or of numbers that are scored by themselves, also take "ensemble": settings chosen
+            by their out-of-fold predictions and one score (see `jaxtree.search.ensemble.select_with_replacement`),
+            fitted on all rows, whose scores are averaged: one model of the estimator's class; or "fold-ensemble": of
+            every chosen setting the models of all folds, averaged, which share the bins and categories of the whole
+            table.
         error_score: The score of a fit that fails, or "raise".
         return_train_score: Whether `cv_results_` has scores on the training rows, too.
         n_iter: The number of settings that are drawn; all of a grid if None.
@@ -271,7 +272,7 @@ class SearchCV(BaseSettingsSearch):
         """Returns the numbers of the settings that went on to the end and did not fail."""
         rung = self.cv_results_.get("iter", np.zeros(len(self.oof_predictions_)))
         is_missing = np.asarray(np.isnan(self.oof_predictions_).any(axis=2))
-        # Of a fold that no setting has been fitted on there is nothing to choose by.
+        # A fold that no setting has been fitted on gives nothing to choose by.
         has_failed = (is_missing & ~is_missing.all(axis=0)).any(axis=1)
         able = np.flatnonzero((rung == rung.max()) & ~has_failed)
         if not len(able):

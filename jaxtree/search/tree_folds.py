@@ -62,7 +62,7 @@ def _score_together(
                 vars(setting).update(vars(jobs[place].estimator))
             results = _score_group(search, settings, _sent_down(search, grown, fold.number), metrics)
         except Exception as failed:
-            # Those of other trees do not depend on it.
+            # The fits of other trees do not depend on it.
             error = error or failed
             continue
         yield dict(zip(grown.places, results, strict=True))

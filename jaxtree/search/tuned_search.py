@@ -82,9 +82,9 @@ class TunedSearchCV(BaseSettingsSearch):
     Members are single models where time does not suffice for that, after an interrupt before there is a finalist, and
     where a splitter says what may judge what.
 
-    What the space says of a parameter (rounds and their early stopping, learning rate, leaves, the least rows and
-    weight of a leaf, penalties, parts of rows and columns) replaces what the estimator says; the others, such as
-    `monotonic_cst`, `categorical_features` or `loss`, are kept.
+    Values of the space (rounds and their early stopping, learning rate, leaves, the least rows and weight of a leaf,
+    penalties, parts of rows and columns) replace those of the estimator; the other parameters, such as `monotonic_cst`,
+    `categorical_features` or `loss`, are kept.
 
     An additive model is no ensemble, so that its curves can be read: it is the best setting, or that of the defaults
     where settings that are chosen on other folds are worse, fitted on all rows with the bags of the estimator. In the

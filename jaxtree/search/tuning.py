@@ -340,7 +340,7 @@ def _try_batch(
     X, y, splits = task.X, task.y, task.splits
     search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
     settings = [configured(task.estimator, own) for own in batch]
-    # Of settings that do not count their rounds, each counts once.
+    # A setting that does not count its rounds counts once.
     standings = Standings([getattr(own, "most_rounds", 1) for own in settings], len(splits))
     was_interrupted = False
     try:
