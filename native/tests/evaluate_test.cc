@@ -1,4 +1,4 @@
-// What a division of a node is worth, and the best split of a feature.
+// The gain of a division of a node, and the best split of a feature.
 
 #include <algorithm>
 #include <cmath>
@@ -83,7 +83,7 @@ TEST(Evaluate_missing_values_go_where_they_gain_most) {
   CHECK_EQ(split.gain, scorer.Impurity());
 }
 
-// Of two classes the best subset is among the cuts of the order by share; of more all subsets are tried.
+// With two classes the best subset is among the cuts of the order by share; with more all subsets are tried.
 TEST(Evaluate_no_subset_of_categories_gains_more_than_the_best) {
   for (const int32_t num_classes : {2, 3}) {
     for (unsigned seed = 0; seed < 20; ++seed) {

@@ -104,7 +104,7 @@ TEST(Grow_nodes_of_a_tree_are_copied_without_gaps) {
   const std::vector<int32_t> place = CopyNodes(from.table(), {0, 1, 2, 3, 4, 5, 6}, to.table(), is_complete);
   CHECK(is_complete);
   CHECK_EQ(to.table().num_nodes, 5);
-  // What stood below node 1 ends there.
+  // Rows below node 1 now end there.
   CHECK(place == (std::vector<int32_t>{0, 1, 2, 1, 1, 3, 4}));
 }
 

@@ -1,8 +1,7 @@
 // The weights of the rows that two bins share, for all pairs of places.
-//
-// Rows are read in blocks, whose bins are made once. Of one term and a group of others a thread counts in a small table,
-// which it adds to the matrix: the terms of a group stand side by side, so that a row's additions are to cells of several
-// terms, and the processor seldom has to wait for the sum that it just wrote.
+// Rows are read in blocks, whose bins are made once. For one term and a group of others a thread counts in a small table, which
+// it adds to the matrix: the terms of a group stand side by side, so that a row's additions are to cells of several terms, and
+// the processor seldom has to wait for the sum that it just wrote.
 
 #ifndef JAXTREE_NATIVE_ADDITIVE_GRAM_H_
 #define JAXTREE_NATIVE_ADDITIVE_GRAM_H_

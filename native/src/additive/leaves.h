@@ -20,7 +20,7 @@ struct StepRules {
   double learning_rate, l2, l1, max_step, least_hessian, smoothing, least_rows;
   int64_t max_leaves, greedy_steps;
 
-  // What a leaf saves, twice; of second derivatives that are 0, nothing.
+  // Twice the loss that a leaf saves; 0 where second derivatives are 0.
   double Score(int64_t gradient, double hessian) const {
     const double left = std::abs(static_cast<double>(gradient)) - l1, held = left > 0 ? left : 0;
     return hessian > 0 ? held * held / (hessian + l2) : 0;

@@ -1,4 +1,4 @@
-// What all members that are boosted on the same rows share: sums over pairs of places, and of places.
+// Sums that all members on the same rows share: over pairs of places, and of places.
 
 #ifndef JAXTREE_NATIVE_ADDITIVE_SHARED_SUMS_H_
 #define JAXTREE_NATIVE_ADDITIVE_SHARED_SUMS_H_

@@ -36,7 +36,7 @@ struct Terms {
     return most;
   }
 
-  // What is wrong with them; null if nothing is.
+  // The fault of the terms; null if there is none.
   const char* Wrong() const {
     for (int64_t term = 0; term < number; ++term) {
       if (kinds[term] < 0 || kinds[term] > 2) return "kinds of terms must be 0, 1 or 2";
@@ -93,7 +93,7 @@ struct BinnedRows {
   const Code* codes;        // [feature, row]; rows may be followed by others
   int64_t num_codes, num_features, num_rows, stride;
 
-  // What is wrong with them; null if nothing is.
+  // The fault of the terms; null if there is none.
   const char* Wrong() const {
     for (int64_t at = 0; at < 2 * terms.number; ++at) {
       const bool may_be_none = at % 2 == 1 && terms.kind(at / 2) != TermKind::kPair;

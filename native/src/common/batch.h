@@ -33,7 +33,7 @@ xla::ffi::Error ForValues(const xla::ffi::AnyBuffer& values, const Run& run) {
   }
 }
 
-// What one model has of an array.
+// One model's part of an array.
 struct Array {
   xla::ffi::DataType type;
   std::vector<int64_t> dimensions;

@@ -53,7 +53,7 @@ class Threads {
   Call call_;
 };
 
-// A function of the number of a piece, by reference. What divides work among threads is compiled once for all of them.
+// A function of the number of a piece, by reference. Code that divides work among threads is compiled once for all of them.
 class PieceWork {
  public:
   template <typename Work>

@@ -31,7 +31,7 @@ inline Width WidestOfProcessor() {
 #endif
 
 #ifdef JAXTREE_HAS_WIDTHS
-// What is called is inlined, so that it has the vectors of the caller.
+// The callee is inlined, so that it has the vectors of the caller.
 template <typename Work>
 __attribute__((target("avx2"), flatten)) void WithFour(const Work& work) { work(); }
 

@@ -164,8 +164,8 @@ class FeatureSplitter {
 
   bool is_c45() const { return scorer_.objective().is_c45; }
 
-  // Of two sides for the missing values the one that gains more, of equal gains the first. `inside` has the sums of the
-  // known rows of a branch, which the second side gives the missing values, too.
+  // The side for the missing values that gains more, the first if gains are equal. `inside` has the sums of the known rows of a
+  // branch, which the second side gives the missing values, too.
   Candidate Learned(int32_t code, const Value* inside, double first, int32_t first_branch, double second,
                     int32_t second_branch) const {
     const Value weight = scorer_.WeightOf(inside);
@@ -335,7 +335,7 @@ class FeatureSplitter {
     for (const int32_t code : histogram.codes) {
       const Value* cells = CellsOf(histogram, code);
       const double share = static_cast<double>(cells[channel]) / static_cast<double>(scorer_.WeightOf(cells));
-      // What is no number has no place in an order: it comes last.
+      // NaN has no place in an order: it comes last.
       order_.push_back({std::isnan(share) ? std::numeric_limits<double>::infinity() : share, code});
     }
     std::sort(order_.begin(), order_.end());

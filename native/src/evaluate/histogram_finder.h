@@ -25,7 +25,7 @@ namespace jaxtree {
 constexpr double kNotBest = std::numeric_limits<double>::lowest();
 // With fewer cells to add to, another thread costs more to wake than it saves.
 constexpr int64_t kLeastAddedByThreads = 1 << 17;
-// Of fewer rows it is not asked whether nearly all have one code.
+// With fewer rows it is not checked whether nearly all have one code.
 constexpr int64_t kLeastRowsOfUsual = 1 << 10;
 
 // A node whose split is looked for.
@@ -37,7 +37,7 @@ struct NodeHistogram {
   std::vector<float> most;     // and the greatest of their scores
 };
 
-// What a thread keeps from tree to tree, so that its pages are there already.
+// Memory that a thread keeps from tree to tree, so that its pages are there already.
 struct FinderMemory {
   HistogramPool histograms;
   NodeHistogram nodes[2];
@@ -139,7 +139,7 @@ class HistogramSplitFinder {
  private:
   int32_t num_curvatures() const { return rules_.objective.num_classes; }
 
-  // Of one score a row has its two derivatives, and its number is 1; of several it has a cell.
+  // With one score a row has its two derivatives, and its number is 1; with several it has a cell.
   int64_t RowWidth() const { return layout_.has_one_score() ? 2 : layout_.width; }
 
   void AppendColumn(int32_t feature) {
@@ -275,7 +275,7 @@ class HistogramSplitFinder {
     if (rules_.samples_features) {
       ForWidth(layout_.width, [&](auto width) { WithWidest([&] { ScreenColumn<width()>(column, of_node); }); });
     }
-    // Of a feature that is looked at by itself, or whose score noise may lift, the best counts.
+    // For a feature that is looked at by itself, or whose score noise may lift, the best counts.
     if (rules_.samples_features || rules_.draws_scores) least_ = LeastOfBest(of_node.most[column], layout_.num_scores);
     return OnThresholds(column, of_node);
   }

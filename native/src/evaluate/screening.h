@@ -1,7 +1,7 @@
 // Which thresholds of a node may be its best, by Newton steps in single precision with a bound of their error.
 //
 // The gain of a division grows with the sum over scores and sides of max(|G| - alpha, 0)^2 / (H + lambda). In units of whole
-// numbers that is quick to compute for many thresholds at once, nearly. Those that come near the greatest are few, and only
+// numbers this is quick to compute approximately for many thresholds at once. Few thresholds come near the greatest, and only
 // their gains are computed as `SplitScorer` does.
 
 #ifndef JAXTREE_NATIVE_EVALUATE_SCREENING_H_
@@ -45,7 +45,7 @@ struct ScreenedPenalties {
   }
 };
 
-// What a threshold with a score below that cannot reach, where `most` is the greatest score.
+// The score below which a threshold cannot be the best, where `most` is the greatest score.
 //
 // Rounded, alpha is off by at most 1/2, and so the part of a score and side by |G| / H + 1/4, where the square of |G| / H is at
 // most that part if H is 1 or more. Roundings of floats are 2**-24 each. The tolerance of ties, 1e-9, is less than what is

@@ -30,13 +30,13 @@ constexpr int64_t kCodesPerBlock = 64;
 // With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kNoEntry = -1;
-// Of so few codes the bits of all are read sooner than the codes of a node are sorted.
+// Up to this many codes, reading the bits of all is quicker than sorting the codes of a node.
 constexpr int64_t kFewCodes = 1 << 8;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
 constexpr size_t kCodesClearedAtOnce = 32;
 // Bytes of codes that are compared together.
 constexpr int64_t kBytesOfBlock = 16;
-// Of so many standard deviations more ranks than are asked for the lowest are sought.
+// The number of standard deviations by which more ranks are sought than are needed for the lowest.
 constexpr double kSpreadOfRanks = 1.5;
 // As in `jaxtree/growth/device/split.py`.
 constexpr double kC45Slack = 1e-3;
@@ -44,7 +44,7 @@ constexpr double kC45Slack = 1e-3;
 // From so many channels on the values of an entry are brought side by side before features add them: in a level they lie a
 // whole level apart, and each would be read from memory anew for every feature.
 constexpr size_t kLeastOfVector = 8;
-// Of so many values at most a thread makes a copy.
+// A thread copies at most this many values.
 constexpr size_t kMostOfVectors = size_t{1} << 24;
 // Entries whose values are brought side by side together: a line of memory has so many of a channel.
 constexpr int64_t kEntriesPerLine = 16;
@@ -331,7 +331,7 @@ class SplitFinder {
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
   Split OnRandomThreshold(const Feature& feature, const Code* codes) {
     const CodeRange range = ReadOwnCodes(feature, codes);
-    // Of one value, which may be a missing one, there is no threshold.
+    // A single value, which may be a missing one, has no threshold.
     if (range.least == range.greatest) level_.constants.Add(node_, feature.number);
     if (range.least > range.known || range.least == range.greatest) return {};
     const int32_t last = LastBelow(feature, range.least, range.known);
@@ -553,7 +553,7 @@ class SplitFinder {
     found_.erase(std::remove_if(found_.begin(), found_.end(), fails), found_.end());
   }
 
-  // Of all splits of the greatest score that of the lowest feature, or of the first in the node's random order.
+  // The split of the greatest score, among equal ones that of the lowest feature, or of the first in the node's random order.
   Split Winner() {
     if (rules_.objective.is_c45) RankByC45();
     double best = kNoGain;

@@ -98,7 +98,7 @@ class SplitScorer {
   }
 
   // From here on a feature's splits divide the rows whose value is known: every branch gets a share of the others, whose
-  // sums are `missing`. What counts as equal, and C4.5's split information, are still those of the whole node.
+  // sums are `missing`. The tolerance of ties, and C4.5's split information, are still those of the whole node.
   void TakeOut(const Value* missing) {
     whole_.assign(total_.begin(), total_.end());
     for (int32_t c = 0; c < num_channels_; ++c) total_[c] -= missing[c];

@@ -14,7 +14,7 @@
 
 namespace jaxtree {
 
-// What a block of thresholds is scored by; `inside` has the sums of a channel up to every threshold, `stride` apart.
+// The sums that a block of thresholds is scored by; `inside` has those of a channel up to every threshold, `stride` apart.
 template <typename Value>
 struct BlockOfThresholds {
   const Value *inside, *total;

@@ -111,7 +111,7 @@ bool AddsTwoValues(const std::vector<Addition>& additions, bool counts_rows = fa
   return is_plain(0) && is_plain(1);
 }
 
-// Whether nodes look at less than a quarter of the features. That costs less only where a node's entries lie side by side.
+// Whether nodes look at less than a quarter of the features: this costs less only where a node's entries lie side by side.
 template <typename Code, typename Value>
 bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   if (!level.rules.samples_features) return false;
@@ -120,7 +120,7 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   return 4 * int64_t{*std::max_element(most_features, most_features + num_roots)} < level.table.num_features - num_empty;
 }
 
-// What is static of a growth; see `_attributes` of `jaxtree/growth/native.py`.
+// The static attributes of a growth; see `_attributes` of `jaxtree/growth/native.py`.
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
   int32_t num_bins, subset_bins, num_slots, capacity, num_classes, num_outputs, num_channels;
@@ -325,7 +325,7 @@ void Run(Threads& pool, const Arguments& in, Results results, const Attributes& 
   end[1] = is_complete;
 }
 
-// What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
+// The fault in the shapes of a growth, if any, else null; with right shapes no index leaves its array.
 const char* WrongShapes(const Arguments& in, const Results& results, int64_t leaf_size, const Attributes& attributes) {
   const Array codes = in.At(kCodes), row = in.At(kRow), value = in.At(kValue);
   const Array apart = in.At(kFirstApart), position = in.At(kPosition), parameters = in.At(kParameters);

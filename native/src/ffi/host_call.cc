@@ -150,7 +150,7 @@ XLA_FFI_Error* CountThreads(XLA_FFI_ThreadPool_NumThreads_Args* args) {
   return nullptr;
 }
 
-// What the handlers ask of XLA: errors and threads.
+// The services of XLA that the handlers use: errors and threads.
 const XLA_FFI_Api& HostApi() {
   static const XLA_FFI_Api api = [] {
     XLA_FFI_Api made{};

@@ -1,5 +1,5 @@
-// What a round of boosting does with every row beside growing a tree: derivatives as whole numbers, their sums at the
-// nodes, and the steps added to the scores. The numbers are those of `jaxtree/kernels/fixed_point.py`, bit by bit.
+// The work of a round of boosting on every row besides growing a tree: derivatives as whole numbers, their sums at the nodes,
+// and the steps added to the scores. The numbers are those of `jaxtree/kernels/fixed_point.py`, bit by bit.
 
 #include <algorithm>
 #include <cmath>
@@ -101,7 +101,7 @@ Real MostOf(const Real* values, const bool* is_used, int64_t begin, int64_t end)
   Word most = 0;
   for (int64_t row = begin; row < end; ++row) {
     const Word size = BitsOf<Word>(values[row]) & std::numeric_limits<Word>::max() & -static_cast<Word>(is_used[row]);
-    // What is no number has no size.
+    // NaN has no size.
     most = std::max(most, size > of_infinity ? 0 : size);
   }
   return BitsOf<Real>(most);

@@ -1,4 +1,4 @@
-// What a growth is given.
+// The inputs of a growth.
 
 #ifndef JAXTREE_NATIVE_GROW_GROWTH_H_
 #define JAXTREE_NATIVE_GROW_GROWTH_H_

@@ -1,7 +1,6 @@
 // Growth of one tree node by node, best-first where leaves are limited.
-//
-// The rows of a node lie side by side, as numbers of rows. Of two children the one of fewer rows is summed, and the other
-// is the difference from their parent. No node is looked at that the tree does not ask for.
+// The rows of a node lie side by side, as numbers of rows. The child of fewer rows is summed, and the other is the difference
+// from their parent. No node is looked at that the tree does not ask for.
 
 #include "grow/leaf_wise.h"
 

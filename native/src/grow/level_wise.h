@@ -86,7 +86,7 @@ class LevelWiseGrower {
     if (first > 0 && rows_.is_in_row_order()) TraceOrigins();
   }
 
-  // Of two siblings that may be split the one of more weight is the difference of its parent and the other.
+  // If two siblings may be split, the one of more weight is the difference of its parent and the other.
   void TraceOrigins() {
     for (const int32_t parent : split_slots_) {
       const int32_t node = table_.first_child[frontier_.parents[parent]];

@@ -136,7 +136,7 @@ class LevelHistograms {
     for (; first < added.size(); ++first) SumValues<kFeatures, 1, kSome>(level, features, &added[first]);
   }
 
-  // Adds a vector to cells. Of two numbers, the first of which never falls below 0, it is one of 64 bits.
+  // Adds a vector to cells. Two numbers, the first of which never falls below 0, are added as one of 64 bits.
   template <int kWidth>
   static void AddVector(Value* cells, const Value* vector, int64_t width) {
     if constexpr (kWidth == 2) {

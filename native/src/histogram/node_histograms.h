@@ -132,15 +132,15 @@ class HistogramPool {
 // In the loops below what does not change is copied first: a compiler that cannot know that cells are not that would read it
 // again and again.
 
-// Rows that are added to histograms. Of one score `added` has the second derivative and the gradient of each of them; of
-// several a cell for every row of the table.
+// Rows that are added to histograms. With one score `added` has the second derivative and the gradient of each of them; with
+// several, a cell for every row of the table.
 struct AddedRows {
   const int32_t* rows;  // null for all rows of the table
   const int32_t* added;
   int64_t count;
 };
 
-// A cell as vectors. Of one score what a row adds is made of two numbers of 64 bits.
+// A cell as vectors. With one score a row adds two numbers of 64 bits.
 template <int kWidth>
 struct CellOf {
   static constexpr int kLength = std::min(kWidth, 16), kNumLanes = kWidth / kLength;

@@ -66,7 +66,7 @@ class RowSubset {
     value_ = memory.Take<Value>((width > 0 ? width : num_values_) * size);
   }
 
-  // What a row adds, where values are vectors.
+  // The vector that a row adds, where values are vectors.
   const Value* VectorOf(int64_t row) const { return vector_ + row * width; }
 
   void SelectAll(Threads& pool, const Level<Code, Value>& level) {

@@ -1,4 +1,4 @@
-// What a search for splits is given: the table, the rules, and the nodes of a level with their entries.
+// The inputs of a search for splits: the table, the rules, and the nodes of a level with their entries.
 
 #ifndef JAXTREE_NATIVE_INPUT_LEVEL_H_
 #define JAXTREE_NATIVE_INPUT_LEVEL_H_
@@ -13,7 +13,7 @@
 
 namespace jaxtree {
 
-// Of a node of few of so many classes, these alone have cells.
+// From this many classes on, a node of few of them has cells for these alone.
 constexpr int32_t kManyClasses = 64;
 
 // The slot of a node is its place in `node`. Where entries are in row order, entry e is row e, and `slot` has the slot of
@@ -28,12 +28,12 @@ struct Level {
   const int32_t *row, *slot, *label;
   const Value* value;
 
-  // Of every slot.
+  // The fields of every slot.
   int64_t num_slots;
   const int32_t* node;
   const int64_t *start, *stop;
 
-  // Of every node.
+  // The fields of every node.
   const Value* sums;
   int64_t num_node_channels;
   const int32_t *rows_of_node, *root;

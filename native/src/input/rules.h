@@ -11,8 +11,8 @@ namespace jaxtree {
 
 enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
 
-// What scores a growth: the same for all nodes. The channels are those of splits, with that of counted rows. The first
-// `num_classes`, or one where that is 0, add up to the weight; a Newton step has its second derivatives there.
+// The objective that scores splits, the same for all nodes of a growth. The channels are those of splits, with that of counted
+// rows. The first `num_classes`, or one where that is 0, add up to the weight; a Newton step has its second derivatives there.
 struct Objective {
   Formula formula;
   int32_t num_classes, num_outputs, num_channels;
@@ -36,7 +36,7 @@ constexpr int32_t kAllBranches = 1 << 30;
 enum Missing : int32_t { kBranch = 0, kLearn = 1, kFraction = 2 };
 enum Selection : int32_t { kGain = 0, kGainRatio = 1, kInformation = 2 };
 
-// What missing values may do, how features are chosen, and how many words a subset has.
+// The rules of missing values, the choice of features, and the number of words of a subset.
 struct SplitRules {
   Missing missing;
   bool has_missing;
@@ -54,7 +54,7 @@ struct SplitRules {
 
 constexpr int32_t kCountsRow = -1;
 
-// What an entry adds: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
+// One addition of an entry: the label that is added to the channel, or -1; the channel; the value, or `kCountsRow`.
 struct Addition {
   int32_t label, channel, value;
 
@@ -63,7 +63,7 @@ struct Addition {
   }
 };
 
-// What finds a split, the same for all nodes of a root.
+// The rules that find a split, the same for all nodes of a root.
 template <typename Value>
 struct Rules {
   Objective objective;
@@ -73,7 +73,7 @@ struct Rules {
   bool adds_one_label;   // and nothing else: the weight, to the channel of the class
   bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
 
-  // Of every root.
+  // The limits of every root.
   const Value* leaf_weight;
   const int32_t *leaf_rows, *most_features;
   const double *mdl_correction, *num_declared_classes, *score_noise;

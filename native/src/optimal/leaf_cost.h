@@ -1,4 +1,4 @@
-// What a leaf costs, in whole numbers: as `jaxtree/optimal/costs.py`, of many leaves at a time.
+// The cost of leaves in whole numbers: as `jaxtree/optimal/costs.py`, for many leaves at a time.
 
 #ifndef JAXTREE_NATIVE_OPTIMAL_LEAF_COST_H_
 #define JAXTREE_NATIVE_OPTIMAL_LEAF_COST_H_

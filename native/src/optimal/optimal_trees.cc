@@ -26,7 +26,7 @@ int64_t SizeOfSums(const IndicatorTable& table) {
   return static_cast<int64_t>(std::min(most, 0x1p62));
 }
 
-// What is wrong with a table of indicators, or with the nodes of its rows; null if nothing is.
+// The fault of a table of indicators, or of the nodes of its rows; null if there is none.
 const char* WrongNumbers(const IndicatorTable& table, const ffi::Buffer<ffi::U16>& codes, const ffi::Buffer<ffi::S32>& first,
                          const ffi::Buffer<ffi::S64>& value, const ffi::Buffer<ffi::S32>& node, int64_t num_nodes,
                          int64_t room) {

@@ -14,7 +14,7 @@
 
 namespace jaxtree {
 
-// A channel of values lies side by side. Of so many entries at a time a whole channel is read after the other, so that many
+// A channel of values lies side by side. This many entries at a time, whole channels are read one after the other, so that many
 // channels are not read from another place of memory for every entry.
 constexpr int64_t kEntriesPerBlock = 256;
 

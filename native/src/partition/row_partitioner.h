@@ -20,7 +20,7 @@ constexpr int64_t kMostCodes = 1 << 8;
 // The branch of every code at a split into two.
 using BranchOfCode = std::array<uint8_t, kMostCodes>;
 
-// What a thread keeps from tree to tree, so that its pages are there already.
+// Memory that a thread keeps from tree to tree, so that its pages are there already.
 struct RowMemory {
   std::vector<int32_t> rows, moved;
 };

@@ -1,5 +1,5 @@
-// What a tree of many classes tells of its nodes: only those that were made are looked at, where a program of fixed shapes
-// would look at all that the table has room for.
+// The description of the nodes of a tree of many classes: only nodes that were made are looked at, where a program of fixed
+// shapes would look at all that the table has room for.
 
 #ifndef JAXTREE_NATIVE_TREE_DESCRIBE_H_
 #define JAXTREE_NATIVE_TREE_DESCRIBE_H_

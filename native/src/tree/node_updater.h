@@ -22,7 +22,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 template <typename Code, typename Value>
 class NodeUpdater {
  public:
-  // Of `level` the table of codes and the rules are read. `table` has the roots.
+  // Reads the table of codes and the rules of `level`. `table` has the roots.
   NodeUpdater(const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
                const uint32_t* root_seed, NodeTable<Value>& table)
       : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), scorer_(level.rules.objective) {
@@ -57,7 +57,7 @@ class NodeUpdater {
     return gain >= 0 && gain >= limits_.min_gain[root] && decrease >= limits_.min_impurity_decrease[root];
   }
 
-  // What a split saves, by which those of best-first growth are chosen.
+  // The gain by which best-first growth chooses a split.
   double SavedBy(int32_t node, double gain) const {
     return gain * (static_cast<double>(WeightOf(node)) * level_.rules.objective.weight_unit);
   }

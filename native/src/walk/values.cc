@@ -11,7 +11,7 @@
 namespace jaxtree {
 namespace {
 
-// What becomes of the nodes where rows end: either is null.
+// The results for the nodes where rows end: either is null.
 struct Results {
   int64_t* ends;           // [row, tree]
   double* means;           // [row, column]
@@ -54,7 +54,7 @@ class Sums {
 template <typename Real>
 void WalkRows(const Trees& trees, const Matrix<Real>& values, const int32_t* start, const Results& results,
               int64_t num_threads) {
-  // Of few rows every thread has a part.
+  // With few rows every thread has a part.
   const int64_t part = (values.num_rows / num_threads + kTogether) / kTogether * kTogether;
   const int64_t size = std::min(RowsOfBlock(trees, sizeof(KeyOf<Real>)), part);
   const int64_t num_blocks = (values.num_rows + size - 1) / size;

@@ -37,7 +37,7 @@ struct Matrix {
 
 enum class Kind : int32_t { kThreshold, kMultiway, kOneVsRest, kSubset };  // `SplitKind`
 
-// What a node has where splits are of any kind; a row without a branch stays.
+// A node where splits are of any kind; a row without a branch stays.
 struct Rule {
   Kind kind;
   int32_t num_children, missing_branch;
