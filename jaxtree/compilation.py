@@ -99,7 +99,7 @@ class Programs:
         yield
         after = num_maps()
         with self._lock:
-            # What other threads have compiled in the meantime is counted once.
+            # Programs that other threads have compiled in the meantime are counted once.
             new = MAPS_OF_A_PROGRAM if before is None or after is None else after - max(before, self._counted)
             if key in self._kept:
                 self._maps[key] = max(new, 0) + MAPS_BESIDES
@@ -175,7 +175,7 @@ class Compiled:
         leaves, structure = jax.tree.flatten((arrays, keywords))
         is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
-        # What XLA is asked for depends on the platform, which no shape tells.
+        # The options of XLA depend on the platform, which no shape tells.
         platform = None if self._options is None or is_traced else platform_of(*leaves)
         key = (self, is_traced, platform, *static.values(), structure, *map(_shape_and_type, leaves))
         program = PROGRAMS.find(key)

@@ -26,7 +26,7 @@ class TermAxis:
             greatest; none of other columns.
         unit: The unit of dates and durations, such as "days since 2020-01-01"; else None.
         categories: The categories of every bin; none of numeric columns.
-        labels: What every bin holds, in words, that of missing values included.
+        labels: The contents of every bin, in words; the bin of missing values has a label, too.
     """
 
     column: str

@@ -1,7 +1,7 @@
 """Cyclic boosting on Gram sums: passes through the terms of an additive model, each of which makes a step.
 
 A step changes the gradients of all bins by a product with the weights that they share with the bins of its term, so
-that no row is read. Of members, such as bags, folds and settings, each is boosted by itself.
+that no row is read. Members, such as bags, folds and settings, are boosted independently of each other.
 """
 
 import functools

@@ -258,8 +258,8 @@ def boost_members(
         shared: The sums of all grams.
         members: The grams and rules of the members.
         gradient: The gradients of places, in running form.
-        num_passes: How many passes through the terms.
-        sizes: What shapes follow from.
+        num_passes: The number of passes through the terms.
+        sizes: The static sizes from which shapes follow.
         is_greedy: Whether any member makes greedy steps.
     """
     matrix = jnp.stack(shared.matrix)
@@ -292,8 +292,8 @@ def boost_on_rows(
         hessian: The weights of places, in running form.
         number: The rows of places, in running form.
         rules: The rules of steps.
-        num_passes: How many passes through the terms.
-        sizes: What shapes follow from.
+        num_passes: The number of passes through the terms.
+        sizes: The static sizes from which shapes follow.
         is_greedy: Whether the member makes greedy steps.
     """
     program = RowProgram(terms, rows, hessian, number, rules, sizes)

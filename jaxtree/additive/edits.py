@@ -44,7 +44,7 @@ class Edit:
     """A change by hand.
 
     Attributes:
-        words: What was done: "hours: level from 10 to 30".
+        words: The change, in words, such as "hours: level from 10 to 30".
         before: The model before it.
     """
 
@@ -60,7 +60,7 @@ class EditCosts(NamedTuple):
     """The cost of edits: the mean loss of some rows before the first of them and after each.
 
     Attributes:
-        words: What was done.
+        words: The edits, in words.
         losses: The mean loss: one more than there are edits.
         loss: The name of the loss.
         num_rows: The number of rows.

@@ -29,7 +29,7 @@ class ExplainedTerm:
     Attributes:
         name: Its name: that of its column, or of a pair as "age & hours".
         axes: The bins of its columns, one or two.
-        values: What every bin adds to the scores.
+        values: The contribution of every bin to the scores.
         errors: Standard errors of the values; NaN of one bag, and where no rows were held out.
         weight: The weight of the rows of the fit in every bin: how dense the data are there.
         importance: The mean size of what it adds, over the rows of the fit.
@@ -92,10 +92,10 @@ class GlobalExplanation:
     """All terms of an additive model, the most important first.
 
     Attributes:
-        intercept: The mean scores; those of a row are these and what every term adds.
+        intercept: The mean scores; the scores of a row are the intercept plus the values of its bins.
         terms: The terms.
-        labels: What every score is of: the second of two classes, each of more, or "" of one number.
-        unit: What scores are, such as "log odds".
+        labels: The name of every score: the second of two classes, every class of more than two, or "" for one number.
+        unit: The unit of the scores, such as "log odds".
     """
 
     intercept: Float64[np.ndarray, " score"]

@@ -36,7 +36,7 @@ class FittedBags(NamedTuple):
         model: The model.
         bag_values: The values of every bag.
         num_rounds: The rounds of single features, and of pairs, in every bag.
-        held_losses: What every reading of each bag found, of single features and of pairs.
+        held_losses: The held-out loss at every reading of each bag, of single features and of pairs.
         was_interrupted: Whether an interrupt ended it.
     """
 
@@ -105,8 +105,8 @@ def fit_alike(
 ) -> list[FittedBags]:
     """Fits additive models that boost single features by the same rules, each as its fit by itself, bit for bit.
 
-    They may differ in when boosting ends, which cuts the same steps at several places, and in their pairs. What is
-    equal is made once: models that do not differ are one object.
+    They may differ in when boosting ends, which cuts the same steps at several places, and in their pairs. Equal parts
+    are made once: models that do not differ are one object.
 
     Args:
         shared: The rows.
@@ -215,7 +215,7 @@ def _boost_all(
         earlier: Other terms, and what the bags have made of them: boosting goes on from their scores.
 
     Returns:
-        What bags have made, of every setting.
+        The results of the bags, for every setting.
     """
     data = bags.shared.data
     number = len(data.bags)

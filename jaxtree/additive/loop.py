@@ -30,8 +30,9 @@ class GramsAtStart(NamedTuple):
     """Sums over pairs of bins that boostings of the same rows and terms have in common.
 
     Attributes:
-        of_all: Of squared errors, those of all rows: a bag's own are a difference; None where they are not known.
-        at_start: Returns those of a bag at its first reading, which a function makes if nobody has them.
+        of_all: For squared errors, the sums of all rows, from which those of a bag follow by a difference; None where
+            they are not known.
+        at_start: Returns the sums of a bag at its first reading, which a function makes if nobody has them.
     """
 
     of_all: Gram | None
@@ -268,7 +269,7 @@ class _RowPasses(_PassRunner):
 def boosts_on_grams(layout: Layout, row_loss: RowLoss, rules: AdditiveRules, *, is_divided: bool = False) -> bool:
     """Returns whether sums over pairs of bins are the quicker of two ways to the same steps, and not too large.
 
-    Of rows that processes have a part of, they are the quicker one wherever they are not too large.
+    If several processes divide the rows, these sums are the quicker way wherever they are not too large.
     """
     num_grams = 1 if row_loss.is_quadratic else len(row_loss.start)
     if BYTES_OF_CELL * num_grams * layout.num_places**2 > rules.gram_memory:

@@ -21,7 +21,7 @@ class AdditiveModel:
         schema: The columns and features of the table.
         layout: The terms.
         intercept: The mean scores.
-        values: What every bin adds to the scores.
+        values: The contribution of every bin to the scores.
         errors: The standard errors of the values, from how much bags differ; 0 of one bag, and of bags of the same
             rows.
         weight: The weight of the rows of the fit in every bin.

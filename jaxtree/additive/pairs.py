@@ -32,7 +32,7 @@ def pair_layout(
         config: The parameters.
         mains: The terms of single features.
         values_of_scores: Their values, mean over the bags.
-        ranked: What fits with these values know already; gets what is found.
+        ranked: The rankings of pairs of earlier fits with these values; the ranking made here is added.
     """
     counts = shared.counts
     sizes = [len(count) for count in counts]

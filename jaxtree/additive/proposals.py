@@ -1,6 +1,6 @@
 """The step that is proposed for a term, in XLA's programs: the leaves and gains of `tests/additive/reference.py`.
 
-Of floats nothing is multiplied and then added, which a compiler might fuse: gains and steps have the same bits
+No product of floats is added to anything, as a compiler might fuse the two: gains and steps have the same bits
 everywhere.
 """
 
@@ -50,7 +50,7 @@ class Proposal(NamedTuple):
     """A step of a term.
 
     Attributes:
-        gain: What its leaves save; -1 if there is no step.
+        gain: The loss that its leaves save; -1 if there is no step.
         step: The step of every bin.
         factor: The step as numbers of places in running form, whose sum over all places that contain a bin is its step.
     """
@@ -123,7 +123,7 @@ def divide(
         is_allowed = (at < number) & allows(left, rules) & allows(right, rules)
         is_allowed &= ~(sign * (value(right, rules) - value(left, rules)) < 0)
         gain = jnp.where(is_allowed & (gain > 0), gain, 0.0)
-        # Of equal gains the first leaf, and its first cut.
+        # Among equal gains the first leaf wins, and its first cut.
         best = jnp.argmax(gain).astype(jnp.int32)
         is_cut = (gain[best] > 0) & (leaves < max_leaves) & (begin == begin[best])
         return Division(
@@ -186,9 +186,9 @@ class HalvedPart(NamedTuple):
     Attributes:
         whole: The sums of the part.
         cut: The last inner bin of its first half, -1 if it is whole.
-        saved: What its leaves save.
-        first: What the first leaf saves.
-        second: What the second leaf saves, if there is one.
+        saved: The loss that its leaves save.
+        first: The loss that the first leaf saves.
+        second: The loss that the second leaf saves, if there is one.
     """
 
     whole: BinSums

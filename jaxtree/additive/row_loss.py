@@ -68,7 +68,7 @@ class RowLoss(abc.ABC):
         log_densities: Whether losses are minus log densities, which have no size of their own.
         weight_unit: The unit of the weights that were read last.
         curvature: The second derivatives of a row of weight 1 that limits and penalties count as 1, for every score.
-        whole_held: Of quadratic losses, the weights of the rows held out.
+        whole_held: For quadratic losses, the weights of the rows held out.
     """
 
     is_quadratic: bool

@@ -40,7 +40,7 @@ class Scorecard:
         layout: The terms, and their bins.
         term_names: The names of the terms.
         initial_points: The points that every row has.
-        points: Those of every bin.
+        points: The points of every bin.
         errors: Standard errors of the points, before they were rounded; of several bins of the model the greatest.
         weight: The weight of the rows of the fit in every bin.
         largest_error: How far a score is from that of the model in the same unit, at most, as points are rounded.
@@ -144,8 +144,8 @@ def to_scorecard(
     """Returns an additive model of two classes as points that add up to a score.
 
     Points are rounded term by term, so that the sum over all terms is as near to the model's as whole numbers of each
-    term allow: of the fractions of a term's points the largest gap is where rounding turns from down to up. What this
-    leaves is `largest_error`; more points to double the odds make it less in odds.
+    term allow: of the fractions of a term's points the largest gap is where rounding turns from down to up. The
+    remaining error is `largest_error`; with more points to double the odds it is less in odds.
 
     Args:
         model: A fitted `ExplainableBoostingClassifier` of two classes.

@@ -1,10 +1,10 @@
 r"""Shapley values of additive models in closed form: what every bin of a term is worth to each of its columns.
 
-A term of one column is its column's own. Of a pair of columns $i$ and $j$ with values $v$, column $i$ has
+A term of one column belongs to its column. From the term $v$ of a pair of columns $i$ and $j$, column $i$ gets
 
 $$\phi_i = \tfrac12 \bigl(v_{ij} - v_j + v_i - v_\emptyset\bigr),$$
 
-and $v_{ij} - v_i - v_j + v_\emptyset$ is what they have together. What is predicted where a column is not known is the
+and $v_{ij} - v_i - v_j + v_\emptyset$ is what they have together. The prediction where a column is not known is the
 mean by the weights of the trees of `jaxtree.additive.trees`, which halve the bins of the first column and then those of
 the second: so $v_i$ is the mean over the bins of $j$ among the rows of the bin of $i$, and $v_j$ the mean over all bins
 of $i$. The values are those of path-dependent TreeSHAP on these trees; rows look them up.

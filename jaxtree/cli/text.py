@@ -189,7 +189,7 @@ def _without_spaces_before_quotes(text: str, separator: str) -> str:
     if f"{separator} " not in text or ' "' not in text:
         return text
     own, cell = re.escape(separator), r'"[^"]*(?:""[^"]*)*"'
-    # What is in quotes is passed over as a whole.
+    # Text in quotes is passed over as a whole.
     pattern = rf"(?:^|(?<=[{own}\n])){cell}|(?<={own}) +({cell})"
     return re.sub(pattern, lambda found: found[1] or found[0], text)
 

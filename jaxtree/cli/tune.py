@@ -108,7 +108,7 @@ def _tuned(session: Session, rows: Any, seconds: float, began: float, options: d
     shows = not session.quiet and sys.stderr.isatty()
     search = TunedSearchCV(estimator, minutes=minutes, verbose=int(shows), **options)
     with warnings.catch_warnings(record=True) as caught:
-        # What an interrupt leaves is written, and said.
+        # An interrupted tuning is written; the command says so itself.
         warnings.filterwarnings("ignore", "the tuning was interrupted", InterruptedFitWarning)
         warnings.filterwarnings("always", ".* did not suffice")
         search.fit(rows.X, rows.y, rows.weight)

@@ -73,7 +73,7 @@ def read_typed(data: bytes, name: str) -> TypedTable:
     num_cells = lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
     _check_size(_BYTES_OF_CELL * num_cells, data, name)
     metadata, categories, frame = None, {}, None
-    # What pyarrow does not understand says nothing.
+    # Metadata that pyarrow does not understand is ignored.
     with contextlib.suppress(pyarrow.ArrowException, LookupError, OSError, ValueError):
         schema = _schema_of(data)
         metadata = schema.pandas_metadata

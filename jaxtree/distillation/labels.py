@@ -28,9 +28,9 @@ class Teachers(NamedTuple):
     """A teacher, or its clones of several folds, and what they say of the rows of a table.
 
     Attributes:
-        models: The fitted models, which say together what is said of further rows.
-        classes: The classes; None of numbers.
-        said: What was said of every row: a column for every class, or a number, or several.
+        models: The fitted models, which together predict further rows.
+        classes: The classes; None for numbers.
+        said: The prediction for every row: a column for every class, or a number, or several.
     """
 
     models: Sequence[Any]

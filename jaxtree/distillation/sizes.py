@@ -38,7 +38,7 @@ class SizeTable:
     Attributes:
         parameter: The parameter of the student that is its size.
         sizes: Its values.
-        measures: What is measured: of classes "accuracy" and "log_loss", of numbers "rmse" and "r2".
+        measures: The names of the metrics: "accuracy" and "log_loss" for classes, "rmse" and "r2" for numbers.
         on_labels: The student fitted to the labels of the table.
         distilled: The student fitted to those of the teacher.
         teacher: The teacher.

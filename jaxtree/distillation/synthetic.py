@@ -32,7 +32,7 @@ def with_synthetic_rows(
     Args:
         X: A table: a two-dimensional array, a list of rows, or a data frame.
         number: The number of new rows.
-        generator: What draws.
+        generator: The random generator.
         weight: The weight of every row, to which the chance is in proportion that a new row is near it; None is 1.
 
     Raises:
@@ -68,7 +68,7 @@ def near_rows(
     Args:
         column: The column.
         first: The row that every new row is near to.
-        generator: What draws.
+        generator: The random generator.
     """
     values = np.asarray(column.values)
     if column.kind in ("categorical", "boolean"):

@@ -1,8 +1,8 @@
 r"""Votes of the draws of dropout pruning.
 
-The vote of a draw for a row is the value of the node where the row's walk stops. Of a row whose unpruned walk ends at
-v, that is the first node on the path that is not kept, or v: so votes need no more of the draws than how often nodes
-are kept. A node is *kept* in a draw if neither it nor any node above it is collapsed.
+The vote of a draw for a row is the value of the node where the row's walk stops. If the row's unpruned walk ends at v,
+this node is the first on the path to v that is not kept, or else v: so votes need no more of the draws than how often
+nodes are kept. A node is *kept* in a draw if neither it nor any node above it is collapsed.
 """
 
 import jax.numpy as jnp

@@ -98,7 +98,7 @@ def leaf_penalty_path(
     while (last := places[-1]) > 0:
         fewer = leaves[last] - leaves[:last]
         price = np.where(fewer > 0, (cost[:last] - cost[last]) / np.maximum(fewer, 1), np.inf)
-        # Of equal prices the smallest tree, as in the search.
+        # Among equal prices the smallest tree wins, as in the search.
         places.append(int(price.argmin()))
         penalties.append(float(price.min()))
     return LeafPenaltyPath(np.array(penalties), leaves[places], cost[places])

@@ -117,9 +117,9 @@ class KeptInFiles:
     def save(self, path: str | os.PathLike) -> None:
         """Writes the fitted estimator into a file, which `jaxtree.load` reads.
 
-        The file has the safetensors format: arrays, and a header of JSON with the parameters and the schema. What
-        stands at the path is replaced when the new file is complete, which keeps its permissions; a device or a named
-        pipe is written into.
+        The file has the safetensors format: arrays, and a header of JSON with the parameters and the schema. A file at
+        the path is replaced when the new one is complete, which keeps its permissions; a device or a named pipe is
+        written into.
 
         An estimator of a class of the user's own that derives from one of jaxtree is saved as this one, with a warning:
         a file has no code. `joblib.dump` keeps such a class, for programs that can import it.

@@ -185,7 +185,7 @@ def _student_cdf(z: Numbers, degrees: float) -> Numbers:
     if degrees > MANY_DEGREES:
         return either.ndtr(_as_normal(z, degrees))
     square = z**2
-    # Of the two forms each is exact where the other is not.
+    # Each of the two forms is exact where the other is not.
     outside = either.betainc(degrees / 2, 0.5, degrees / (degrees + square)) / 2
     inside = either.betainc(0.5, degrees / 2, square / (degrees + square)) / 2
     above = either.where(square < min(degrees, 1), 0.5 - inside, outside)
@@ -282,7 +282,7 @@ def _lognormal_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     z, scale = standardised(scores, log_or_none(y)), scale_of(scores[1])
     z = jnp.where(y > 0, z, -jnp.inf)
     log_mean = scores[0] + scale**2 / 2
-    # Of wide distributions products of what is huge and what is tiny.
+    # Wide distributions have products of huge and tiny numbers.
     parts = jnp.exp(log_mean + log_ndtr(-scale / math.sqrt(2))) - jnp.exp(log_mean + log_ndtr(z - scale))
     wide = y * (2 * ndtr(z) - 1) + 2 * parts
     return jnp.where(scale < NARROW, _narrow_lognormal_crps(log_mean, scale, jnp.clip(z, -TAIL, TAIL), y), wide)

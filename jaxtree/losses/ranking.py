@@ -1,7 +1,7 @@
 r"""Losses of order within groups: rows of a group, such as a query, are compared with one another alone.
 
 The target is how relevant a row is; the extra `group` is a whole number, the same for all rows of a group, which need
-not stand together. Scores order the rows of a group and mean nothing across groups. Of every pair of a group, the more
+not stand together. Scores order the rows of a group and mean nothing across groups. In every pair of a group, the more
 relevant row is pushed up and the other one down, by $\Delta / (1 + e^d)$, where $d$ is how far the first one is above
 the other and $\Delta$ what a measure of the order changes by if the two change places (LambdaMART; Burges, 2010). Time
 is proportional to rows and to the size of the largest group, memory to rows.

@@ -178,8 +178,8 @@ def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     at, inverse = jnp.exp(_weibull_exponent(scores, y)), 1 / shape_of(scores[1])
     log_mean = scores[0] + gammaln(1 + inverse)
     below = gammainc(1 + inverse, at)
-    # Of wide distributions products of what is huge and what is tiny; where that is no number, the first terms of its
-    # series.
+    # Wide distributions have products of huge and tiny numbers; where these are no numbers, the first terms of the
+    # series stand in.
     is_tiny, terms = below < TINIEST, 1 + at / (2 + inverse) * (1 + at / (3 + inverse) * (1 + at / (4 + inverse)))
     series = y * jnp.where(is_tiny, at * jnp.exp(-at) / (1 + inverse) * terms, 0)
     of_below = jnp.where(is_tiny, series, jnp.exp(log_mean + jnp.log(jnp.where(is_tiny, 1, below))))

@@ -115,7 +115,7 @@ def _newton(
         slope = units * jnp.sum(derivatives.gradient, axis=-1) / total
         curvature = jnp.sum(derivatives.hessian, axis=-1) / total
         matrix = (jnp.diag(curvature) if curvature.ndim == 1 else curvature) * jnp.outer(units, units)
-        # Of a loss without curvature, or with a bound in its place, steps are short.
+        # A loss without curvature, or with a bound in its place, makes short steps.
         is_short = jnp.dot(point.move, slope) > point.promise / 2
         stretch = jnp.where(is_short, 4 * point.stretch, point.stretch)
         move = stretch * jnp.linalg.solve(matrix + point.damping * jnp.eye(len(slope)), slope)

@@ -147,7 +147,7 @@ def mean_reciprocal_rank(y: Any, score: Any, *, group: Any, k: int | None = None
     if (ranked.relevance < 0).any():
         raise InvalidInputError(f"y must be 0 or more, got {ranked.relevance.min():g}")
     hits = _RelevantRows.of(ranked)
-    # Of tied rows among which hits are, the chance that the first of these is at each place.
+    # Where tied rows include hits: the chance that the first of these is at each place.
     before, others = ranked.place - hits.first, ranked.size - hits.tied
     is_first = (hits.above == 0) & (hits.tied > 0) & (before <= others)
     left = np.where(is_first, others - before + 1, 1) / (ranked.size - before + 1)

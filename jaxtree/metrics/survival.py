@@ -418,13 +418,13 @@ def _concordance(
 ) -> float:
     """The share of comparable pairs in the right order; the earlier row counts by its own weight times the other's."""
     risk = numbers_of_rows("risk", risk, len(observed.lower))
-    # Of equal times events come before the ends of watching, which are later than these.
+    # Among equal times events come before the ends of watching, which are later than these.
     order = np.lexsort((~observed.is_event, observed.lower))
     lower, is_event, risk, other = (values[order] for values in (observed.lower, observed.is_event, risk, other))
     upper, own = observed.upper[order], own[order]
     first = np.flatnonzero(np.isfinite(upper) & (own > 0))
     start = np.searchsorted(lower, upper[first], side="left")
-    # Those that are known to be at the very time of the row's last one are not later.
+    # Events that are known to be at the very time of the row's last one are not later.
     num_exact = np.append(0, np.cumsum(is_event))
     start += num_exact[np.searchsorted(lower, upper[first], side="right")] - num_exact[start]
     thresholds = np.stack([risk[first] - tied_tol, np.nextafter(risk[first] + tied_tol, np.inf)], axis=1)

@@ -28,7 +28,7 @@ class ThresholdTable(NamedTuple):
         codes: The code of every group in every row, see `Indicators`.
         first: The first indicator of every group, and the number of all.
         is_nested: Whether an indicator of a group is `code <= place`, or `code == place`.
-        cost: What a row costs with every prediction.
+        cost: The cost of a row with every prediction.
         most: The most that a row can cost.
         of_leaf: The penalty of a leaf.
     """
@@ -64,8 +64,8 @@ def best_tree(
     Args:
         table: The rows.
         depth: The largest depth of a leaf.
-        below: What the tree is to cost less than.
-        cells: How many cells of rows and groups may be looked at.
+        below: The cost that the tree must stay below.
+        cells: The number of cells of rows and groups that may be looked at.
 
     Returns:
         The cost, or `below` if there is no such tree; the cells that are left, below 0 if the search ended early; and
@@ -74,7 +74,7 @@ def best_tree(
     search, rows = _BoundedSearch(table, cells), np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
     found, splits = search.best(rows, depth, below), np.full(2**depth - 1, NO_SPLIT, np.int32)
     if found.cost < below:
-        # What is below the first split is searched again, for as long as it takes.
+        # The trees below the first split are searched again, for as long as it takes.
         _write_tree(_BoundedSearch(table, DEAR), rows, depth, 0, found, splits)
     return min(found.cost, below), search.cells, splits
 
@@ -176,9 +176,9 @@ class _BoundedSearch:
             rows: The rows of a node.
             is_outside: Which rows are outside.
             depth: The largest depth of a leaf of the node.
-            sought: What the sum is to be less than.
+            sought: The number that the sum must stay below.
             slack: By how much more a cost is sought, which leaves out more thresholds.
-            least: What both cost at least, which is changed.
+            least: Lower bounds of both costs, which are raised in place.
         """
         parts = _divided(rows, is_outside)
         if depth == 2:
@@ -201,7 +201,7 @@ class _BoundedSearch:
         own, penalty = rows[group], self._table.of_leaf
         codes, is_outside = self._table.codes[group], np.zeros(len(self._table.cost), bool)
         starts = np.flatnonzero(np.diff(codes[own].astype(np.int32))) + 1
-        # What the rows below every threshold can cost.
+        # The most that the rows below every threshold can cost.
         lost = np.cumsum(self._table.most[own])[starts - 1].tolist()
         waiting = [_Interval(0, len(starts), (penalty, penalty))]
         while waiting and not self.is_over:

@@ -163,11 +163,11 @@ class CostedTarget(NamedTuple):
 
     Attributes:
         cost: The cost of a leaf.
-        values: What every row adds to sums.
+        values: The contribution of every row to sums.
         unit: The unit of costs in that of the objective.
         weight: The weight of every row.
-        moment: What every row adds to the objective whatever the tree is.
-        weighted: The target of every row, times its weight; none of classes.
+        moment: The contribution of every row to the objective that does not depend on the tree.
+        weighted: The target of every row, times its weight; empty for classes.
         loss: The losses before they became whole numbers; only of "cost".
     """
 
@@ -227,7 +227,7 @@ def cost_of_classes(
         num_classes: The number of classes.
         weight: The weight of every row; None is 1.
         criterion: "misclassification", which with `loss` is the least loss, "gini" or "entropy"; times weight.
-        loss: What predicting a class (columns) costs where another (rows) is true; None is 1 for every error.
+        loss: The cost of predicting a class (columns) where another (rows) is true; None is 1 for every error.
         least_rows: The least number of rows of a leaf.
     """
     real = np.ones(label.size) if weight is None else weight

@@ -45,7 +45,7 @@ class Route(NamedTuple):
 
     Attributes:
         value: The cost of its leaves, with penalties.
-        lower: What no tree is below.
+        lower: A lower bound of the cost of any tree.
         split: Its first split, None for the best tree of three levels.
         inside: The route inside of it.
         outside: The route outside.
@@ -63,7 +63,7 @@ class DeepSearch:
 
     Args:
         table: The table.
-        penalty: What a leaf adds to the cost, in units.
+        penalty: The penalty of a leaf, in units of cost.
         deadline: The reading of `time.monotonic` at which it ends.
         report: Called with the cost in hand and the lower bound whenever a first split of the root is done.
     """

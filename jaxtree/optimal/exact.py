@@ -34,8 +34,8 @@ class Fork(NamedTuple):
 
     Attributes:
         indicator: The number of the indicator.
-        inside: What follows where it is 1.
-        outside: What follows where it is 0.
+        inside: The subtree where it is 1.
+        outside: The subtree where it is 0.
     """
 
     indicator: int
@@ -53,7 +53,7 @@ class SplitTable:
 
     Args:
         indicators: The indicators.
-        target: What rows add to sums, and the cost of a leaf.
+        target: The contributions of rows to sums, and the cost of a leaf.
     """
 
     def __init__(self, indicators: Indicators, target: CostedTarget):

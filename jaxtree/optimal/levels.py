@@ -181,10 +181,10 @@ def _level_chosen(
         nodes: The trees.
         at: The node of every entry at the level, or its leaf above it.
         after: The same of the next level.
-        lost: What every entry costs, which is changed.
+        lost: The cost of every entry, which is changed in place.
         entries: The entries.
-        losses: What rows cost in leaves.
-        indicators: What splits may ask.
+        losses: The costs of rows in leaves.
+        indicators: The indicators that splits may ask.
     """
     some = np.flatnonzero(~nodes.is_leaf[at])
     node, row = at[some], entries.row[some]

@@ -56,8 +56,8 @@ class SplitNode(NamedTuple):
         code: Its code, see `SplitKind`.
         kind: Its kind.
         missing_branch: The branch of missing values.
-        first: What follows on branch 0.
-        second: What follows on branch 1.
+        first: The subtree of branch 0.
+        second: The subtree of branch 1.
     """
 
     feature: int

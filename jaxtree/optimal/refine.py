@@ -2,8 +2,8 @@
 
 A round chooses all splits again from the bottom to the top, see `jaxtree.optimal.levels`, and puts the best subtrees of
 no more leaves in place of those of the last two levels, see `jaxtree.optimal.bottoms`. Rounds go on until nothing is
-better. What is found depends on where they start: further starts are the tree with some of its splits drawn at random,
-and all of them are roots of the same rounds.
+better. The result depends on where the rounds start: further starts are the tree with some of its splits drawn at
+random, and all of them are roots of the same rounds.
 """
 
 import jax

@@ -50,7 +50,7 @@ class SearchLimits(NamedTuple):
     Attributes:
         max_depth: The largest depth of a leaf.
         max_leaf_nodes: The most leaves; None for no limit.
-        leaf_penalty: What every leaf adds to the objective.
+        leaf_penalty: The addition to the objective for every leaf.
         max_thresholds: The most thresholds of a column that are compared at once; None leaves it open.
         refine_thresholds: Whether closer thresholds are compared.
         learns_missing: Whether missing values may go to either branch.
@@ -80,7 +80,7 @@ class BestTree(NamedTuple):
     Attributes:
         tree: The tree.
         objective: The sum of the costs of its leaves and of their penalties.
-        bound: What no tree of the compared thresholds is below.
+        bound: A lower bound of the objective of any tree of the compared thresholds.
         is_complete: Whether all thresholds of the table were compared.
         is_interrupted: Whether the user ended the search.
     """
@@ -174,7 +174,7 @@ class _Search:
     """The search of one tree: the thresholds that it compares next, and the best tree so far.
 
     Args:
-        limits: What trees are searched.
+        limits: The trees that are searched.
         cuts: The first thresholds.
         tries_closer: Whether closer ones are compared thereafter.
     """

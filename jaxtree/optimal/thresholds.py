@@ -49,7 +49,7 @@ class Improved(NamedTuple):
     Attributes:
         tree: A better tree than the one in hand, or this.
         is_proven: Whether no tree is better.
-        cells_left: What is left of the cells that may be looked at.
+        cells_left: The number of cells that may still be looked at.
     """
 
     tree: SplitNode | None
@@ -95,8 +95,8 @@ def improved_among_all(
         table: The rows.
         target: Their target, with costs by losses of classes.
         depth: The largest depth of a leaf.
-        penalty: What a leaf adds to the cost, in units.
-        cells: How many cells of rows and columns may be looked at.
+        penalty: The penalty of a leaf, in units of cost.
+        cells: The number of cells of rows and columns that may be looked at.
     """
     label, weight = target.values.label, target.values.value[0]
     loss = np.asarray(target.cost.loss)

@@ -300,7 +300,7 @@ def page_parts(
     if of_one_tree or len(columns) == 1 or len(quality) == 1:
         quality = [card for card in quality if not of_one_tree or card.id not in FOLLOWS_SLIDERS]
         quality, columns = [*quality, *columns], []
-    # What terms add is how a prediction depends on them.
+    # The values of terms already show how a prediction depends on columns.
     has_dependences = bool(tables) and model.kind != ModelKind.TERMS
     dependences = dependence_cards(model, tables[0]) if has_dependences else []
     named = (("quality", quality), ("columns", columns), ("dependences", dependences))

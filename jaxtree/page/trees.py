@@ -365,7 +365,7 @@ def _branch(tree: Any, schema: Schema, node: int) -> tuple[str, str]:
 def _steps_in_words(steps: Float[np.ndarray, "node score"], names: list[str]) -> list[str]:
     """The addition of every node to the score; of several scores, to the one that it changes most."""
     size = np.abs(steps)
-    # What changes nothing is of the score that the tree changes most.
+    # A node that changes nothing belongs to the score that the tree changes most.
     place = np.where(size.any(axis=1), size.argmax(axis=1), size.max(axis=0).argmax())
     own = steps[np.arange(len(steps)), place]
     own = np.where(np.abs(own) < SMALLEST * np.abs(own).max(initial=0.0), 0.0, own)

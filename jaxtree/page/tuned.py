@@ -221,7 +221,7 @@ def _calibration(tuned: Any) -> Card:
         return Card("calibration", "Means by prediction", "Mean target by the mean prediction on other folds, tenths "
                     "of the rows.", {"": chart})  # fmt: skip
     number = len(yardstick.classes)
-    # Of two classes, the curve of the first is that of the second, turned over.
+    # With two classes, the curve of the first is that of the second, turned over.
     shown = [1] if number == 2 else list(range(min(number, MOST_CLASSES)))
     names = [str(yardstick.classes[place]) for place in shown]
     charts = {

@@ -142,7 +142,7 @@ def weakest_links(tree: Tree, cost: str = "impurity") -> WeakestLinks:
         rise[node], more_leaves[node] = gap if gap > slack else 0.0, leaves - 1
         heapq.heappush(heap, (-rise[node] / more_leaves[node], node))
         links[node] = heap
-    # What is not among the root's links is taken along, or lies where no walk comes.
+    # A node that is not among the root's links is collapsed with one above it, or lies where no walk comes.
     alpha = np.full(len(risk), np.inf)
     for link, node in links.get(0, []):
         alpha[node] = -link

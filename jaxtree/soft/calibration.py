@@ -49,7 +49,7 @@ def moved(model: SoftTree | SoftForest, factor: FloatLike, shift: FloatLike, con
     Args:
         model: A tree, trees with more axes in front, or a forest.
         factor: The part of the leaves that remains.
-        shift: What is added to the second output, if there is one.
+        shift: The number that is added to the second output, if there is one.
         constant: The constant.
 
     Example:
@@ -85,7 +85,8 @@ def calibrated(
         trained: The training.
         rows: Rows that were held out, with the targets that losses are of.
         constant: The constant.
-        numbers: Those of the training: the last temperature, and whether targets had noise: distributions then shift.
+        numbers: The hyperparameters of the training: the last temperature, and whether targets had noise; if so,
+            distributions shift.
         config: Has the loss and the model's outputs.
     """
 

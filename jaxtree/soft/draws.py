@@ -83,7 +83,7 @@ def noise(seed: UInt32[Array, "2"], step: IntLike, shape: tuple[int, int]) -> Fl
     Args:
         seed: Two random words.
         step: The number of the step, whose numbers are its own.
-        shape: Of the rows.
+        shape: The shape of the rows.
     """
     size = math.prod(shape)
     place = jnp.asarray(step).astype(jnp.uint32) * jnp.uint32(size) + jnp.arange(size, dtype=jnp.uint32)

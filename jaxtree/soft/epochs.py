@@ -43,9 +43,9 @@ class Hyperparameters(NamedTuple):
     Attributes:
         rates: The learning rates.
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in every step.
-        last_temperature: That in the last step.
-        monitor_temperature: That at which checkpoints are compared; None is the last one. Close to 0 the tree that
-            decides at every gate is compared.
+        last_temperature: The temperature in the last step.
+        monitor_temperature: The temperature at which checkpoints are compared; None is the last one. Close to 0 the
+            tree that decides at every gate is compared.
         noise: The standard deviation of nearly normal noise that is added to the inputs of every step: a penalty on
             curvature (Bishop, *Training with noise is equivalent to Tikhonov regularization*, 1995). None is no noise.
         target_noise: The same of the targets, so that no distribution is narrower (Rothfuss et al., *Noise
@@ -132,7 +132,7 @@ class Progress(NamedTuple):
         steps: The state of the optimiser.
         number: How many steps have been made.
         best: The average with the least loss so far: on validation rows or, without any, in the next epoch of training.
-        best_loss: That loss.
+        best_loss: The loss of `best`.
         best_epoch: The epoch after which it stood.
     """
 

@@ -72,7 +72,7 @@ class Topology:
         is_fixed: Whether its threshold stays.
         missing_right: Whether missing values go right.
         levels: The levels, from the roots on.
-        says: What a leaf says of every score: False stays 0.
+        says: Whether a leaf has a value for every score; where False, it stays 0.
         side: The slope by which thresholds are trained.
     """
 
@@ -190,9 +190,9 @@ def tuned_of(
 
     Args:
         forest: The forest.
-        value: What every node says.
+        value: The values of every node.
         comparisons: The columns that its splits compare.
-        says: Of which scores a node says something; None is of all.
+        says: The scores for which a node has a value; None is all.
         side: The slope by which thresholds are trained, a name of `jaxtree.soft.sides.SIDES`.
     """
     tree, level = forest.nodes, forest.first_node[:-1]
@@ -278,7 +278,8 @@ def with_thresholds(
     Args:
         forest: The forest.
         before: Its parameters.
-        after: Those after training. Thresholds that are the same stay what they were, to the last digit.
+        after: The parameters after training. Thresholds that training has not changed keep their old value, to the last
+            digit.
         inputs: The scales of numbers.
         values: The rows that the bins describe.
     """

@@ -1,7 +1,7 @@
-r"""Soft forests: what several soft trees say together.
+r"""Soft forests: joint predictions of several soft trees.
 
-Of classes a *mixture* of trees that each have shares is $\sum_t w_t(x)\, p_t(x)$. An *ensemble*, whose trees or leaves
-have weights of their own, adds up logits instead: $\mathrm{softmax} \sum_t w_t(x)\, v_t(x)$, as boosting does.
+For classes, a *mixture* of trees that each have shares is $\sum_t w_t(x)\, p_t(x)$. An *ensemble*, whose trees or
+leaves have weights of their own, adds up logits instead: $\mathrm{softmax} \sum_t w_t(x)\, v_t(x)$, as boosting does.
 """
 
 import dataclasses
@@ -160,7 +160,7 @@ def apply_forest(
     Args:
         forest: The forest.
         x: Rows without missing values.
-        temperature: Of the trees' gates.
+        temperature: The temperature of the trees' gates.
         kept: The trees that count for each row, of an ensemble: the weights of the others are shared out; None is all.
     """
     trees, mixing = forest.trees, forest.mixing
@@ -189,7 +189,7 @@ def forest_log_mixture(
     Args:
         forest: The forest, no ensemble.
         x: Rows without missing values.
-        temperature: Of the trees' gates.
+        temperature: The temperature of the trees' gates.
     """
     output = jax.vmap(lambda tree: log_mixture(tree, x, temperature=temperature))(forest.trees)
     return jax.nn.logsumexp(output + log_tree_weights(forest, x).T[:, :, None], axis=0)

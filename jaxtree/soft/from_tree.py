@@ -162,7 +162,7 @@ def _gate_of(heap: "list[_Plan]", inputs: Inputs, form: SoftForm, temperature: f
     elif form.gate == "hard":
         gate = HardGate(_floats(LIKED * column), _floats(limit * column), logit)
     else:
-        # Of a missing value all columns are 0; its indicator makes up for the limit, so that only `missing` is left.
+        # For a missing value all columns are 0; its indicator makes up for the limit, so that only `missing` is left.
         column[:, inputs.num_values :] += is_of * limit
         gate = ObliqueGate(_floats(column / temperature), _floats(-limit[:, 0] / temperature), logit)
     if key is None:

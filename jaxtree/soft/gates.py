@@ -89,8 +89,8 @@ def shares_to_the_right(
 ) -> Float[Array, "gate row"]:
     """The probability of every row to go right at every gate.
 
-    That of hard gates is 0 or 1, with the slope of the form's side: gradients pass as if it were the share (the
-    straight-through estimator of Bengio, Leonard and Courville, 2013).
+    For hard gates the probability is 0 or 1, with the slope of the form's side: gradients pass as if it were the share
+    (the straight-through estimator of Bengio, Leonard and Courville, 2013).
     """
     planes = planes_of(jax.tree.map(jnp.asarray, gate), form, temperature)
     if not isinstance(gate, HardGate):

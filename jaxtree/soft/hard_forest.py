@@ -55,8 +55,8 @@ def harden_forest(
         inputs: How rows were made.
         values: Rows that nodes count, and bins describe.
         weight: Their weights.
-        columns: What stands in the leaves of every tree, from left to right.
-        temperature: Of the soft trees.
+        columns: The values of the leaves of every tree, from left to right.
+        temperature: The temperature of the soft trees.
         num_classes: The classes of every output, if columns are their shares; empty for numbers.
 
     Raises:

@@ -72,12 +72,12 @@ def harden(
         inputs: How rows were made.
         sample: The rows that leaves are refitted on; targets are classes from 0 on, or numbers, a column an output.
         num_classes: The classes of every output; empty for numbers.
-        temperature: Of the soft tree when it is compared with.
+        temperature: The temperature of the soft tree, for the comparison.
         refit: Whether a leaf gets the shares of the classes, or the means, of its rows; if not, it keeps the value of
             the soft tree's leaf.
         drop_unreached_by: Which branches are dropped: those that none of the "rows" reach, or those that no point of
-            the "box" reaches, whose sides are the ranges of the columns. Of axis gates, a kept node without rows is a
-            leaf with the value of its parent.
+            the "box" reaches, whose sides are the ranges of the columns. In a tree of axis gates, a kept node without
+            rows is a leaf with the value of its parent.
 
     Raises:
         InvalidInputError: An option is not allowed; rows, target, weight and the soft tree do not fit one another.
@@ -282,7 +282,7 @@ def _reached_in_box(
 ) -> Bool[np.ndarray, " heap"]:
     """Which nodes any point of a box can come to, where points of `normal @ x + offset > 0` go right.
 
-    By linear programs. What only points on a border of two gates could reach counts as reached.
+    Linear programs decide. A node that only points on a border of two gates could reach counts as reached.
     """
     is_reached = np.zeros(2 * len(offset) + 1, bool)
     is_reached[0] = True

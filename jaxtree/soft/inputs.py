@@ -47,7 +47,7 @@ class Inputs:
 
     Attributes:
         schema: The schema of the values.
-        scales: Of every feature its scale, or the statistics of its categories; None for categories that are one-hot.
+        scales: The scale of every feature, or the statistics of its categories; None for categories that are one-hot.
         first: The first column of every feature.
         with_indicator: The features that have an indicator.
     """
@@ -134,7 +134,7 @@ class Inputs:
         Args:
             values: As in `transform`.
             target: The columns that statistics are means of, as in `fit_inputs`.
-            weight: Of the rows.
+            weight: The weights of the rows.
             order: The rows, one after the other.
         """
         rows = self.transform(values)
@@ -187,9 +187,10 @@ def fit_inputs(
             rows take less than a ten-thousandth of its range; "quantile", a normal distribution, whatever the column's
             own; or "none".
         indicators: "seen": features that have a missing value have an indicator; "all": all features have one.
-        weight: Of the rows.
-        one_hot_max_size: The most categories of a feature that is one-hot. Of more there are statistics, a column for
-            each of the target's, but none where categories are no more than these; None for all one-hot.
+        weight: The weights of the rows.
+        one_hot_max_size: The most categories of a feature that is one-hot. A feature of more has statistics, a column
+            for each of the target's, unless it has no more categories than the target has columns; None for all
+            one-hot.
         target: The columns that statistics are means of; None for all one-hot.
 
     Raises:

@@ -37,7 +37,7 @@ def outputs_on_host(
     Args:
         model: The model; its arrays are NumPy's.
         x: Rows without missing values.
-        temperature: Of the gates.
+        temperature: The temperature of the gates.
         of_classes: Whether the values of leaves are logits of classes.
 
     Example:

@@ -17,9 +17,9 @@ class LearningRates(NamedTuple):
     """Learning rates of the parts of a model; steps of the optimiser are multiplied by them.
 
     Attributes:
-        gate: Of gates.
-        leaf: Of leaves.
-        other: Of all that has none of these names on its path, such as the weights of a mixture.
+        gate: The rate of gates.
+        leaf: The rate of leaves.
+        other: The rate of every parameter with none of these names on its path, such as the weights of a mixture.
     """
 
     gate: FloatLike = 0.02

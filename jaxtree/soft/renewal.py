@@ -24,7 +24,7 @@ def renewed(
         hardened: The tree.
         values: Rows as the tree reads them.
         weight: Their weights.
-        compared: What the soft tree predicts of them, to say how far both agree.
+        compared: The soft tree's predictions for them, to measure how far both agree.
         best: The best value for some of the rows, given by their numbers.
     """
     tree = hardened.tree

@@ -24,8 +24,8 @@ class ScoredTarget:
     """The target of rows with all else that turns the outputs of a model into losses.
 
     Attributes:
-        target: What the loss compares scores with.
-        extras: What else it asks for, by name.
+        target: The numbers that the loss compares scores with.
+        extras: The further inputs of the loss, by name.
         start: The scores of a model whose outputs are 0.
         unit: How much an output of 1 adds to them.
 
@@ -182,7 +182,7 @@ class ScoreScale(NamedTuple):
 
     Attributes:
         start: The scores that are best for all rows together.
-        unit: What an output of 1 adds to each.
+        unit: The change of each score for an output of 1.
     """
 
     start: Float64[np.ndarray, " score"]
@@ -204,7 +204,7 @@ class ScoreScale(NamedTuple):
             loss: The loss.
             target: The targets of the first rows.
             weight: Their weights.
-            extras: What else the loss asks of them.
+            extras: The further inputs of the loss, for these rows.
             has_more: Whether other rows follow. Equal targets do not tell how wide a distribution of these is: it
                 begins as that of two targets some steps of its location away, and not as that of one number.
         """

@@ -24,7 +24,7 @@ class Statistics(NamedTuple):
     small, beside the noise of training, and tables of many such columns are learned better so.
 
     Attributes:
-        value: Of every category, of all rows: a column for each column of the target.
+        value: The statistics of every category, from all rows: a column for each column of the target.
         mean: The mean of the target.
         unit: Its standard deviation.
     """
@@ -56,7 +56,7 @@ def fit_statistics(
         code: The category of every row, NaN where it is missing.
         num_categories: How many there are; one that no row has has the statistic 0.
         target: The target, of which means are taken: numbers, or 1 for the rows of a class.
-        weight: Of the rows.
+        weight: The weights of the rows.
 
     Example:
         >>> code, target = np.array([0.0, 0.0, 1.0, 1.0]), np.array([[0.0], [0.0], [1.0], [1.0]])
@@ -86,10 +86,10 @@ def ordered_statistics(
     A row's own target has a part in nothing but the mean and the unit, which are those of all rows.
 
     Args:
-        statistics: Those of the categories, which have the mean and the unit.
+        statistics: The statistics of the categories, which have the mean and the unit.
         code: The category of every row, NaN where it is missing.
         target: The target of every row.
-        weight: Of the rows.
+        weight: The weights of the rows.
         order: The rows, one after the other.
 
     Example:

@@ -80,7 +80,7 @@ def train_many(
         keys: The keys, one a model.
         num_epochs: As in `train`; or that of every model.
         config: As in `train`.
-        hyperparameters: The numbers. Those that are arrays have a value for every model.
+        hyperparameters: The numbers. Arrays have a value for every model.
         validation: As in `train`; or that of every model. Every model keeps its own best, and ends by its own patience.
         report: As in `train`; it is called after every epoch of every model.
 
@@ -128,7 +128,7 @@ def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all:
 
     Args:
         trained: The trainings.
-        name: What they are, for the messages.
+        name: The noun for them in the messages.
         needs_all: Whether all must have reached something, or one is enough.
     """
     is_lost = [not is_usable(one) for one in trained]

@@ -26,7 +26,7 @@ class Tree(NodeFields):
 
     The table also answers to the names of scikit-learn's `sklearn.tree` trees (`children_left`, `value`, ...),
     read-only, so that tools made for those work on it; an estimator's tree therefore has scikit-learn's mark -2 in
-    `feature` and `threshold` of a leaf. Those that a walk needs raise AttributeError unless every split is a
+    `feature` and `threshold` of a leaf. The names that a walk needs raise AttributeError unless every split is a
     threshold, for a walk that compares values with `threshold` would be wrong.
 
     Attributes:

@@ -152,17 +152,17 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`), of which codes alone are held.
-            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
-                see `jaxtree.ClassProbabilities`.
-            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
-                column. Weights have no unit: to `min_hessian`, `reg_lambda` and `reg_alpha` one row has the least
-                weight where all are whole multiples of it, and at most 32 times as large in the mean; of other weights
-                the mean one.
+            y: The target of every row. For a source, its column's name is accepted, too; for a classifier,
+                probabilities of classes are, see `jaxtree.ClassProbabilities`.
+            sample_weight: The weight of every row; a row of weight 0 is left out. For a source, a column's name is
+                accepted, too. Weights have no unit: to `min_hessian`, `reg_lambda` and `reg_alpha` one row has the
+                least weight where all are whole multiples of it, and at most 32 times as large in the mean; of other
+                weights the mean one.
             mesh: Devices in one axis to divide the bags among. If these belong to several processes, each calls this
                 with rows of its own, and all get the whole model, bit for bit that of all rows in one process: each
                 keeps the codes of its rows, and the targets, weights and extras of all.
-            extras: What else the loss asks for, an array of every row by name, such as `offset=`, which is added to
-                the scores; `group=` keeps the rows of a group in the same part of every bag.
+            extras: Further inputs of the loss, an array of every row by name, such as `offset=`, which is added to the
+                scores; `group=` keeps the rows of a group in the same part of every bag.
 
         Raises:
             DistributedError: Another process is gone.
@@ -195,7 +195,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
             sample_weight: The weight of every row.
             same_as: The same rows, read with an encoder of the same parameters, whose codes are taken.
             exchange: How the processes that have parts of the rows know of one another.
-            extras: What else the loss asks for.
+            extras: Further inputs of the loss.
         """
         forks.check_is_whole("fit")
         exchange.agree(self._check_fit, extras)
@@ -230,7 +230,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         """Fits what was read.
 
         Args:
-            task: What `read_task` has returned.
+            task: The result of `read_task`.
             num_threads: Threads to use; as many as there are cores if not given.
         """
         given = self.fit_data(task)
@@ -257,8 +257,8 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
     def fit_jobs(cls, jobs: Sequence[Job], deadline: Deadline | None = None) -> Iterator[Mapping[int, Self]]:
         """Makes jobs side by side in threads; see `Family`.
 
-        Jobs on the same rows share codes, bags, and sums over pairs of bins. Those that differ in when boosting ends,
-        or in their pairs, are a group: they share the steps of single columns, which the endings cut at several places.
+        Jobs on the same rows share codes, bags, and sums over pairs of bins. Jobs that differ in when boosting ends, or
+        in their pairs, are a group: they share the steps of single columns, which the endings cut at several places.
 
         Args:
             jobs: The jobs.
@@ -591,7 +591,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
             X: A table, or a source; best of rows that the fit has not seen.
             y: Its target.
             sample_weight: The weight of every row.
-            extras: What else the loss asks for, as in `fit`.
+            extras: Further inputs of the loss, as in `fit`.
 
         Raises:
             InvalidInputError: The estimator has not been edited, or the rows are not as in fit.

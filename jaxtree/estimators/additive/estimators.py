@@ -20,10 +20,10 @@ from jaxtree.losses.loss import BaseLoss
 class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
     r"""An additive model of classes: a curve a column and surfaces of pairs of columns (explainable boosting).
 
-    The score of a row, of two classes the log odds of the second, is $b + \sum_j f_j(x_j) + \sum_{jk} f_{jk}(x_j,
+    The score of a row, the log odds of the second of two classes, is $b + \sum_j f_j(x_j) + \sum_{jk} f_{jk}(x_j,
     x_k)$: an intercept, and terms that are tables of bins, each of which can be looked at and changed (Lou, Caruana,
     Gehrke and Hooker, *Accurate intelligible models with pairwise interactions*, KDD 2013; Nori et al., *InterpretML*,
-    2019). Of more classes a row has one score a class, and every term a curve a class.
+    2019). With more classes a row has one score a class, and every term a curve a class.
 
     Terms are boosted in turn by steps of few leaves, which read no rows where that is quicker: on a quadratic loss all
     that a step needs is how much weight two bins share, and losses that are not quadratic read the rows now and then.
@@ -45,7 +45,7 @@ class ExplainableBoostingClassifier(ClassesByScores, BaseAdditive):
         term_names_: The names of the terms: columns, and pairs of columns, as "age & hours".
         term_importances_: The mean size of what every term adds to the scores of the rows of the fit.
         feature_importances_: Share of all terms' importances that those of each column have.
-        bag_values_: What every bin adds to the scores in every bag.
+        bag_values_: The contribution of every bin to the scores in every bag.
         num_rounds_: The rounds of every bag, of columns and of pairs.
         edits_: The changes by hand since the fit.
         forest_: The terms as trees, whose leaves are bins, which exports and explanations read.
@@ -89,7 +89,7 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
     Attributes:
         additive_: The terms, an `AdditiveModel`; the other attributes are those of an `ExplainableBoostingClassifier`,
             too.
-        event_times_: Of survival times the different times of events in the fit.
+        event_times_: For survival times, the different times of events in the fit.
 
     Example:
         >>> from sklearn.datasets import load_diabetes

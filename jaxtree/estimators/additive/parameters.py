@@ -163,7 +163,7 @@ class AdditiveParameters(EncodingParameters):
 
         Args:
             schema: The columns.
-            outputs: What the target is.
+            outputs: The kind of the target, with its classes.
             num_rows: The number of rows.
 
         Raises:

@@ -130,12 +130,12 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy.
                 Or a source that is read in parts, such as the path of a Parquet file (see
                 `jaxtree.table.open_source`).
-            y: The target of every row. Of a source also the name of its column. Of classes also their probabilities,
-                see `jaxtree.ClassProbabilities`; members of `eval_set` then have either.
-            sample_weight: The weight of every row; a row of weight 0 is left out. Of a source also the name of a
-                column. Weights have no unit: to `min_child_weight`, `reg_lambda`, `reg_alpha` and `gamma` one row has
-                the least weight where all are whole multiples of it, and at most 32 times as large in the mean; of
-                other weights the mean one.
+            y: The target of every row. For a source, its column's name is accepted, too; for a classifier,
+                probabilities of classes are, see `jaxtree.ClassProbabilities`; members of `eval_set` then have either.
+            sample_weight: The weight of every row; a row of weight 0 is left out. For a source, a column's name is
+                accepted, too. Weights have no unit: to `min_child_weight`, `reg_lambda`, `reg_alpha` and `gamma` one
+                row has the least weight where all are whole multiples of it, and at most 32 times as large in the mean;
+                of other weights the mean one.
             X_val: Rows that are measured after every round, and with `early_stopping=True` decide when to stop; without
                 any, a part of the rows does, on which no tree is grown. With "cv" they decide nothing. The first
                 member of `eval_set`, called "validation_0".
@@ -143,9 +143,9 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
             sample_weight_val: Their weights.
             eval_set: Several such tables, or further ones: pairs (X, y), perhaps with weights (or None) and a dict of
                 extras; or a dict of such by name. Without names they are "validation_0" and so on. The first decides.
-            eval_metric: What `evals_result_` has of them beside the loss, one or a list: the name of a loss or of a
-                scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of targets and
-                predictions. A function must say whether it is better if greater: by
+            eval_metric: Metrics of these tables in `evals_result_` besides the loss, one or a list: the name of a loss
+                or of a scorer of scikit-learn ("roc_auc"), a loss of `jaxtree.boosting`, a scorer, or a function of
+                targets and predictions. A function must say whether it is better if greater: by
                 `sklearn.metrics.make_scorer(function, greater_is_better=...)`, or as those of scikit-learn by a name
                 that ends in "_loss", "_error" or "_deviance". The first of them decides when to stop, in place of the
                 loss. They get the weights of rows if they take `sample_weight`.
@@ -155,8 +155,9 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
                 processes, each calls this with rows of its own, but the same `eval_set`, and all get the whole model.
             extras: Further inputs of the loss, an array of every row by name: `offset=` is added to the scores of a
                 row, one number or one a score; `group=`, `event=`, `upper=` and those of one's own losses are named in
-                a loss's `needs`; those of `X_val` have "_val" behind, such as `group_val=`. Of a source also names of
-                columns. With `early_stopping`, `group=` also keeps the rows of a group in the same fold or part.
+                a loss's `needs`; inputs of `X_val` end in "_val", such as `group_val=`. For a source, names of columns
+                are accepted, too. With `early_stopping`, `group=` also keeps the rows of a group in the same fold or
+                part.
 
         Raises:
             DistributedError: Another process is gone.

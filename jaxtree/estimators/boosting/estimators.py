@@ -111,8 +111,9 @@ class GradientBoostingRegressor(PredictsSurvival, NumbersByScores, BaseBoosting)
     (`jaxtree.boosting.quantiles`). With `multi_strategy="one_output_per_tree"` each has a tree of its own in every
     round; where a loss has whole matrices of second derivatives, steps are then made with their diagonals.
     Survival times are boosted with `loss="cox"` or `loss="accelerated_failure_time"` and `fit(X, time, event=event)`,
-    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`. Of these
-    `predict_survival_function` and `predict_median` tell more than `predict`, and `score` is the concordance index.
+    or `fit(X, y)` with scikit-survival's structured y; the latter loss also with `fit(X, lower, upper=upper)`. For
+    survival times `predict_survival_function` and `predict_median` tell more than `predict`, and `score` is the
+    concordance index.
 
     Args:
         loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or

@@ -209,7 +209,7 @@ def _joined(
     start = np.stack([model.start for model in made])
     row, scores = np.concatenate(held), np.concatenate(of_folds)
     predictions, score = _judged(task, row, scores)
-    # Of rows of no weight nothing is predicted, and of a round that a model has not made nothing measured.
+    # Rows of weight 0 have no prediction, and a round that a model has not made has no metrics.
     if (there := task.data.has_weight) is not None:
         whole = np.full((there.size, predictions.shape[1]), np.nan)
         whole[there] = predictions

@@ -85,14 +85,14 @@ class GradientBoostingRanker(BaseBoosting):
             y: How relevant every row is: for "ndcg" a whole number from 0 to 31.
             sample_weight: The weight of every row; a group counts with the mean weight of its rows.
             group: The group of every row, such as the number or the word of a query; rows of a group need not stand
-                together. Of a source also the name of a column. Sizes of groups that follow one another, as other
-                libraries take them, become groups of rows by `np.repeat(np.arange(len(sizes)), sizes)`.
+                together. For a source, a column's name is accepted, too. Sizes of groups that follow one another, as
+                other libraries take them, become groups of rows by `np.repeat(np.arange(len(sizes)), sizes)`.
             X_val: Rows that are measured after every round.
             y_val: How relevant they are.
             sample_weight_val: Their weights.
             group_val: Their groups.
             eval_set: Several such tables, as `(X, y, {"group": group})`, or `(X, y, weights, {"group": group})`.
-            eval_metric: What `evals_result_` has of them beside the loss.
+            eval_metric: Metrics of these tables in `evals_result_` besides the loss.
             callbacks: Functions called about every 25 rounds.
             extras: Further inputs of the loss, such as `offset`.
 

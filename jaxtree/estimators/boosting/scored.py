@@ -132,8 +132,8 @@ class NumbersByLoss(PredictsNumbers, PredictsByLoss):
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
         """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`.
 
-        Of distributions they are means, of Cox's loss hazards relative to that of a row of score 0, and of losses of
-        order the scores themselves: within a group the most relevant rows have the highest.
+        Distributions give means, Cox's loss hazards relative to that of a row of score 0, and losses of order the
+        scores themselves: within a group the most relevant rows have the highest.
         """
         return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
 

@@ -1,7 +1,7 @@
 """Boosting on tables of which several processes have a part each; see `jaxtree.dataset.exchange`.
 
-Every process reads its own rows and places them on its own devices; the rounds are then those of one mesh. What is
-measured, and so decides when to stop, is the same in all processes.
+Every process reads its own rows and places them on its own devices; the rounds are then those of one mesh. Metrics, and
+so the decision when to stop, are the same in all processes.
 """
 
 import hashlib

@@ -42,7 +42,7 @@ def _work_of(estimator: Any, X: Any, num_fits: int) -> Work | None:
     if shape is None:
         return None
     if not hasattr(estimator, "work_of_fit"):
-        # Of a model that is made from others, about as much as a tree.
+        # A model that is made from others takes about as much work as a tree.
         return costs.growth(*shape, levels=costs.levels_of(shape[0], None)).times(num_fits)
     check_parameters(estimator)
     return estimator.work_of_fit(*shape).times(num_fits)

@@ -21,7 +21,7 @@ class ScorerOfAllClasses(Scorer):
         classes = getattr(estimator, "classes_", None)
         if isinstance(classes, np.ndarray) and np.ndim(y_true) == 1:
             present = np.unique(np.asarray(y_true))
-            # Of a class that the estimator does not know nothing is said here: it has no probability.
+            # A class that the estimator does not know is left out here: it has no probability.
             if len(present) < len(classes) and np.isin(present, classes).all():
                 kwargs = {"labels": classes, **kwargs}
         return super()._score(method_caller, estimator, X, y_true, **kwargs)

@@ -45,7 +45,7 @@ class TrainableModel(abc.ABC):
         forest: Its trees.
         loss: The loss of outputs.
         value: The value of every node.
-        says: Of which outputs a node says something; None is of all.
+        says: The outputs for which a node has a value; None is all.
     """
 
     predict: ClassVar[Predict]

@@ -77,10 +77,11 @@ class BaseForest(ForestParameters, FittedTrees, Family):
             X: A table of shape (rows, columns): a NumPy array, nested lists, a data frame, or a sparse matrix of scipy,
                 of which one or two bytes a cell are held, and floats of a column at a time. Or a source that is read
                 in parts, such as the path of a Parquet file (see `jaxtree.table.open_source`).
-            y: The target of every row; several columns for several outputs. Of a source also the name of its column. Of
-                classes also their probabilities, see `jaxtree.ClassProbabilities`: a tree draws whole rows.
+            y: The target of every row; several columns for several outputs. For a source, its column's name is
+                accepted, too; for a classifier, probabilities of classes are, see `jaxtree.ClassProbabilities`: a tree
+                draws whole rows.
             sample_weight: The weight of every row; a row of weight 0 is left out. Bootstrap samples draw rows with
-                chances in proportion to their weights. Of a source also the name of a column.
+                chances in proportion to their weights. For a source, a column's name is accepted, too.
             mesh: Devices of one kind, in one axis, to divide the trees among; the forest is that of one device.
             others: Nothing else is taken, such as validation rows: no tree is measured before all have grown.
 

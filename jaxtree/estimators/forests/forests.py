@@ -127,8 +127,8 @@ class RandomForestClassifier(BaseForestClassifier):
         classes_: The classes in ascending order; a list for several outputs.
         feature_importances_: The mean importance of every column.
         oob_score_: The score of out-of-bag predictions; with `oob_score` alone.
-        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Of
-            several outputs of equally many classes [row, class, output], else a list of one array for each.
+        oob_decision_function_: The mean shares that they are made from; NaN for rows that every tree has drawn. Several
+            outputs of equally many classes are one array [row, class, output], others a list of one array for each.
 
     Example:
         >>> from sklearn.datasets import load_iris

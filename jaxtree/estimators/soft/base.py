@@ -146,15 +146,15 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         Args:
             X: A table of shape (rows, columns): a NumPy array, nested lists, or a data frame. Or a source such as the
                 path of a Parquet file (see `jaxtree.table.open_source`).
-            y: The target of every row. Of a source also the name of its column.
-            sample_weight: The weight of every row. Of a source also the name of a column.
+            y: The target of every row. For a source, its column's name is accepted, too.
+            sample_weight: The weight of every row. For a source, a column's name is accepted, too.
             X_val: Rows on which the model is compared after every epoch; if not given, a share `validation_fraction` of
                 X, or none.
             y_val: Their targets.
             sample_weight_val: Their weights.
-            extras: What else the loss asks for, an array of every row by name: `offset=` is added to the scores of a
-                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`; those of
-                `X_val` have "_val" behind, such as `event_val=`. Of a source also names of columns.
+            extras: Further inputs of the loss, an array of every row by name: `offset=` is added to the scores of a
+                row; `group=`, `event=`, `upper=` and those of one's own losses are named in a loss's `needs`; inputs of
+                `X_val` end in "_val", such as `event_val=`. For a source, names of columns are accepted, too.
 
         Raises:
             InvalidInputError: The table, the target, the weights or a parameter is not allowed.
@@ -478,7 +478,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
             sample_weight: The weights.
             is_known: Whether columns and classes are known; else they are learned.
             outputs: The classes that there will be, if y may lack some.
-            fields: What else rows have, by name.
+            fields: Further inputs of rows, by name.
             has_more: Whether the model goes on to further rows.
         """
         keeps = is_known or (self.warm_start and hasattr(self, "soft_model_"))

@@ -34,8 +34,8 @@ class OfOneForest(BaseSoft):
         n_estimators: The number of trees.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together:
             "learned" with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf
-            (Marton et al., *GRANDE*, 2024); of both the scores of trees add up. Of hard gates that are trained so
-            "auto" is a gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
+            (Marton et al., *GRANDE*, 2024); of both the scores of trees add up. For hard gates in such a forest "auto"
+            is a gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.
@@ -54,9 +54,9 @@ class OfOneForest(BaseSoft):
     def harden(self, X: Any = None, sample_weight: Any = None) -> Any:
         """Returns an ordinary ensemble, whose trees send every row to the side to which the gates send most of it.
 
-        Of hard gates it predicts what the soft forest does, of any row, to the rounding of 32 bits; of axis gates the
-        trees decide where the soft ones share out. Leaves keep their values: they count with those of other trees, so
-        they are not refitted. What it is depends on the mixture, and each can be exported, kept in files and drawn:
+        With hard gates its predictions are the soft forest's, for any row, to the rounding of 32 bits; with axis gates
+        the trees decide where the soft ones share out. Leaves keep their values: they count with those of other trees,
+        so they are not refitted. The mixture determines its class, and each can be exported, kept in files and drawn:
 
         - "mean": a `RandomForestClassifier` or `RandomForestRegressor`; of Poisson's loss as "by_tree".
         - "by_tree": a `GradientBoostingClassifier` or `GradientBoostingRegressor`, whose trees add up steps.

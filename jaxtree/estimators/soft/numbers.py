@@ -79,8 +79,8 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
 
     Attributes:
         start_: The scores of a model whose outputs are 0.
-        unit_: What an output of 1 adds to each.
-        survival_: What a fit of survival times has learned of time.
+        unit_: The change of each score for an output of 1.
+        survival_: The baseline over time that a fit of survival times has learned.
     """
 
     start_: Float64[np.ndarray, " score"]
@@ -312,6 +312,6 @@ class SoftRegressor(ByLoss):
             X: A table.
             y: The number of every row; several columns for several outputs.
             sample_weight: The weight of every row.
-            extras: What else the loss asks for, as in `fit`.
+            extras: Further inputs of the loss, as in `fit`.
         """
         return self._partial_fit(X, y, sample_weight, fields=extras)

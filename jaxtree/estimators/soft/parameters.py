@@ -50,9 +50,9 @@ class SoftParameters(AnnotatedParameters):
             it is at most 8, and at least 4 of hard gates whose scores add up.
         gate: "oblique", gates that divide by a plane; "axis", by one feature and a threshold; or "hard", the same,
             but each row takes one side from the first step on, and gradients pass as if it were shared
-            (straight-through: Marton et al., *GradTree*, 2024). What a tree of hard gates predicts is what its
-            `harden()` does. Its root begins at the best split of a single column, and a tree that ends with more
-            loss than this split alone gives way to it.
+            (straight-through: Marton et al., *GradTree*, 2024). A tree of hard gates and its `harden()` predict the
+            same. Its root begins at the best split of a single column, and a tree that ends with more loss than this
+            split alone gives way to it.
         choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or
             "softmax".
         side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
@@ -64,8 +64,8 @@ class SoftParameters(AnnotatedParameters):
             for numbers.
         leaf_rate: The learning rate of leaves. "auto" is 0.1 of hard gates, and of others 0.2 for classes and 0.05
             for numbers.
-        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. Of
-            hard gates it is the width of the slope by which they are trained.
+        first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. For hard
+            gates it is the width of the slope by which they are trained.
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses
             less when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto"
@@ -85,7 +85,7 @@ class SoftParameters(AnnotatedParameters):
             the share of wrong classes, or the loss of numbers, of the model whose gates decide.
         n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and
             so is any number without validation rows.
-        scaling: What numbers of the table become: "standard", "quantile" or "none". "auto" is "standard", and
+        scaling: How numbers of the table are scaled: "standard", "quantile" or "none". "auto" is "standard", and
             "quantile" of hard gates. A column whose nine middle tenths take less than a ten-thousandth of its range
             becomes quantiles instead of "standard", which would make all but its ends equal.
         categorical_features: "from_dtype", None, or which columns are categorical.
@@ -137,7 +137,7 @@ class Settings(NamedTuple):
         leaf_rate: The learning rate of leaves.
         last_temperature: The temperature in the last step, and of predictions.
         label_smoothing: The share of a label that is spread over all classes.
-        scaling: What numbers of the table become.
+        scaling: How numbers of the table are scaled.
         least_depth: The least that a depth of "auto" is.
     """
 

@@ -23,9 +23,9 @@ class SoftRows(NamedTuple):
 
     Attributes:
         sample: The rows to train on.
-        held: Those on which epochs are compared; None for none.
+        held: The rows on which epochs are compared; None for none.
         rows: The rows to train on, as training takes them.
-        held_rows: Those of `held`.
+        held_rows: The rows of `held`, as training takes them.
     """
 
     sample: SoftSample
@@ -39,7 +39,7 @@ class SoftTask(NamedTuple):
 
     Attributes:
         sample: The rows.
-        held: Those on which epochs are compared; None for none.
+        held: The rows on which epochs are compared; None for none.
         runs: The training of every model.
         config: The settings that their program is compiled for.
         stump: A tree that takes the trained one's place if that is worse; None for none.
@@ -83,7 +83,7 @@ def ordered_rows(
         sample: The rows.
         inputs: How rows are made of values.
         target: The columns that statistics are means of; None where there are none.
-        seed: Of the order of the rows.
+        seed: The seed of the order of the rows.
     """
     if target is None or not inputs.has_statistics:
         return training_rows(sample, inputs)
@@ -106,7 +106,7 @@ def split_sample(
         sample: The rows.
         num_classes: The number of classes; empty for numbers.
         fraction: The share.
-        seed: Of what is drawn.
+        seed: The seed of the division.
 
     Raises:
         InvalidInputError: A part would have no row, or no group.

@@ -67,9 +67,9 @@ class OfOneTree(BaseSoft):
     ) -> Any:
         """Returns an ordinary tree that sends every row to the side to which the gates send more than half of it.
 
-        Of axis gates it is a `DecisionTreeClassifier` or `DecisionTreeRegressor`, whose node table `tree_` can be
-        pruned, exported and plotted like any other; of oblique gates a `HardTreeClassifier` or `HardTreeRegressor`.
-        Its `agreement_` is the share of rows for which both predict the same.
+        Axis gates give a `DecisionTreeClassifier` or `DecisionTreeRegressor`, whose node table `tree_` can be pruned,
+        exported and plotted like any other; oblique gates give a `HardTreeClassifier` or `HardTreeRegressor`. Its
+        `agreement_` is the share of rows for which both predict the same.
 
         Args:
             X: Rows to refit leaves on, and to find dead branches with; those of the last fit if not given.
@@ -82,7 +82,7 @@ class OfOneTree(BaseSoft):
             drop_unreached_by: Which branches are dropped: those that no point of the "box" reaches, whose sides are the
                 ranges of the columns, or those that none of the "rows" reach: a smaller tree, which fits other rows
                 less well.
-            extras: What else the loss asks for, as in `fit`.
+            extras: Further inputs of the loss, as in `fit`.
 
         Raises:
             InvalidInputError: The estimator was loaded from a file or a pickle, which has no rows; the loss has several
@@ -201,16 +201,16 @@ class SoftTreeClassifier(OfOneTree, SoftClassifier):
 class SoftTreeRegressor(OfOneTree, SoftRegressor):
     """A soft decision tree of numbers: rows go to all leaves, to each with a probability; trained by gradients.
 
-    `harden` makes an ordinary tree of it, which decides at every gate. Of distributions `predict_dist` and
-    `predict_quantile` tell more than `predict`, of survival times `predict_survival_function` and `predict_median`;
-    `score` is then the mean log likelihood or the concordance index, and of orders within groups the NDCG.
+    `harden` makes an ordinary tree of it, which decides at every gate. For distributions `predict_dist` and
+    `predict_quantile` tell more than `predict`, for survival times `predict_survival_function` and `predict_median`;
+    `score` is then the mean log likelihood or the concordance index, and for orders within groups the NDCG.
 
     Attributes:
         soft_model_: The trained `jaxtree.soft.SoftTree`.
         loss_: The loss of the fit.
         start_: The scores of a model whose outputs are 0.
-        unit_: What an output of 1 adds to each.
-        event_times_: Of survival times the different times of events in the fit.
+        unit_: The change of each score for an output of 1.
+        event_times_: For survival times, the different times of events in the fit.
         depth_: Its depth.
         inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.

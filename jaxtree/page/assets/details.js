@@ -1,4 +1,4 @@
-// What is known of one node.
+// The details of one node.
 
 const MOST_CLASSES = 8;
 const MOST_ROWS_HERE = 10;

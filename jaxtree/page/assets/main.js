@@ -1,4 +1,4 @@
-// What belongs together on the page: sliders, scores, outline, map, details and charts show one pruned tree.
+// The parts of the page that show one pruned tree: sliders, scores, outline, map, details and charts.
 
 const tree = new Tree(told);
 const sums = told.sets.map((set) => new RowSums(tree, set));

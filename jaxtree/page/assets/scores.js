@@ -1,6 +1,5 @@
 // How right a pruned tree is on a set of rows, from their sums at the nodes of the whole tree.
-//
-// Of classes a node's sums are the rows of every class, and of classes that the tree does not know; of numbers the
+// For classes a node's sums are the rows of every class, and of classes that the tree does not know; for numbers the
 // number of rows, and the sums of d and of d^2 of the targets' distances d from the middle of the set's first node.
 
 class RowSums {
