@@ -42,7 +42,7 @@ myst_heading_anchors = 3
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
-# What docstrings put between single backticks becomes a link if it is a name of these pages, else code.
+# Text between single backticks becomes a link if it is a name of these pages, else code.
 default_role = "py:obj"
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints_format = "short"

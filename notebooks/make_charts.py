@@ -136,7 +136,7 @@ def losses():
         differences = [100 * (tables[name][key]["loss"] / tables[name]["jaxtree"]["loss"] - 1) for name in order]
         clipped = [min(max(own, -MOST), MOST) for own in differences]
         axis.plot(clipped, order, MARKS[key], color=MARK_COLORS[key], label=NAMES[key], alpha=0.85)
-        # What does not fit stands as a number at the edge.
+        # A value that does not fit stands as a number at the edge.
         for name, value in zip(order, differences, strict=True):
             if abs(value) > MOST:
                 beyond.setdefault((name, value > 0), []).append(f"{NAMES[key]} {value:+,.0f}")
