@@ -77,13 +77,13 @@ def _computations(text: str) -> dict[str, list[Operation]]:
             continue
         operation = _OPERATION.match(line)
         if operation:
-            kind, rest = cut_type(operation[1])
+            kind, rest = _cut_type(operation[1])
             name = _NAME.match(rest)
             own.append(Operation(name[1] if name else "", kind, rest))
     return found
 
 
-def cut_type(words: str) -> tuple[str, str]:
+def _cut_type(words: str) -> tuple[str, str]:
     """Divides the words of an operation after its type, which may be a tuple of types."""
     if not words.startswith("("):
         kind, _, rest = words.partition(" ")

@@ -2,8 +2,8 @@
 
 The host's figures were measured on one core of an AMD EPYC with the kernel in C++,
 those of a GPU on an NVIDIA H200 without Warp (`benchmarks/results/gpu-2026-11-28.md`). **Those of a TPU were not
-measured**: they follow from compiled programs and public rates (`python -m benchmarks.roofline`), for a v5e. Only
-ratios count, and only by powers of ten.
+measured**: they follow from compiled programs and public rates, for a v5e
+(`benchmarks/results/roofline-2026-11-26.md`). Only ratios count, and only by powers of ten.
 """
 
 import enum
