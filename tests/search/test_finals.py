@@ -52,7 +52,7 @@ def test_finalists_are_judged_as_what_members_are(whole):
 
 
 def test_every_fold_chooses_and_the_defaults_have_half_of_the_weight():
-    """What is predicted of a fold does not depend on its targets."""
+    """The prediction of a fold does not depend on its targets."""
     rng = np.random.default_rng(0)
     y, tests = rng.normal(size=50), np.arange(50).reshape(5, 10)
     predicted = y[None, :, None] + rng.normal(size=(3, 50, 1))
@@ -127,7 +127,7 @@ def test_without_time_for_the_defaults_members_are_single_models(monkeypatch):
 @pytest.mark.parametrize("seconds", [1, 12, 30, 60, 120, 1e6])
 @pytest.mark.parametrize("seed", rows_are_slow([(number,) for number in range(6)]))
 def test_nothing_is_worse_than_the_defaults_in_the_scores_of_the_search(seconds, seed):
-    """Of noise, the best of many settings by other folds mostly is; every look at the clock takes a second."""
+    """On noise, the best of many settings by other folds mostly is; every look at the clock takes a second."""
     own = task(3)
     order = np.random.default_rng(seed).permutation(len(own.y))
     own = own._replace(y=own.y[order], yardstick=make_yardstick(None, own.y[order], of_classes=False))

@@ -53,7 +53,7 @@ def test_those_that_go_on_are_those_of_the_plain_search_and_the_others_stop_earl
     ended = results["iter"] == 2
     assert_same(own, plain, ended, ended)
     assert (results["mean_n_rounds"][~ended] == results["n_resources"][~ended]).all()
-    # Those that stopped are the models of so many rounds, and were the worse ones then.
+    # Settings that stopped are the models of so many rounds, and were the worse ones then.
     for rung, rounds in enumerate((3, 6)):
         stopped, went_on = (np.flatnonzero(keep) for keep in (results["iter"] == rung, results["iter"] > rung))
         assert set(results["n_resources"][stopped]) == {rounds}

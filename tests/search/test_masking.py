@@ -147,7 +147,7 @@ SETTINGS = [
 
 
 def as_if_alone(setting, tree, task):
-    """What a setting collapses of the tree grown for it alone, in nodes of the tree grown for all."""
+    """The nodes that a setting collapses in the tree grown for it alone, in nodes of the tree grown for all."""
     limits = limit_masks([setting], tree, task)[0]
     return limits | setting.find_collapsed(setting.list_prunings(), stop_at(tree, limits), task)
 

@@ -90,7 +90,7 @@ def test_scores_of_predictions_are_those_of_scikit_learn(case):
 
 
 def test_the_log_loss_of_sure_predictions_is_that_of_scikit_learn_in_tune_too():
-    """Of a class that has no chance, scikit-learn takes the logarithm of the least number that changes 1."""
+    """For a class that has no chance, scikit-learn takes the logarithm of the least number that changes 1."""
     predicted, rows = np.array([[1.0, 0.0], [1.0, 0.0], [0.25, 0.75]]), np.arange(3)
     yardstick = make_yardstick(None, ["a", "b", "b"], of_classes=True)
     assert yardstick.score(predicted, rows) == pytest.approx(-log_loss(["a", "b", "b"], predicted), rel=1e-12)

@@ -186,7 +186,7 @@ def test_the_brier_score_of_two_classes_needs_to_know_the_positive_one(classes, 
 
 
 def test_masks_of_the_same_outcome_have_the_same_score():
-    """What is collapsed below a collapsed node is of no account."""
+    """A node collapsed below a collapsed node is of no account."""
     estimator, X, y = fitted("two classes")
     tree = estimator.tree_
     mask = tree.depth == 1

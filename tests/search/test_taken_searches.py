@@ -86,7 +86,7 @@ TAKEN = {
     "to_treelite": ("boosting", lambda f, model: f(model).num_tree),
     "tune_dropout": ("tree", lambda f, model: f(model, PLAIN, LOW).rates),
 }
-"""Of every such function the search that it is given, and what is compared."""
+"""For every such function the search that it is given, and the result that is compared."""
 
 NOT_OF_THE_FITTED = {"from_sklearn", "tune"}
 
