@@ -1,4 +1,4 @@
-"""What a user gets who sets nothing: losses and CPU seconds of defaults, on many real tables, beside those of peers.
+"""The defaults, for a user who sets nothing: losses and CPU seconds on many real tables, beside those of peers.
 
 Half of the tables, by a hash of their names, are for choosing our defaults; the other half is kept for the verdict
 (`--part kept`). Each is divided into three folds, three times with `--repeats 3`. Numbers that are shown are the log
@@ -108,7 +108,7 @@ ABLATIONS = {
     "catboost-without-weights": catboost_with(bootstrap_type="No"),
     "catboost-by-depth": catboost_with(grow_policy="Depthwise"),
 }
-"""What of CatBoost pays; measured where it is asked for."""
+"""Parts of CatBoost that may pay; measured where they are named."""
 
 PEERS = {"catboost": catboost, "lightgbm": lightgbm, "xgboost": xgboost, "histogram": histogram}
 

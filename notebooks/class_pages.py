@@ -26,7 +26,7 @@ def classes_of(text):
 
 
 def first_line(kind):
-    """What a class is, in a line."""
+    """The first line of a class's docstring."""
     return inspect.getdoc(kind).split("\n\n")[0].replace("\n", " ")
 
 
@@ -91,7 +91,7 @@ def link_classes(app, docname, content):
 
 
 def elsewhere(name):
-    """What other libraries call a parameter, in words."""
+    """The names of a parameter in other libraries, in words."""
     same, others = [], []
     for library, names in peers().parameters.get(name, {}).items():
         if name in names:

@@ -41,7 +41,7 @@ plt.rcParams.update(
 
 
 def read(name):
-    """What a benchmark wrote."""
+    """The figures of a benchmark."""
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
@@ -82,7 +82,7 @@ def foot(figure, text):
 
 
 def speed():
-    """What README shows: a tree, a forest, boosting, two searches."""
+    """The chart of README: a tree, a forest, boosting, two searches."""
     headline, boosting, search = read("headline-2026-11-23"), read("boosting-2026-11-24"), read("search-2026-11-21")
     searches = read("search-boosting-2026-11-25")["10,000 x 20, 200 settings x 5 folds"]
     tree = headline["one tree, 1,000,000 x 28, depth 8"]["seconds"]

@@ -13,7 +13,7 @@ class Plot(NamedTuple):
 
     Attributes:
         name: Its file's, without the ending.
-        caption: What it shows, in a line.
+        caption: Its caption, in a line.
         code: Python that leaves the axes as `ax`.
     """
 

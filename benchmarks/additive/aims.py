@@ -1,4 +1,4 @@
-"""What our additive models must reach, and whether a run shows it."""
+"""The aims of our additive models, and whether a run reaches them."""
 
 import operator
 from collections.abc import Iterator, Mapping
@@ -28,10 +28,10 @@ class Aim(NamedTuple):
     """A figure that must reach a bound.
 
     Attributes:
-        what: Of what, and which figure.
-        value: What was measured.
-        relation: Of the value to the bound: `operator.le` or `operator.ge`.
-        bound: What it must be.
+        what: The table, and the figure.
+        value: The figure that was measured.
+        relation: The relation of the value to the bound: `operator.le` or `operator.ge`.
+        bound: The bound.
     """
 
     what: str

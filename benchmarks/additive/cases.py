@@ -21,7 +21,7 @@ GRADTREE = (
     *("absenteeism", "anneal", "bank", "cervical", "cmc", "credit-card", "flare", "landsat", "segmentation", "splice"),
     *("thyroid", "transfusion", "wdbc"),
 )
-"""Those of the folder `gradtree` with more than 500 rows; of credit-card 12,000 rows are drawn."""
+"""Tables of the folder `gradtree` with more than 500 rows; of credit-card 12,000 rows are drawn."""
 NAMES = (ADULT, *BOOSTING, *GRADTREE)
 NUM_FOLDS = 5
 TRAINS = -1
@@ -34,7 +34,7 @@ class Place(NamedTuple):
     Attributes:
         X: The columns.
         y: Classes (int64) or numbers (float64).
-        fold: Of every row the fold that tests it, or `TRAINS`.
+        fold: The fold that tests every row, or `TRAINS`.
     """
 
     X: pandas.DataFrame

@@ -19,9 +19,9 @@ MAIN = "-main"
 """The end of the names of models without pairs."""
 CORES = len(os.sched_getaffinity(0))
 HELD, MOST_ROUNDS, PATIENCE = 0.15, 20_000, 100
-"""Of LightGBM: interpret holds as many rows of a bag, too."""
+"""The early stopping of LightGBM: interpret holds as many rows of a bag, too."""
 MOST_ROWS, MOST_COLUMNS = 10_000, 40
-"""Of pygam."""
+"""The largest tables of pygam."""
 
 
 def why_not(contender: str, X: pandas.DataFrame, y: np.ndarray) -> str:
@@ -106,7 +106,7 @@ LIBRARIES = {
     OURS: "jaxtree.estimators.additive.estimators", "interpret": "interpret.glassbox",
     "lightgbm": "lightgbm", "pygam": "pygam",
 }  # fmt: skip
-"""What they import."""
+"""The packages that they import."""
 
 
 def import_library(contender: str) -> None:

@@ -25,9 +25,9 @@ class Settings(NamedTuple):
     Attributes:
         data: The folder of the real tables.
         tables: Where tables are written; read by all processes.
-        folds: Of every table.
+        folds: The number of folds of every table.
         limit: Seconds after which a process is ended; None is never.
-        parameters: Of our estimators, that are not the defaults.
+        parameters: Parameters of our estimators that are not the defaults.
     """
 
     data: Path
@@ -44,7 +44,7 @@ def measure_folds(name: str, contender: str, found: Found, settings: Settings, *
     slow or failed.
 
     Args:
-        name: Of the table.
+        name: The name of the table.
         contender: Who fits.
         found: The figures of the contender on this table.
         settings: How to measure.

@@ -1,4 +1,4 @@
-"""What is said of the figures: means of folds, and ours beside interpret's on the folds that both have."""
+"""The summary of the figures: means of folds, and ours beside interpret's on the folds that both have."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

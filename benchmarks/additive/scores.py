@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score, root_mean_squared_error
 
 LEAST = 1e-15
-"""Of a probability in a log loss."""
+"""The least probability in a log loss."""
 
 
 def score(model: Any, X: Any, y: np.ndarray, num_classes: int) -> dict[str, float]:
@@ -20,7 +20,7 @@ def score_classes(proba: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """AUC, of several classes the mean of those of each against the others, and log loss.
 
     Args:
-        proba: Of every row and class.
+        proba: The probability of every row and class.
         y: Classes from 0; a class that no row has, counts nothing.
     """
     proba = np.clip(np.asarray(proba, float), LEAST, 1)

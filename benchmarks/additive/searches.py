@@ -33,7 +33,7 @@ class Searched(NamedTuple):
     Attributes:
         of_classes: Whether the target has classes.
         is_drawn: Whether settings are drawn, not those of a grid.
-        interactions: Of all settings, and of the fit beside it.
+        interactions: The pairs of all settings, and of the fit beside it.
     """
 
     of_classes: bool

@@ -26,8 +26,8 @@ class Long(NamedTuple):
         num_rows: Rows to train on.
         num_columns: Columns.
         is_file: Whether they are read from Parquet, in parts.
-        parameters: Of our estimators.
-        most_seconds: Of a fit, by our aims.
+        parameters: Parameters of our estimators.
+        most_seconds: Seconds of a fit, by our aims.
         most_mib: Peak memory, by our aims.
     """
 

@@ -1,4 +1,4 @@
-"""What a child process does: fits of one contender on folds of a table, two fits of a new process, or a search.
+"""The work of a child process: fits of one contender on folds of a table, two fits of a new process, or a search.
 
 CPU seconds are those of the process and of its workers, and peak memory is the sum of their peaks: interpret has
 workers, and memory that they share counts more than once. Libraries are imported before, and are in the peak.
@@ -95,7 +95,7 @@ def _timed(fit: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def _cpu_seconds() -> float:
-    """Of this process and of its children that have ended."""
+    """Returns the CPU seconds of this process and of its children that have ended."""
     uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(use.ru_utime + use.ru_stime for use in uses)
 

@@ -53,7 +53,7 @@ class _Reached(BaseException):
 def capture(name: str, run: Callable[[], Any], platform: str) -> Call:
     """Returns the first call of the compiled function of a name, as it would be made on a kind of device.
 
-    What `run` calls before runs on the CPU.
+    Earlier calls of `run` run on the CPU.
     """
     found: list[Call] = []
     usual = Compiled.__call__

@@ -1,4 +1,4 @@
-"""What stands in an optimised program, read from the text that XLA prints of it.
+"""The operations of an optimised program, read from the text that XLA prints of it.
 
 A program is a set of computations. A loop, a branch, a fusion or a reduction names others that it calls.
 """
@@ -18,7 +18,7 @@ class Operation(NamedTuple):
 
     Attributes:
         name: The name of its kind, as XLA has it.
-        type: What it returns.
+        type: The type of its result.
         rest: Its arguments and attributes.
     """
 
@@ -28,7 +28,7 @@ class Operation(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What a program has.
+    """The number of operations of a program.
 
     Attributes:
         fusions: Fused operations, each a kernel of its own.
@@ -38,7 +38,7 @@ class Counts(NamedTuple):
         scatters: Scattered additions.
         gathers: Lookups.
         products: Products of matrices.
-        wide_products: Those of numbers of 64 bits.
+        wide_products: Products of numbers of 64 bits.
     """
 
     fusions: int

@@ -32,7 +32,7 @@ class Budget:
         return case.name in self._waiting
 
     def seconds_of(self, case: Case) -> float | None:
-        """What a waiting case may take; None is no limit."""
+        """Returns the seconds that a waiting case may take; None is no limit."""
         if self._end is None:
             return None
         left = max(self._end - self._clock(), 0.0)

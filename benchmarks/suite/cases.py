@@ -1,4 +1,4 @@
-"""What is measured."""
+"""The cases that are measured."""
 
 import dataclasses
 
@@ -177,7 +177,7 @@ def _without_long_runs(case: Case) -> Case:
 
 
 def _seconds_of_exact(point: Point) -> float:
-    """What scikit-learn's exact tree takes, roughly; forests have no such limit."""
+    """Returns roughly the seconds of scikit-learn's exact tree; forests have no such limit."""
     if point.task.kind != "tree":
         return 0.0
     levels = LEVELS_OF_A_FULL_TREE if point.task.max_depth is None else point.task.max_depth

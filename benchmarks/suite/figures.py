@@ -10,9 +10,9 @@ from benchmarks.suite.contenders import is_ours
 LIKE = 0.01
 """A peer whose score is lower than ours by more than this is not compared: speed at lost quality does not count."""
 PARTS = ("together", "encoding", "growth")
-"""What is measured in turns."""
+"""The parts that are measured in turns."""
 COLD = ("cold", "cached", "new_process")
-"""What is measured in new processes."""
+"""The parts that are measured in new processes."""
 
 
 def summarise(seconds: Sequence[float]) -> dict[str, Any]:

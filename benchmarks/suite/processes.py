@@ -17,12 +17,12 @@ MARK = "@@ "
 
 
 class Answered(NamedTuple):
-    """What a process that did an order left.
+    """The results of a process that did an order.
 
     Attributes:
-        answers: What it answered until it ended.
+        answers: Its answers until it ended.
         seconds: From its start to its end.
-        error: What it died of; empty if it did not.
+        error: The error that ended it; empty if none did.
     """
 
     answers: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""What a case asks for: a *table* of rows, a *task* on it, and a *point* of a case, which is a task on a table."""
+"""The parts of a case: a *table* of rows, a *task* on it, and a *point* of a case, which is a task on a table."""
 
 from dataclasses import dataclass
 
@@ -32,14 +32,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Task:
-    """What every contender is asked to do with a table.
+    """The work of every contender on a table.
 
     Attributes:
         kind: "tree", "forest", "extra trees" or "search".
-        operation: What is timed: "fit", or "predict" of the test rows by a model that is there.
+        operation: The timed operation: "fit", or "predict" of the test rows by a model that is there.
         num_classes: 0 is a number as target.
         max_depth: None is no limit.
-        num_trees: Of a forest.
+        num_trees: The number of trees of a forest.
         max_features: Columns that a node looks at: "sqrt", or None for all.
         max_bins: Bins of a column.
     """
@@ -69,7 +69,7 @@ class Point:
     Attributes:
         label: Among the points of a case.
         table: The rows.
-        task: What to do with them.
+        task: The work on them.
         value: Where the point lies on the axis of a scaling case.
         left_out: Contenders of the case that do not take part here.
     """
@@ -88,11 +88,11 @@ class Case:
     Attributes:
         name: As `--only` takes it.
         title: In words.
-        points: What is measured.
+        points: The points that are measured.
         contenders: Who takes part.
         minutes: About how long a whole run takes on two cores; a budget of time is shared out by it.
         cold_point: The point measured in new processes too, with their peak memory; None for none.
-        axis: What grows from point to point, whose exponent is fitted; empty for none.
+        axis: The size that grows from point to point, whose exponent is fitted; empty for none.
         by_rows: Whether the case measures the memory of a row rather than time.
     """
 

@@ -23,7 +23,7 @@ class Turns:
     """Runs that take turns, what they took, and what went wrong.
 
     Args:
-        runs: What to call, by name.
+        runs: The functions to call, by name.
         warmed: Runs whose first call never counts, since it compiles; they stay when time is short.
         clock: Tells the time.
     """

@@ -1,4 +1,4 @@
-"""What a child process does: one fit as a new process, or turns of all contenders on the points of a case."""
+"""The work of a child process: one fit as a new process, or turns of all contenders on the points of a case."""
 
 import json
 import math
@@ -19,7 +19,7 @@ from benchmarks.suite.tasks import Task
 from benchmarks.suite.turns import Turns
 
 FEWEST_SCORED = 100
-"""Of fewer test rows a score says nothing."""
+"""With fewer test rows a score says nothing."""
 
 
 def main() -> None:

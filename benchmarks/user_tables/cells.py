@@ -1,4 +1,4 @@
-"""What is measured: a *cell* is a fit of a table."""
+"""The measured *cells*: a cell is a fit of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -72,7 +72,7 @@ def _cold_minus_warm(ours: dict[str, float]) -> float:
 
 
 def _ask(order: dict[str, Any], settings: Settings) -> tuple[dict[str, Any], str]:
-    """What a process answers in which nothing is cached, and what it died of."""
+    """Returns the answer of a process in which nothing is cached, and the error that ended it."""
     with TemporaryDirectory() as caches:
         environment = os.environ | {"XDG_CACHE_HOME": caches}
         environment.pop("JAX_COMPILATION_CACHE_DIR", None)

@@ -26,7 +26,7 @@ MEASURES: dict[str, Callable[[Found], float]] = {
     "wall ratio, warm": lambda cell: cell["ratios"]["wall"],
     "cold minus warm, CPU seconds": lambda cell: cell["cold_minus_warm_cpu"],
 }
-"""What is summed up of a cell; larger is worse."""
+"""The figures of a cell that are summed up; larger is worse."""
 WIDTH_OF_NAME, WIDTH_OF_MEASURE = 9, 37
 
 

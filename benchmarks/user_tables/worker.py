@@ -1,4 +1,4 @@
-"""What a child process does: the first two fits of one library, or turns of both."""
+"""The work of a child process: the first two fits of one library, or turns of both."""
 
 import json
 import sys

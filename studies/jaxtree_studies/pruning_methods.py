@@ -56,7 +56,7 @@ class PruningMethod(NamedTuple):
     Attributes:
         name: Its name in the tables.
         family: One of the families.
-        settings: What it chooses among.
+        settings: The settings that it chooses among.
     """
 
     name: str
@@ -141,7 +141,7 @@ def fit_forest(num_trees: int, train: tuple[Any, np.ndarray], test: tuple[Any, n
         num_trees: The number of trees; all other parameters are scikit-learn's defaults.
         train: The rows that are fitted, and their classes.
         test: The rows that are scored.
-        seed: What is drawn depends on it.
+        seed: The seed of all draws.
     """
     X = train[0]
     is_frame = hasattr(X, "dtypes")

@@ -1,7 +1,7 @@
 """The findings of the comparison in plain words.
 
 Every sentence is decided by the figures, so other data would get other sentences. A *point* is a hundredth of the test
-rows. Of methods of one kind, the one with the best mean rank stands for all.
+rows. The method with the best mean rank stands for all of its kind.
 """
 
 from typing import Any, NamedTuple

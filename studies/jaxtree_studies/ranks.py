@@ -36,7 +36,7 @@ class Comparison(NamedTuple):
         ties: On how many it is as accurate.
         losses: On how many it is less accurate.
         mean_difference: By how much it is more accurate on average.
-        p_value: Of Wilcoxon's signed-rank test that it is not.
+        p_value: The p-value of Wilcoxon's signed-rank test that it is not.
     """
 
     wins: int

@@ -84,7 +84,7 @@ def write_report(
     Args:
         out_dir: The folder.
         template: The name of the page's template.
-        values: What the template names, except the figures.
+        values: The values that the template names, except the figures.
         results: The numbers for the JSON file.
         figures: The figures by name.
 

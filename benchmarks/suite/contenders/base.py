@@ -1,4 +1,4 @@
-"""What a contender is: a library that encodes, grows and predicts."""
+"""The protocol of a contender: a library that encodes, grows and predicts."""
 
 import abc
 import os
@@ -19,7 +19,7 @@ class Timing(NamedTuple):
         together: From the raw table to the model; or of a prediction.
         encoding: From the raw table to bins and codes.
         growth: From bins and codes to the model.
-        cpu: Of all cores, those of the whole call.
+        cpu: CPU seconds of all cores, of the whole call.
     """
 
     together: float

@@ -14,7 +14,7 @@ SEED = 0
 
 
 class Encoded(NamedTuple):
-    """What a fit has made of a table when growth begins.
+    """The state of a fit when growth begins.
 
     Attributes:
         estimator: The tree or the forest.
@@ -29,7 +29,7 @@ class JaxTree(Contender):
     """Level-wise growth on codes."""
 
     def encode(self, X: Any, y: np.ndarray) -> Encoded:
-        """What growth works on: the codes of the table."""
+        """Returns the input of growth: the codes of the table."""
         estimator = self._estimator()
         return Encoded(estimator, estimator.read(X, y) if self.task.is_forest else estimator.growth_task(X, y))
 

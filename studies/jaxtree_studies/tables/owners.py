@@ -25,7 +25,7 @@ class Format(NamedTuple):
         files: One or more, in the folder of the data, rows behind one another.
         target: The place of the target among the columns; negative from the end.
         drop: The places of identifiers and of what is the target in other words.
-        separator: What stands between cells.
+        separator: The separator of cells.
         header: The number of the line with names; None for none.
         skip: Lines before the data.
         of: Makes the target of its cells; None for the cells.
