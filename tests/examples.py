@@ -138,10 +138,10 @@ FURTHER = (
     "additive_counts",
     "additive_own",
 )
-"""Of each of their classes there is another example: where a law does not hang on parameters, these are exhaustive."""
+"""Each of their classes has another example: where a law does not hang on parameters, these are exhaustive."""
 
 EXTRAS = {"boosted_ranker": {"group": np.arange(ROWS) // 6}}
-"""What the fits of some estimators are given beside a table and a target."""
+"""Further arguments of the fits of some estimators."""
 
 
 def of_every_class(names, fast):

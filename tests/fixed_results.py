@@ -178,7 +178,7 @@ def sums_of(tree: Any) -> str:
         if name in ROUNDED:
             values = rounded(values)
         elif values.ndim == 1 and name in ("feature", "threshold", "split_kind", "first_child"):
-            # What stands in a leaf's split has no meaning.
+            # The fields of a leaf's split have no meaning.
             values = np.where(leaf, 0, values)
         total.update(name.encode())
         total.update(values.astype("<f8" if values.dtype.kind == "f" else "<i8").tobytes())
@@ -213,7 +213,7 @@ def with_first_columns(estimator: Any) -> Any:
 
 
 def result_of(name: str) -> Any:
-    """What a case gives, as it stands in the file."""
+    """The result of a case, as it stands in the file."""
     if name in VALUES:
         estimator, kind, goal = VALUES[name]
         X = table(kind)

@@ -1,4 +1,5 @@
-"""What a process does in which the kernel's memory or the system's threads run out; see scarce.cc, which is preloaded.
+"""The work of a process in which the kernel's memory or the system's threads run out; see scarce.cc, which is
+preloaded.
 
 It prints a line of JSON: of every model how often its fits and predictions ended how, or a digest of what it predicts.
 """

@@ -13,7 +13,7 @@ if its id says that it is about
 - something that jaxtree has not: a class (of the suite of trees extra trees, which are no single trees here; of that of
   forests the embedding), or Cython structs, splitters and criteria, which a function hands around, or damages.
 
-Of the suites of bagging and search, which are mostly about other estimators, those tests are counted whose source names
+In the suites of bagging and search, which are mostly about other estimators, those tests are counted whose source names
 one of the replaced classes. The tests of trees that loop over tables of classes meet the extra trees of scikit-learn
 too; those stay as they are.
 
@@ -168,7 +168,7 @@ class TreeGridSearchCV(sklearn.model_selection.GridSearchCV):
 
 
 def subject(suite, item):
-    """What a test that is left out is about; None for a counted one.
+    """The subject of a test that is left out; None for a counted one.
 
     Args:
         suite: The suite.

@@ -33,7 +33,7 @@ def place(tmp_path):
 
 @pytest.fixture
 def ordered(monkeypatch, capsys):
-    """What a worker answers to an order, in this process."""
+    """The answers of a worker to an order, in this process."""
     monkeypatch.setattr(contenders, "CORES", 1)
 
     def do(**order):

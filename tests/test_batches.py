@@ -202,7 +202,7 @@ FAMILIES = {
 
 
 def predictions(model, X):
-    """What a model predicts."""
+    """The predictions of a model."""
     if isinstance(model, FixedPredictions):
         return model.predictions
     return model.predict_proba(X) if is_classifier(model) else model.predict(X)
@@ -394,7 +394,7 @@ WAYS = {
     tuning: ["boosting", "additive"],
     shadows: ["forest of numbers"],
 }
-"""What goes each way. Where fits share nothing but a loop, one family of each kind does."""
+"""The families of each way. Where fits share nothing but a loop, one family of each kind stands for all."""
 
 FAST = {
     search: ("tree", "numbers of weights", "forest", "boosting of classes", "additive of numbers", "soft"),

@@ -61,7 +61,7 @@ def commands(page):
 
 
 def documented():
-    """What stands on the pages of the reference, by its last name and identity: rooms hand on what others made."""
+    """The objects on the pages of the reference, by their last name and identity: rooms hand on what others made."""
     found = set()
     for page in (PAGES / "api").glob("*.md"):
         room = None
@@ -145,7 +145,7 @@ def test_the_page_of_parameters_is_what_the_code_says():
 
 
 def made_by(script, code):
-    """What code prints after the import of a script of the pages, in a process of its own."""
+    """The output of code after the import of a script of the pages, in a process of its own."""
     whole = f"import sys; sys.path.insert(0, {str(PAGES)!r}); import {script}; {code}"
     return subprocess.run([sys.executable, "-c", whole], capture_output=True, text=True, check=True).stdout
 
@@ -188,7 +188,7 @@ def wrong_calls(text):
 
 
 def named(path):
-    """What a dotted name in prose is: of a public room of jaxtree; None if it is another library's."""
+    """The object of a dotted name in prose, in a public room of jaxtree; None if it is another library's."""
     *rooms, name = path.removeprefix("jaxtree.").split(".")
     # Without its room `fit` is a method, not that of `jaxtree.ray`.
     listed = [".".join(["jaxtree", *rooms])] if rooms else [room for room in PUBLIC_ROOMS if room != "jaxtree.ray"]

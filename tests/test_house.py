@@ -4,12 +4,10 @@ import ast
 import collections
 import graphlib
 import importlib
-import io
 import pathlib
 import re
 import subprocess
 import sys
-import tokenize
 
 import pytest
 
@@ -40,6 +38,8 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(PACKAGE.rglob("*.py"))
+ROOMS = ("jaxtree", "studies", "tests", "benchmarks", "notebooks")
+PROSE = [file for room in ROOMS for file in (PACKAGE.parent / room).rglob("*.py")]
 
 
 def room_of(parts):
@@ -63,7 +63,7 @@ def forbidden(room, source):
 
 
 def faults(check, files=FILES):
-    """What a check of a file finds, by the name of the file: one test of all files costs less than one of each."""
+    """The findings of a check of files, by the name of the file: one test of all files costs less than one of each."""
     found = {str(file.relative_to(PACKAGE.parent)): check(file) for file in files}
     return {name: fault for name, fault in found.items() if fault}
 
@@ -136,17 +136,12 @@ def docstrings_of(file):
             yield node.value.value
 
 
+COMMENT = re.compile(r"(?:^ *# .*\n)+", re.MULTILINE)
+
+
 def comments_of(file):
     """The comments of a file; lines below one another are one text."""
-    last, text = None, ""
-    for token in tokenize.generate_tokens(io.StringIO(file.read_text()).readline):
-        if token.type != tokenize.COMMENT:
-            continue
-        if last is not None and token.start[0] > last + 1:
-            yield text
-            text = ""
-        last, text = token.start[0], f"{text}\n{token.string.lstrip('# ')}"
-    yield text
+    return [re.sub(r"^ *# ", "", text, flags=re.MULTILINE) for text in COMMENT.findall(file.read_text())]
 
 
 BEGINNING = re.compile(r"(?:\A\s*|[.!?:]['\")`*]*\s+|\n\s*\n\s*|\n\s*[-*] +)(?:What|Of|That|Those)\s")
@@ -160,7 +155,7 @@ def sentences_without_noun(file):
 def test_sentences_begin_with_their_noun_or_verb():
     text = "Of trees.\n\nArgs:\n    x: What it is.\n    y: A thing, what else. Those\n        (`a.`) That"
     assert len(BEGINNING.findall(text + " of trees.")) == 4
-    assert not faults(sentences_without_noun)
+    assert not faults(sentences_without_noun, PROSE)
     assert not faults(lambda file: any(text.startswith("Where ") for text in docstrings_of(file)))
 
 

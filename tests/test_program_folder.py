@@ -20,7 +20,7 @@ print(jax.config.jax_compilation_cache_dir, jax.config.jax_persistent_cache_min_
 
 
 def run(code, **variables):
-    """What a new process prints that knows nothing of the cache of these tests."""
+    """The output of a new process that knows nothing of the cache of these tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment | variables, capture_output=True, text=True, check=True

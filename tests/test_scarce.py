@@ -34,7 +34,7 @@ def library():
 
 
 def ran(what, number, *names):
-    """What a process prints in which something runs out, see `tests/scarce.py`."""
+    """The output of a process in which something runs out, see `tests/scarce.py`."""
     environment = {**os.environ, "LD_PRELOAD": str(library()), "OMP_NUM_THREADS": "4"}
     command = [sys.executable, "-m", "tests.scarce", what, str(number), *names]
     ended = subprocess.run(command, env=environment, cwd=HERE.parent, capture_output=True, text=True, check=False)

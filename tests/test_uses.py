@@ -55,7 +55,7 @@ REFUSED = {
     ),
     ModelKind.SOFT: ("soft", HARDEN | NO_TERMS | NO_IMPORTANCES),
 }
-"""Of every kind an example, and the uses that it refuses, with the reason."""
+"""An example of every kind, and the uses that it refuses, with the reason."""
 
 
 def check(model, X, use, reason):

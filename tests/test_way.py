@@ -42,7 +42,7 @@ WAYS = {
     "prediction": (lambda: _fitted(X).predict(X), 37, 14),
     "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 68, 16),
 }
-"""What is called, and how many functions and files of the package it ran when they were last counted."""
+"""The calls, and how many functions and files of the package each ran when they were last counted."""
 
 MORE = 1.05
 """How much longer a way may become before the test fails: a helper more is no fault, a detour is one."""

@@ -51,7 +51,7 @@ Way = Callable[[Any, Any, np.ndarray, np.ndarray], Any]
 
 
 def _fit(estimator: Any, **fit: Any) -> Way:
-    """What a fit predicts."""
+    """The predictions of a fit."""
 
     def way(X, y, weight, fold):
         return _said(clone(estimator).fit(X, y, sample_weight=weight, **fit))
@@ -427,7 +427,7 @@ OF_PLACES = {
 
 
 def _numbers(found: Any) -> list[np.ndarray]:
-    """What a way returns, as arrays."""
+    """The results of a way, as arrays."""
     if isinstance(found, tuple | list):
         return [array for own in found for array in _numbers(own)]
     return [np.asarray(found, np.float64)]

@@ -12,7 +12,7 @@ from tests.accelerators.programs import ROWS, compiled, marked, megabytes
 
 
 class Bounds(NamedTuple):
-    """What a program for a GPU may have at most.
+    """Upper bounds of a program for a GPU.
 
     Attributes:
         ended_by_host: Loops and branches whose condition the host waits for, of all levels together with that over

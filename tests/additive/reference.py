@@ -63,7 +63,7 @@ def added(numbers):
 
 
 def score_of(gradient, hessian, rules):
-    """What a leaf saves: twice the fall of the quadratic by a whole Newton step, without the limit of steps."""
+    """The saving of a leaf: twice the fall of the quadratic by a whole Newton step, without the limit of steps."""
     held = max(abs(float(gradient)) - rules.l1, 0.0)
     return held * held / (float(hessian) + rules.l2) if hessian > 0 else 0.0
 
@@ -123,7 +123,7 @@ def propose_pair(shape, sums_of, rules, sign):
                     [LeafOfStep(half.ravel(), *sums_of, rules) for half in (part[:, :at], part[:, at:])]
                     for at in range(1, part.shape[1])
                 ]
-                # Of equal scores the undivided part, then the first cut.
+                # Among equal scores the undivided part wins, then the first cut.
                 options = [[whole]] + [two for two in halves if all(leaf.is_allowed for leaf in two)]
                 own = [added(leaf.score for leaf in option) for option in options]
                 leaves += options[int(np.argmax(own))]

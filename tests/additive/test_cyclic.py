@@ -28,7 +28,7 @@ SLOW_ENGINES = [ENGINES[0], marked("xla", pytest.mark.slow)]
 
 
 def boosting(problem, *, num_grams=1):
-    """What `boost` takes but rules: the first gram is of all rows, others leave out some."""
+    """The arguments of `boost` but rules: the first gram is of all rows, others leave out some."""
     layout, codes, weight, residual = problem
     weights = [np.where(np.arange(len(weight)) % 5 == at - 1, 0, weight).astype(np.int32) for at in range(num_grams)]
     grams = [sums.gram_sums(layout, codes, own) for own in weights]
@@ -95,7 +95,7 @@ def test_codes_of_16_bits(engine, monkeypatch):
 
 @pytest.mark.parametrize("engine", SLOW_ENGINES)
 def test_equal_gains_take_the_first(engine, monkeypatch):
-    """Of gradients that mirror each other both ends gain the same."""
+    """With gradients that mirror each other both ends gain the same."""
     use(engine, monkeypatch)
     layout = one_term(TermKind.ORDERED, [0], [np.arange(6)])
     codes = np.repeat(np.arange(5, dtype=np.uint8), 4)[None]

@@ -164,7 +164,7 @@ def test_several_scores_have_no_one_way():
 
 
 def test_the_record_names_all_categories_that_are_changed():
-    """Those that share a bin go together."""
+    """Categories that share a bin go together."""
     rng = np.random.default_rng(0)
     words = rng.permutation(np.repeat(["a", "b", "r1", "r2"], [90, 90, 3, 3]))
     frame = pd.DataFrame({"word": pd.Categorical(words), "number": np.arange(186) % 7})

@@ -1,4 +1,5 @@
-"""What additive models tell: terms in the units of the table, rows as sums of terms, Shapley values by look-up."""
+"""Explanations of additive models: terms in the units of the table, rows as sums of terms, Shapley values by
+look-up."""
 
 import copy
 import dataclasses

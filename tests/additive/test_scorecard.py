@@ -13,7 +13,7 @@ from tests.examples import example, rows_of
 
 
 def in_points(card, log_odds):
-    """What the model says, in the unit of the card."""
+    """The scores of the model, in the unit of the card."""
     return card.base_points + card.points_to_double_odds * (log_odds / np.log(2) - np.log2(card.base_odds))
 
 

@@ -1,4 +1,4 @@
-"""What a boosting is given is checked: its rows, evaluations, scores to begin with, trees and shrinkage."""
+"""The inputs of a boosting are checked: its rows, evaluations, scores to begin with, trees and shrinkage."""
 
 import numpy as np
 import pytest

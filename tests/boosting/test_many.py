@@ -88,7 +88,7 @@ def test_a_member_is_the_model_that_is_boosted_alone(case):
     for member, done in zip(made, many(data, loss, made, bounds=Bounds(2)), strict=True):
         lone = alone(data, loss, member)
         if case == "softmax":
-            # Of programs that are not optimised, as here, sums over scores may differ in the last bit.
+            # In programs that are not optimised, as here, sums over scores may differ in the last bit.
             np.testing.assert_array_equal(done.forest.nodes.feature, lone.forest.nodes.feature)
             np.testing.assert_allclose(done.losses, lone.losses, rtol=1e-12)
             continue
@@ -166,7 +166,7 @@ def test_a_member_that_pauses_goes_on_as_if_it_had_not(case):
     whole = many(data, loss, made)
     paused = many(data, loss, [member._replace(pause=2) for member in made], bounds=Bounds(4))
     again = [member._replace(pause=11, earlier=own.paused) for member, own in zip(made, paused, strict=True)]
-    # Those that go on stand beside others that begin.
+    # Members that go on stand beside others that begin.
     longer = many(data, loss, [*again[::-1], *made[:2]], bounds=Bounds(5))
     done = many(
         data, loss, [own._replace(earlier=so_far.paused) for own, so_far in zip(made, longer[5::-1], strict=True)]

@@ -37,12 +37,13 @@ class Attack(NamedTuple):
     """A command that reads something strange.
 
     Attributes:
-        name: What is strange.
+        name: The strange thing.
         arguments: The command line.
         files: The files beside those that every attack finds: the good table as `good.csv` and `numbers.csv`, and the
             models `m.jaxtree` of classes, `r.jaxtree` of numbers and `f.jaxtree`, a forest.
         stdin: The standard input.
-        outcome: What the command must do: "read" for success, a part of the message of a refusal, None for either.
+        outcome: The end that the command must have: "read" for success, a part of the message of a refusal, None for
+            either.
     """
 
     name: str

@@ -111,7 +111,7 @@ def test_the_help_of_a_fit_lists_boosting(run):
 
 
 def test_a_log_likelihood_is_not_called_r2(run):
-    """Of a model of a distribution, which only Python fits."""
+    """The score of a model of a distribution, which only Python fits."""
     x = np.linspace(0, 1, 40)
     table = pd.DataFrame({"x": x, "y": x + np.sin(40 * x)})
     table.to_csv("rows.csv", index=False)

@@ -1,4 +1,4 @@
-"""What commands compile: few programs on a small table, and slow ones are told of."""
+"""Programs that commands compile: few on a small table, and slow ones are told of."""
 
 import logging
 

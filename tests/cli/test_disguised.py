@@ -171,7 +171,7 @@ MARKS = {
 
 @pytest.mark.parametrize(("cells", "options"), MARKS.values(), ids=MARKS)
 def test_marks_between_thousands_are_read_on_demand_and_known_to_the_model(run, tmp_path, cells, options):
-    """Of columns and of targets; plain numbers mean the same to it, and marks that are no such are none."""
+    """Marks of columns and of targets; plain numbers mean the same to it, and marks that are no such are none."""
     plain = ["1200", "80", "1234567.5", "-12000"]
     for name, own in (("marks.csv", cells), ("plain.csv", plain)):
         pl.DataFrame({"a": own * 6, "b": ["x", "y"] * 12, "y": own * 6}).write_csv(tmp_path / name)

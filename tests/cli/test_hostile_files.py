@@ -47,7 +47,7 @@ def run(attack: Attack):
 
 
 def faults(attack: Attack) -> list[str]:
-    """What is wrong with the end of a command."""
+    """The faults of the end of a command."""
     done = run(attack)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         return [f"ended in {done.exception!r}"]
@@ -97,7 +97,7 @@ def test_attacks_are_more_than_500_and_the_same_in_every_run():
 
 
 def refusal(*command: str, **options) -> str:
-    """What a real process says that refuses."""
+    """The words of a real process that refuses."""
     done = subprocess.run([*PROGRAM, *command], capture_output=True, timeout=120, **options)
     assert done.returncode == 1 and not done.stdout, done
     said = done.stderr.decode().splitlines()
@@ -118,7 +118,7 @@ def test_closed_streams_and_damaged_files_of_real_processes(tables):
 
 @pytest.mark.slow
 def test_a_terminal_without_a_character_gets_an_escape(tables):
-    """Of R², and of a file's name that is no UTF-8."""
+    """The characters of R², and of a file's name that is no UTF-8."""
     model = os.fsdecode(b"\xff.jaxtree")
     fit = [*PROGRAM, "fit", "numbers.csv", "-t", "y", "-o", model, *SMALL]
     done = subprocess.run(fit, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"}, check=True)

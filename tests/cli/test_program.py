@@ -34,7 +34,7 @@ def test_a_pipe_of_two_programs(tmp_path):
 
 
 def interrupt(process):
-    """What a process says when it is interrupted; again where Python has ignored it, as a user does."""
+    """The words of a process that is interrupted; again where Python has ignored it, as a user does."""
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         with contextlib.suppress(subprocess.TimeoutExpired):

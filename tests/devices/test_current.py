@@ -46,7 +46,7 @@ QUESTIONS = {"default_backend", "jax_default_device", "device_kind"}
 
 
 def asked(source):
-    """What a source asks JAX of devices; reports and `sys` have a `platform`, too."""
+    """The attributes of devices in a source; reports and `sys` have a `platform`, too."""
     attributes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
     of_devices = {
         node.attr for node in attributes if node.attr == "platform" and "device" in ast.unparse(node.value).lower()
@@ -60,7 +60,7 @@ def test_one_room_alone_asks_where_jax_computes():
     allowed = {
         # A mesh of devices of several kinds is refused.
         "kernels/mesh.py": {"device_kind"},
-        # What a machine has, in a report.
+        # A report of a machine.
         "doctor/machine.py": {"device_kind"},
     }
     assert {file: names for file, names in found.items() if names} == allowed
@@ -93,7 +93,7 @@ def test_arrays_come_before_a_context_and_a_mesh_before_arrays():
             assert platform_of(of_tpu, here) == "tpu"
         assert platform_of(here, mesh=Mesh(np.array([there]), ("rows",))) == "tpu"
         assert device_of(np.zeros(2)) is None
-        # What is traced lies nowhere.
+        # A traced array lies nowhere.
         assert jax.eval_shape(lambda x: jnp.zeros(len(platform_of(x))), here).shape == (3,)
 
 
@@ -116,7 +116,7 @@ BATCH = SimpleNamespace(
     rows=SimpleNamespace(weight=np.zeros(8)), evaluations=(), trees_per_round=1, plan=SimpleNamespace(capacity=8),
     loss=SimpleNamespace(num_scores=1),
 )  # fmt: skip
-"""What the size of a batch of boosted models depends on."""
+"""The arguments on which the size of a batch of boosted models depends."""
 
 
 def num_threads():
@@ -149,7 +149,7 @@ ENTRIES = {
     "predictions": lambda: rows_at_a_time(1, 4) < ROWS_ON_ACCELERATOR,
     "threads of blocks": lambda: num_threads() == 2,
 }
-"""What chooses by platform: true on the host."""
+"""Choices by platform: true on the host."""
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -24,7 +24,7 @@ X, Y = load_iris(return_X_y=True)
 HOST = jax.devices()[0]
 TREE = jaxtree.DecisionTreeClassifier(max_depth=2)
 FREE = dict.fromkeys(Kind, costs.WorkRates(0.0, 0.0, 0.0))
-"""What an accelerator would cost that takes no time."""
+"""The costs of an accelerator that takes no time."""
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,8 @@ ORDER = {
     "an array there": (lambda there: set_device("cpu"), {"X": None}, "gpu"),
     "a mesh before all": (lambda there: set_device("gpu"), {"mesh": HOST}, "cpu"),
 }
-"""What says where: a context, where a table lies or which device a mesh has (None for the accelerator), the result."""
+"""Reasons to compute somewhere: a context, where a table lies or which device a mesh has (None for the accelerator),
+the result."""
 
 
 def _both(outer, inner):

@@ -30,7 +30,7 @@ def fitted_there(name, platform):
 
 
 def saved(estimator, path):
-    """What an estimator's file holds: arrays by name, and words."""
+    """The content of an estimator's file: arrays by name, and words."""
     estimator.save(path)
     with safe_open(path, "np") as file:
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()["jaxtree"]  # noqa: SIM118

@@ -161,7 +161,7 @@ def test_sizes_are_scored_on_rows_that_nobody_has_seen():
 
 
 def test_students_of_all_sizes_grow_at_once(monkeypatch):
-    """Those fitted to labels are parts of one tree, those of the teacher of another, and both are one growth."""
+    """Students fitted to labels are parts of one tree, those of the teacher of another, and both are one growth."""
     grown, really = [], base.grow_tables
     monkeypatch.setattr(base, "grow_tables", lambda tasks, *mesh: grown.append(len(tasks)) or really(tasks, *mesh))
     distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, n_synthetic=30)

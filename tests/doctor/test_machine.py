@@ -1,4 +1,4 @@
-"""What is told of hardware, devices and kept programs, also where something is missing."""
+"""Reports of hardware, devices and kept programs, also where something is missing."""
 
 import logging
 import subprocess

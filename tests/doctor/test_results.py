@@ -1,4 +1,4 @@
-"""What machines have sent: every file of `benchmarks/results/devices/` is listed there, and hosts agree."""
+"""Results of machines: every file of `benchmarks/results/devices/` is listed there, and hosts agree."""
 
 import json
 import pathlib

@@ -104,7 +104,7 @@ def fit_words(part, mesh):
 
 
 def fit_boosting_wrongly(part, mesh):
-    """What needs all rows in one process, and what must be the same in all."""
+    """Fits that need all rows in one process, and arguments that must be the same in all."""
     X, label, _, _ = tables()
     own = slice(0, 50 + jax.process_index())
     tries = [
@@ -159,7 +159,7 @@ def fit_additive(part, mesh):
 
 
 def fit_additive_wrongly(part, mesh):
-    """What must be the same in all processes, and what is wrong in one."""
+    """Arguments that must be the same in all processes, and one that is wrong in one."""
     X, label, _, weight = tables()
     rank = jax.process_index()
     tries = [

@@ -40,7 +40,7 @@ class Threads(SharedExchange):
         return given
 
     def run(self, work):
-        """What a function of a rank returns of every rank."""
+        """The results of a function of a rank, for every rank."""
 
         def of_rank(rank):
             self.own.rank = rank

@@ -1,4 +1,4 @@
-"""What estimators refuse, and say; and what looks bad but is not."""
+"""Input that estimators refuse, and in which words; and input that looks bad but is not."""
 
 import dataclasses
 import inspect

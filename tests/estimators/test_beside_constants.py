@@ -149,7 +149,7 @@ def own_loss(of):
 
 
 def lost_gain(model, train, test):
-    """What an order within groups of ten lacks of the best gain, and what random orders lack."""
+    """The gain that an order within groups of ten lacks, and the gain that random orders lack."""
     relevance, groups = [], []
     for _, own in (train, test):
         relevance.append(np.searchsorted(np.quantile(train[1], [0.5, 0.8, 0.95]), own))

@@ -111,7 +111,7 @@ def test_a_warm_start_on_drawn_rows_makes_the_rounds_of_one_fit(case):
 
 @pytest.mark.slow
 def test_rows_divided_among_devices_give_the_model_of_one():
-    """What they do to losses of every kind is tested beside the loop of boosting."""
+    """Losses of every kind on several devices are tested beside the loop of boosting."""
     model, (X, y) = GradientBoostingClassifier(**FEW), classes()
     mesh = Mesh(np.array(jax.devices()[:2]), ("rows",))
     divided = type(model)(**model.get_params()).fit(X, y, eval_set=[(X, y)], mesh=mesh)

@@ -77,7 +77,7 @@ def mask_of(rows):
 
 
 def test_a_model_is_not_grown_on_rows_that_its_split_leaves_out():
-    """Those of a series of times that come later."""
+    """In a series of times these are rows that come later."""
     splitter = TimeSeriesSplit(4)
     for fold, (grown, held) in zip(divide(sample_of(SIGNAL), splitter, 0), splitter.split(X), strict=True):
         assert fold.held.tolist() == held.tolist()

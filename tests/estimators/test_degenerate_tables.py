@@ -48,7 +48,7 @@ ESTIMATORS = {
     "additive_regression": jaxtree.ExplainableBoostingRegressor(**OF_ALL_ROWS, interactions=1),
 }
 FAST = {"cart"}
-"""Those of others take longer to compile than to run."""
+"""Programs of others take longer to compile than to run."""
 
 
 def targets(estimator, rows):

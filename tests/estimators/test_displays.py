@@ -1,4 +1,4 @@
-"""What notebooks show of estimators and results, and what tab completion lists."""
+"""Displays of estimators and results in notebooks, and names in tab completion."""
 
 import inspect
 import pathlib

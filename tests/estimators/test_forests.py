@@ -34,7 +34,7 @@ from tests.estimators.comparing import assert_same_tree
 from tests.marks import in_turn
 
 GROW = "grow_on_host" if choose.is_there() else "grow_checked"
-"""What grows a batch of trees here."""
+"""The function that grows a batch of trees here."""
 
 X, CLASS = make_classification(
     900, 8, n_informative=5, n_classes=3, n_clusters_per_class=2, flip_y=0.05, class_sep=1.5, random_state=3

@@ -136,7 +136,7 @@ def test_a_child_of_a_parent_that_has_not_computed_does_all():
 
 
 def of_bytes(method, path, X):
-    """What a model predicts that comes into a process as a pickle or as a file."""
+    """Predictions of a model that comes into a process as a pickle or as a file."""
     model = pickle.loads(path.read_bytes()) if method == "pickle" else jaxtree.load(path)
     return everything(model, X)
 
@@ -156,7 +156,7 @@ def test_a_child_loads_models(name, method, tmp_path):
 
 
 def fits():
-    """What needs JAX, by name."""
+    """Fits that need JAX, by name."""
     X, y = np.arange(12.0)[:, None], np.arange(12) % 2
     few = {"n_estimators": 2}
     unfitted = {
@@ -176,7 +176,7 @@ def fits():
 
 
 def other_work():
-    """What else does, on estimators that are fitted."""
+    """Other work that needs JAX, on estimators that are fitted."""
     tree, boosted, soft = example("cart_plain"), example("boosted_counts"), example("soft")
     distribution, rows = example("boosted_distribution"), rows_of("boosted_distribution")
     X, y = rows_of("boosted_counts"), np.ones(60)

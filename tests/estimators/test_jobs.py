@@ -46,7 +46,7 @@ class Means(BaseEstimator, Family):
 
 
 def made(*settings, parts=(None,), **options):
-    """What every setting makes of every part, by its number."""
+    """The fit of every setting on every part, by its number."""
     own = [TablePart(X, Y, rows=rows) for rows in parts]
     jobs = [Job(setting, part) for part in own for setting in settings]
     return {fit.number: fit for fit in fit_many(jobs, **options)}

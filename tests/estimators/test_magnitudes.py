@@ -55,5 +55,5 @@ def test_what_cannot_be_squared_is_refused(name, size):
     in_turn(["boosted absolute_error", "distribution laplace", "distribution student_t"], [0.0, 3.0, -2.5, 0.1]),
 )
 def test_equal_targets_are_predicted_as_they_are(name, value):
-    """Of Laplace's distribution rows at the median moved it by a part of 1e-7 in five rounds."""
+    """Rows at the median moved Laplace's distribution by a part of 1e-7 in five rounds."""
     np.testing.assert_allclose(MODELS[name].fit(X, np.full(60, value)).predict(X), value, rtol=4e-16)

@@ -204,7 +204,7 @@ GROWN = {
 }
 FAST = ("tree", "cut tree", "poisson", "extra tree")
 MARKS = dict.fromkeys(("class forest", "class extra trees"), pytest.mark.exhaustive)
-"""What two of the others have: classes, and many trees."""
+"""Cases of two others together: classes, and many trees."""
 
 
 @pytest.mark.parametrize(

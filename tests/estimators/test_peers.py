@@ -97,7 +97,7 @@ def test_classes_of_the_user_s_own_take_what_their_constructors_take():
 
 @functools.cache
 def parameters_of_peers():
-    """Those of the libraries that are installed."""
+    """The parameters of the libraries that are installed."""
     found = {}
     for library, names in {"xgboost": ("XGBClassifier", "XGBRanker"), "lightgbm": ("LGBMClassifier",),
                            "catboost": ("CatBoostClassifier", "CatBoostRegressor"),

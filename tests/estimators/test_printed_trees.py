@@ -113,7 +113,7 @@ def with_estimates(text, confidence):
 @pytest.mark.parametrize("config", RELEASE_8)
 @pytest.mark.parametrize("name", RELEASE_8_DATA)
 def test_sizes_and_errors_of_c45_release_8(real_data, release_8_summary, name, config):
-    """Of both trees on the training rows, with the errors estimated of the pruned one, and on the monks' test rows."""
+    """Both trees on the training rows, with the errors estimated of the pruned one, and on the monks' test rows."""
     printed = release_8_summary.loc[(name, config)]
     unpruned, pruned, table = both_trees(real_data, name, config)
     for when, tree in (("before", unpruned), ("after", pruned)):

@@ -31,7 +31,7 @@ def free_port():
 
 
 def run_both(what):
-    """What both processes print on their standard output, without what JAX's transport says there."""
+    """The standard output of both processes, without the lines of JAX's transport."""
     port = free_port()
     return outputs_of(
         subprocess.Popen([sys.executable, SCRIPT, str(rank), port, what], stdout=subprocess.PIPE, text=True)

@@ -86,7 +86,7 @@ def test_an_error_is_not_held_back(capsys):
 
 
 class Handle:
-    """What a notebook shows."""
+    """A display of a notebook."""
 
     def __init__(self):
         self.shown = []

@@ -48,7 +48,7 @@ def test_random_tables(name):
         kinds = ("predict_proba", "predict") if hasattr(model, "predict_proba") else ("predict",)
         for kind in kinds:
             predicted = getattr(model, kind)(X)
-            # Of several outputs there is an array for each.
+            # Several outputs have an array each.
             for own in map(np.asarray, predicted if isinstance(predicted, list) else [predicted]):
                 assert len(own) == len(X)
                 assert own.dtype.kind != "f" or np.isfinite(own).all(), seed

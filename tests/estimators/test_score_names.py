@@ -23,7 +23,7 @@ MEASURES = {
     "R²": lambda model, y: r2_score(y, model.predict(X)),
     "mean log likelihood": lambda model, y: float(np.mean(model.predict_dist(X).log_prob(y))),
 }
-"""What names mean, by other means than `score`."""
+"""The meaning of names, by other means than `score`."""
 
 ADDITIVE = {"outer_bags": 1, "max_rounds": 20}
 ESTIMATORS = [

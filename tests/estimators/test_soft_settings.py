@@ -1,4 +1,4 @@
-"""What "auto" stands for in soft estimators: it follows from the kind of model, and numbers that are given count."""
+"""The meaning of "auto" in soft estimators: it follows from the kind of model, and numbers that are given count."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What soft estimators do without parameters: sizes that follow from the rows."""
+"""Soft estimators without parameters: sizes that follow from the rows."""
 
 import pytest
 from sklearn.datasets import load_iris

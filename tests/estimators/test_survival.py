@@ -33,7 +33,7 @@ def models():
 
 
 def test_the_baseline_is_that_of_scikit_survival():
-    """Those of `sksurv.linear_model.coxph.BreslowEstimator` 0.28.0, and its curve of a row of score 0.3."""
+    """Numbers of `sksurv.linear_model.coxph.BreslowEstimator` 0.28.0, and its curve of a row of score 0.3."""
     row = np.arange(40)
     time, event, score = 1.0 + row * 7 % 23, row * 5 % 7 < 4, np.round(np.sin(row * 1.3), 1)
     known = log_baseline(score, time, event, np.ones(40), "breslow")

@@ -49,10 +49,10 @@ OF_POSITIVE = ["lognormal", "gamma", "weibull"]
 
 
 def predictions(model):
-    """What a model says of rows: numbers in the target's unit."""
+    """The predictions of a model: numbers in the target's unit."""
     if not isinstance(model, GradientBoostingDistribution):
         return model.predict(X)
-    # Of others quantiles take seconds to compile; that they have the unit, too, is a law of theirs.
+    # The quantiles of others take seconds to compile; their unit is a law of their own.
     level = model.predict_quantile(X, 0.9) if model.distribution in QUICK else model.predict_dist(X).mean
     return np.column_stack([model.predict(X), level])
 

@@ -107,7 +107,7 @@ def fit(name, table=X, target=None, **given):
 
 @functools.cache
 def usual(name):
-    """What a fit of the table as it is says."""
+    """The predictions of a fit of the table as it is."""
     return says(fit(name))
 
 

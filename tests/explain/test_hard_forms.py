@@ -28,7 +28,7 @@ def first_rows(name, number=6):
 
 
 def explained(estimator, X):
-    """What contributions add up to: scores of models that have some."""
+    """The sum of contributions: scores of models that have some."""
     if hasattr(type(estimator), "raw_scores"):
         return estimator.raw_scores(X)
     return estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X).reshape(len(X), -1)
@@ -90,7 +90,7 @@ def test_values_of_many_columns_are_estimated_and_say_so():
 
 @pytest.mark.parametrize("most", [0, coalitions.MOST_COLUMNS])
 def test_coalitions_have_the_values_of_the_definition(most, monkeypatch):
-    """Of all orders of four columns, by adding one column after the other; estimates differ by little."""
+    """All orders of four columns, by adding one column after the other; estimates differ by little."""
     monkeypatch.setattr(coalitions, "MOST_COLUMNS", most)
     monkeypatch.setattr(coalitions, "NUM_PAIRS", 400)
     draw = np.random.default_rng(1)

@@ -29,12 +29,13 @@ def rows_of(estimator, number):
 
 
 def predictions(estimator, X):
-    """What is explained: shares, or the mean."""
+    """The explained predictions: shares, or the mean."""
     return estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
 
 
 def unknowing(model, row, known, node=0):
-    """What a tree says of a row of which some columns are known: the mean over training rows where one is not."""
+    """The prediction of a tree for a row of which some columns are known: the mean over training rows where one is
+    not."""
     tree, shares = model.tree, model.node_value
     number = int(tree.num_children[node])
     if not number:

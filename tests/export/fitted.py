@@ -36,7 +36,7 @@ class Fitted(BaseEstimator):
 
     @property
     def model_(self):
-        """What an estimator makes of its tree."""
+        """The model that an estimator makes of its tree."""
         tree, forest = self.tree_, join_trees([self.tree_])
         if not tree.num_classes:
             return FittedModel(self.schema_, forest, target_means(tree), None, (), ())

@@ -37,7 +37,7 @@ def compile_c(compiler, text, folder):
 
 
 def run_c(library, estimator, X):
-    """What the compiled functions say of every row: outputs, and classes if it has some."""
+    """The results of the compiled functions for every row: outputs, and classes if it has some."""
     if not is_classifier(estimator):
         return c_rows(library, library.tree_predict, estimator, X, 1), []
     outputs = c_rows(library, library.tree_predict_proba, estimator, X, len(estimator.classes_))
@@ -45,7 +45,7 @@ def run_c(library, estimator, X):
 
 
 def c_rows(library, function, estimator, X, num_outputs):
-    """What a compiled function says of every row: so many outputs, or what it returns if these are 0."""
+    """The result of a compiled function for every row: so many outputs, or its return value if these are 0."""
     library.tree_code.restype = ctypes.c_double
     frame, columns, said = as_frame(X), estimator.encoder_.schema_.columns, []
     for values in frame.astype(object).where(frame.notna(), None).values.tolist():

@@ -27,7 +27,7 @@ FRACTIONS = {
 
 
 def called(estimator, X, **options):
-    """What a program says of rows, after it was bytes."""
+    """The results of a program for rows, after it was bytes."""
     values = np.asarray(estimator.encoder_.values(X), np.float32)
     return jax.export.deserialize(to_jax_export(estimator, **options).serialize()).call(values)
 

@@ -162,7 +162,7 @@ def test_a_style_that_does_not_exist_is_refused():
         export_text(leaf, style="latex")
 
 
-# What Release 8 does that J48 does not
+# Differences of Release 8 from J48
 
 
 def test_release_8_splits_on_no_gain_and_solves_exclusive_or():

@@ -1,4 +1,4 @@
-"""What follows from scores in other programs: every export predicts what `predict` does, or says that it cannot."""
+"""Predictions from scores in other programs: every export predicts what `predict` does, or says that it cannot."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""What an export cannot do it refuses before it works: options, names and words are looked at first."""
+"""Exports refuse before they work what they cannot do: options, names and words are looked at first."""
 
 import numpy as np
 import pandas as pd

@@ -309,7 +309,7 @@ def test_one_long_class_among_many_short_ones_takes_no_memory():
 
 @pytest.mark.parametrize("keeps_beginning", [False, True])
 def test_a_file_of_holes_is_not_read(tmp_path, keeps_beginning):
-    """Of gigabytes, which take nothing on the disk."""
+    """It has gigabytes, which take nothing on the disk."""
     path = tmp_path / "file"
     path.write_bytes(saved(tmp_path, "cart")[0] if keeps_beginning else b"")
     os.truncate(path, 6 * 2**30)

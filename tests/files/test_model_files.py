@@ -33,7 +33,7 @@ SLOW = (
 """Other names of what is in a file with the words of another example."""
 
 TRAINING = {"_rows", "progress_"}
-"""What further training begins with, which stands in no file."""
+"""The state from which further training begins, which stands in no file."""
 
 
 @pytest.mark.parametrize("name", are_slow(unfitted(), *SLOW))

@@ -132,6 +132,6 @@ def test_a_file_that_is_wrong_in_one_place_is_refused(name, wrong, words, tmp_pa
 
 
 def test_soft_examples_predict_more_than_one_thing():
-    """What is compared after loading is worth comparing."""
+    """The predictions that are compared after loading are worth comparing."""
     for name in ("soft", "soft_regression", "soft_forest", "hardened"):
         assert len(np.unique(next(reversed(predictions(example(name), TABLE).values())))) > 1

@@ -18,7 +18,7 @@ from jaxtree.kernels import choose
 from jaxtree.tree import take_tree
 
 GROW = "grow_on_host" if choose.is_there() else "grow_checked"
-"""What grows a batch of trees here."""
+"""The function that grows a batch of trees here."""
 
 KEY = jax.random.key(11)
 NUM_ROWS, NUM_TREES = 300, 7

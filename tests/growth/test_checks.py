@@ -210,7 +210,8 @@ def test_a_growth_has_an_entry():
 
 
 def test_padding_may_hold_anything():
-    """What no entry of some weight reads is not looked at: targets of rows without weight, positions past all codes."""
+    """Values that no entry of some weight reads are not looked at: targets of rows without weight, positions past all
+    codes."""
     target = np.where(np.arange(ROWS) == 3, np.nan, 1.0)
     data = ALL["data"]._replace(target=target, row=i32(0, 5, 3, 2), weight=np.array([1.0, 1.0, 0.0, 1.0]))
     position = np.where(np.arange(BINS) < np.array([[3], [3], [0]]), TABLES["position"], np.nan)

@@ -137,7 +137,7 @@ SOME_ROWS = np.random.default_rng(1).choice(NUM_ROWS, 40, replace=False)
 
 
 def gains():
-    """What the two cuts of every feature gain at the root."""
+    """The gains of the two cuts of every feature at the root."""
     number = np.random.default_rng(0).permutation(NUM_ROWS)[SOME_ROWS].astype(float)
     sides = VALUES[:, None, SOME_ROWS] <= np.arange(2)[None, :, None]
     mean = np.where(sides, number, 0).sum(2) / sides.sum(2), np.where(sides, 0, number).sum(2) / (~sides).sum(2)

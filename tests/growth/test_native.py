@@ -75,7 +75,7 @@ def test_the_kernel_is_in_use():
 
 @pytest.fixture
 def anew():
-    """What has been found out about the kernel is forgotten, before and after."""
+    """The findings about the kernel are forgotten, before and after."""
     found = (library.load, choose.is_there)
     for function in found:
         function.cache_clear()

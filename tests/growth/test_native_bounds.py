@@ -1,4 +1,4 @@
-"""What the kernel reads out of traced arrays never leads out of its own, as sanitizers see (see `.ci/run`)."""
+"""Numbers that the kernel reads out of traced arrays never lead out of its own, as sanitizers see (see `.ci/run`)."""
 
 import functools
 

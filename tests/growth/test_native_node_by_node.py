@@ -53,7 +53,7 @@ COMBINED = (
     "few leaves, words and gaps",
     "three, few leaves",
 )
-"""What two of the other cases have."""
+"""Cases of two others together."""
 
 
 @functools.partial(jax.jit, static_argnames="plan")
@@ -81,7 +81,7 @@ def test_trees_and_leaves_are_those_of_xla(name, monkeypatch):
     growth, leaf = grown(True, monkeypatch, **CASES[name])
     expected, ends = grown(False, monkeypatch, **CASES[name])
     assert growth.complete and expected.complete
-    # Of several terms XLA contracts products and sums.
+    # With several terms XLA contracts products and sums.
     has_terms = CASES[name].get("newton", ONE) != ONE or any(CASES[name].get("penalties", ())[1:2])
     assert_same(growth.tree, expected.tree, is_contracted=has_terms)
     np.testing.assert_array_equal(leaf, ends)

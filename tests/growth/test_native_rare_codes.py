@@ -44,7 +44,7 @@ COMBINED = (
     "newton, rows counted",
     "several numbers",
 )
-"""What two of the other cases have."""
+"""Cases of two others together."""
 
 CONTRACTED = ("newton, several scores", "several numbers")
 

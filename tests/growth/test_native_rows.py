@@ -1,4 +1,4 @@
-"""What the kernel in C++ does with the rows of a boosting has the bits of XLA's programs."""
+"""The kernel's work on the rows of a boosting has the bits of XLA's programs."""
 
 import dataclasses
 

@@ -70,7 +70,7 @@ COMBINED = (
     "gain ratio, entropy, rows counted",
     "monotone numbers in row order",
 )
-"""What two of the other cases have."""
+"""Cases of two others together."""
 
 CONTRACTED = (
     "multiway, numbers",

@@ -109,7 +109,7 @@ COMBINED = (
     "newton, nothing missing",
     "poisson, several",
 )
-"""What two of the other cases have."""
+"""Cases of two others together."""
 
 CONTRACTED = (
     "newton, penalties",

@@ -107,7 +107,7 @@ def test_a_growth_with_another_number_of_arrays_is_refused(monkeypatch):
 
 @needs_kernel
 def test_codes_past_the_table_are_an_error():
-    """Those of estimators are right; a fault of theirs is not to grow another tree."""
+    """Codes of estimators are right; a fault of theirs is not to grow another tree."""
     data = Data(np.array([[0, 1, 2, 3]], np.uint8), np.array([0, 1, 0, 1], np.int32))
     with pytest.raises(InternalError, match="codes must be from 0 to 2, got 3"):
         grow_on_host(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=3, capacity=8))

@@ -11,7 +11,7 @@ from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_same, grown, 
 from tests.marks import are_exhaustive
 
 SETS = (*({number % 8} for number in range(32)), {0, 1, 3, 5}, {1, 2, 6}, {0, 2, 3, 4, 7}, {0, 4, 6, 7})
-"""Those of several features stand in the second word."""
+"""Sets of several features stand in the second word."""
 PER_LEVEL = 4
 
 WAYS = {
@@ -27,7 +27,7 @@ WAYS = {
 }
 
 COMBINED = ("drawn features among all",)
-"""What two of the other ways have."""
+"""Ways of two others together."""
 
 
 def paths(tree):
@@ -67,7 +67,7 @@ def test_paths_lie_within_a_set_levels_share_a_draw_and_the_kernel_agrees(way, m
     "uses_kernel", [pytest.param(True, marks=needs_kernel), pytest.param(False, marks=pytest.mark.slow)]
 )
 def test_a_node_takes_the_best_split_of_the_open_features(uses_kernel, monkeypatch):
-    """That of a tree of depth 1 that is grown on the rows of the node and on these features alone."""
+    """Its split is that of a tree of depth 1 that is grown on the rows of the node and on these features alone."""
     if not uses_kernel:
         monkeypatch.setattr(choose, "is_there", lambda: False)
     rng = np.random.default_rng(3)

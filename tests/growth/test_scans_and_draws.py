@@ -76,7 +76,7 @@ def test_codes_too_close_are_not_cut_apart():
     wide, dense, signal, _ = table(1)
     wide, dense = np.where(wide == MOST, 0, wide), np.where(dense == 60, 0, dense)
     values = np.sort(np.unique(wide))
-    # Of the codes between present ones the nearest present one above decides.
+    # For codes between present ones the nearest present one above decides.
     apart_dense = np.minimum(np.arange(61) + 4, 60)
     apart_wide = np.array(
         [np.append(values, [MOST] * 8)[np.searchsorted(values, c, side="right") + 3] for c in range(401)]
@@ -95,7 +95,7 @@ def test_codes_too_close_are_not_cut_apart():
     assert np.all(tree.next_code[split] >= apart_dense[tree.code[split]])
 
 
-# What is drawn
+# Draws
 
 
 def drawn(seed, *, key=None, max_features=2**31 - 1, rows=None, **draws):

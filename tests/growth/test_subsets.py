@@ -28,7 +28,7 @@ def all_subsets(present):
 
 
 def subsets_by_mean(codes, target, weight, present):
-    """Those of the categories of least mean."""
+    """The subsets of the categories of least mean."""
     mean = [np.average(target[0], weights=weight * (codes == code)) for code in present]
     ordered = np.array(present)[np.argsort(mean, kind="stable")]
     return [ordered[:size] for size in range(1, len(present))]
@@ -87,7 +87,7 @@ def test_a_category_that_the_node_does_not_have_goes_to_the_heavier_branch():
 
 
 def test_more_categories_than_are_tried_in_all_subsets():
-    """Of 40 categories with 3 classes the orders by the share of each class are cut; here one of them is perfect."""
+    """With 40 categories and 3 classes the orders by the share of each class are cut; here one of them is perfect."""
     codes = np.arange(40, dtype=np.uint8)[None]
     label = np.where(np.arange(40) % 3 == 1, 1, np.where(np.arange(40) % 2, 2, 0))
     features = Features(np.array([SplitKind.SUBSET], np.int32), np.array([40], np.int32))

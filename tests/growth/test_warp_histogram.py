@@ -85,7 +85,7 @@ def assert_sums_are_the_scatters(rules, num_bins, entries, *, per_slot=False):
     code = codes[np.minimum(at, len(codes) - 1), row].astype(np.int32)
     past = num_bins * max(place.past for place in places_of(rules))
     with jax.enable_x64(True):
-        # What stands in the tables stays.
+        # The numbers in the tables stay.
         tables = jnp.ones((len(features), strip + past + num_bins), value.dtype)
         where = {"num_bins": num_bins, "rules": rules}
         expected = scatter_at_once(tables, *map(jnp.asarray, (base, code, value)), **where)

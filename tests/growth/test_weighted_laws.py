@@ -202,7 +202,7 @@ def test_equal_targets_are_a_leaf_however_they_are_written(criterion):
 
 @pytest.mark.slow
 def test_trees_that_are_done_do_not_count_in_the_others():
-    """Of three trees on rows side by side the first is done after one split; with more rows than a block."""
+    """The first of three trees on rows side by side is done after one split; with more rows than a block."""
     rng, size = np.random.default_rng(0), 4096 + 100
     codes = rng.integers(0, 8, (4, 3 * size)).astype(np.uint8)
     root = np.repeat(np.arange(3, dtype=np.int32), size)

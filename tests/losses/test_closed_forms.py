@@ -104,7 +104,7 @@ def test_what_cannot_be_has_no_probability_and_is_farther_than_all_that_can(name
     assert model.log_prob(outside).tolist() == [-np.inf, -np.inf]
     if name != "negative_binomial":
         first, second = model.crps(outside)
-        # Of a distribution above 0 the score of a number below is that of 0, and its distance from 0.
+        # For a distribution above 0 the score of a number below is that of 0, and its distance from 0.
         at_0 = model.crps(np.zeros(2))[0]
         np.testing.assert_allclose([first, second], [at_0 + 1, at_0 + 3], rtol=1e-14)
     if name == "beta":
@@ -117,7 +117,7 @@ def test_failure_times_before_0_have_no_probability():
 
 
 def test_means_have_no_limit():
-    """Those of numbers around e^80 were cut at e^50."""
+    """Means of numbers around e^80 were cut at e^50."""
     with jax.enable_x64(True):
         for name in ("gamma", "lognormal", "weibull", "negative_binomial"):
             near, far = (make(name).predict(jnp.array([[score], [0.5]]))[0, 0] for score in (1.0, 81.0))

@@ -78,7 +78,7 @@ def test_the_start_of_softmax_is_where_newton_steps_end():
 @pytest.mark.parametrize("level", [0.1, 0.25, 0.5, 0.8])
 def test_quantiles_of_weighted_rows_are_those_of_repeated_rows(level):
     values = ROWS.normal(size=20)
-    # Of rows that weigh the same, these levels lie between two.
+    # Where rows weigh the same, these levels lie between two.
     for times in (ROWS.integers(0, 4, size=20), np.ones(20, int)):
         expected = np.quantile(np.repeat(values, times), level, method="averaged_inverted_cdf")
         np.testing.assert_allclose(weighted_quantile(values, times, level), expected, rtol=1e-12)

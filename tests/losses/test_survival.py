@@ -152,7 +152,7 @@ def test_predictions_quantiles_and_survival(distribution):
 
 @pytest.mark.slow
 def test_narrow_bounds_have_the_density_of_their_middle():
-    """Of a width between those at which either formula is exact to all digits."""
+    """Their width lies between those at which either formula is exact to all digits."""
     lower, upper = np.array([2.0, 2.0]), np.array([2.0 * (1 + 0.9e-3), 2.0 * (1 + 1.1e-3)])
     for distribution, law in LAWS.items():
         loss = accelerated_failure_time(distribution)

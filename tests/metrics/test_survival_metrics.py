@@ -23,7 +23,7 @@ SURVIVAL = np.exp(-np.exp(RISK)[:, None] * TIMES / 15)
 
 
 def test_numbers_are_those_of_scikit_survival():
-    """Those of `sksurv.metrics` 0.28.0 on the same rows."""
+    """Numbers of `sksurv.metrics` 0.28.0 on the same rows."""
     assert concordance_index(TIME, RISK, event=EVENT) == pytest.approx(0.4894230769230769, abs=1e-14)
     of_fit = {"event": EVENT, "censoring": FITTED}
     assert concordance_index_ipcw(TIME, RISK, **of_fit) == pytest.approx(0.49297025913427306, abs=1e-14)
@@ -65,7 +65,7 @@ def test_units_row_order_and_monotone_risks_change_nothing():
 
 
 def test_ties_by_hand():
-    """Of equal times the event is the earlier one; two events at one time are not compared; equal risks are a half."""
+    """At equal times the event is the earlier one; two events at one time are not compared; equal risks are a half."""
     assert concordance_index([2, 2], [1.0, 0.0], event=[1, 0]) == 1
     assert concordance_index([2, 2, 3], [1.0, 0.0, 0.5], event=[1, 1, 1]) == 0.5
     assert concordance_index([1, 2], [0.5, 0.5], event=[1, 1]) == 0.5
@@ -80,7 +80,7 @@ def test_without_a_pair_it_is_not_defined():
 
 
 def test_brier_scores_by_hand():
-    """Of four rows one is censored at 2: those beyond count 1 / (2/3) from then on."""
+    """One of four rows is censored at 2: those beyond count 1 / (2/3) from then on."""
     time, event, half = [1.0, 2.0, 3.0, 4.0], [1, 0, 1, 1], np.full((4, 2), 0.5)
     scores = survival_brier_score(time, half, [1.5, 3.5], event=event)
     np.testing.assert_allclose(scores, [0.25, 0.25 * (1 + 1.5 + 1.5) / 4])

@@ -34,7 +34,7 @@ WEIGHTS = {
 
 
 def cost_of(model, X, y, weight, loss):
-    """What the predictions of a model cost."""
+    """The cost of the predictions of a model."""
     return float((weight * loss[y, np.asarray(model.predict(X), int)]).sum())
 
 
@@ -55,7 +55,7 @@ def test_no_tree_costs_less_whatever_losses_and_weights(losses, weights):
     X = codes.T.astype(float)
     model = OptimalTreeClassifier(max_depth=2, cost_matrix=loss).fit(X, y, sample_weight=weight)
     assert model.optimality_ == "proven"
-    # Of any weights and any losses 26 bits are compared; the cost of the tree has all its digits.
+    # For any weights and any losses 26 bits are compared; the cost of the tree has all its digits.
     assert cost_of(model, X, y, weight, loss) == pytest.approx(least, rel=1e-6)
     assert model.objective_ == pytest.approx(cost_of(model, X, y, weight, loss), rel=1e-12)
 

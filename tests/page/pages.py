@@ -43,7 +43,7 @@ def elements_of(page):
 
 
 def told_by(page):
-    """What the page's script is told."""
+    """The data of the page's script."""
     return json.loads(elements_of(page).texts["told"])
 
 

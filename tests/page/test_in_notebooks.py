@@ -1,4 +1,4 @@
-"""What a notebook shows of a tree."""
+"""The display of a tree in a notebook."""
 
 import numpy as np
 import sklearn

@@ -22,7 +22,7 @@ def page_of(kind, model=None):
 
 
 def scores_told(told, codes):
-    """What the script adds up for a row."""
+    """The sum that the script makes for a row."""
     total = np.array(told["intercept"])
     for term in told["terms"]:
         bins = [

@@ -118,5 +118,5 @@ def branches(tree, node):
 
 
 def majority_table(tree):
-    """What nodes say: 1 for their class."""
+    """The values of nodes: 1 for their class."""
     return np.eye(tree.count.shape[1])[np.asarray(majority_class(tree))]

@@ -133,7 +133,7 @@ def assert_same_traced(prune, tree, parameters):
 
 
 def assert_nodes_out_of_reach_do_not_count(prune, tree, *, masks=True):
-    """What is said of a stopped tree is said without the nodes where no walk comes; and the same with padding."""
+    """Masks of a stopped tree are made without the nodes where no walk comes; and the same with padding."""
     for seed in range(3):
         stopped = stop(tree, seed)
         order = [0]

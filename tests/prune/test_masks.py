@@ -1,4 +1,4 @@
-"""What masks do to a tree, beside walks from the root."""
+"""The effect of masks on a tree, beside walks from the root."""
 
 import numpy as np
 import pytest

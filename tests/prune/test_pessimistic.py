@@ -84,7 +84,7 @@ def test_the_limit_is_that_of_the_binomial_distribution():
 
 
 def test_the_deviates():
-    """Of a leaf so large that rounding and the continuity correction vanish; Release 8's 0.6925 at 25 %."""
+    """For a leaf so large that rounding and the continuity correction vanish; Release 8's 0.6925 at 25 %."""
     weight, errors = 1e12, 5e11
     deviate = lambda confidence, z: 2e-6 * (added_errors(weight, errors, confidence, z=z) - 0.5)  # noqa: E731
     for confidence in (0.5, 0.25, 0.01):
@@ -164,7 +164,7 @@ def test_play_tennis():
 
 
 def test_an_empty_node_makes_no_errors():
-    """Of monk1's `attribute#2 = 1: 1 (0.0)` and such: else a tree of many empty branches would look bad."""
+    """As in monk1's `attribute#2 = 1: 1 (0.0)`: else a tree of many empty branches would look bad."""
     X = np.array([["a"], ["a"], ["b"], ["b"]], object)
     tree = ID3Classifier().fit(X, [0, 0, 1, 1]).tree_
     empty = jax.tree.map(np.copy, tree)
@@ -183,7 +183,7 @@ def test_a_deep_tree_is_pruned_quickly():
     assert time.perf_counter() - start < 10
 
 
-# What is refused
+# Refusals
 
 
 @pytest.mark.parametrize("confidence", [0, -0.1, 0.51, np.nan, np.array([0.25, 0.7])])

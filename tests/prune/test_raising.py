@@ -363,7 +363,7 @@ def test_a_tree_deeper_than_python_recurses():
     assert prune_with_raising(tree, codes, target * 0, weight).node_count == 1
 
 
-# What is refused
+# Refusals
 
 
 def test_rows_that_do_not_fit():

@@ -128,7 +128,8 @@ def test_reduced_error_is_the_smallest_of_the_best_subtrees(seed):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_sums_at_the_nodes(kind):
-    """What passes a node is what ends there and passes its children; sums of parts of the rows add up."""
+    """The rows that pass a node are those that end there and those that pass its children; sums of parts of the rows
+    add up."""
     tree, codes, y, weight = held_out(kind, 0, "float")
     node = np.array([walk(tree, code)[-1] for code in codes.T])
     held = hold_out(tree, node, y, weight)

@@ -1,9 +1,9 @@
 """The cut that J48 makes in a column of numbers, in the place of `c45_oracle.best_cut`.
 
-That one differs twice from J48. It asks how near a cut lies to the largest value below it in the whole table, where J48
-asks for the node's values: between 22 and 30 it drops the cut at 26 if any row elsewhere has 26. And it asks whether
-twice the distance from the midpoint is more than 1e-5, where J48 compares `low + 1e-5 < high`, which rounds otherwise
-for values with five decimals, as the refractive indices of the glass data.
+`c45_oracle.best_cut` differs twice from J48. It asks how near a cut lies to the largest value below it in the whole
+table, where J48 asks for the node's values: between 22 and 30 it drops the cut at 26 if any row elsewhere has 26. And
+it asks whether twice the distance from the midpoint is more than 1e-5, where J48 compares `low + 1e-5 < high`, which
+rounds otherwise for values with five decimals, as the refractive indices of the glass data.
 """
 
 import itertools

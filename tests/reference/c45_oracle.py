@@ -18,7 +18,7 @@ SLACK = 1e-3  # by which J48 and C4.5 let a gain miss the average, and a leaf ma
 class Node:
     """A node with its class weights in declared order and, if it has one, its test and a child for every branch.
 
-    Of a "threshold" the branches are at most, above; of "multiway" one a category; of "one_vs_rest" and "subset" those
+    The branches of a "threshold" are at most, above; of "multiway" one a category; of "one_vs_rest" and "subset" those
     of `categories`, the others.
     """
 
@@ -74,7 +74,7 @@ class Options:
     release_8: bool = False
 
 
-# What all four share
+# Parts that all four share
 
 
 def make_leaf(y, weight, parent_label=0):

@@ -41,7 +41,7 @@ def squared_error(tree, codes, y, mask):
 
 
 def said_at_ends(tree, said, mask):
-    """What is said of the rows whose unpruned walk ends at each node: by the first collapsed node on the path."""
+    """The prediction of the rows whose unpruned walk ends at each node: by the first collapsed node on the path."""
     votes = []
     for node in range(tree.node_count):
         path = [node]

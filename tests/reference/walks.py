@@ -12,7 +12,7 @@ NUM_CODES = 40
 def made_up_tree(seed, *, kinds=tuple(SplitKind), missing=(0, 1), num_splits=40, num_features=6):
     """A tree whose every other feature holds numbers, split at thresholds, and the others categories, split by `kinds`.
 
-    `missing` are the branches that missing values may take. What stands in a leaf's split is left to chance.
+    `missing` are the branches that missing values may take. The fields of a leaf's split are left to chance.
     """
     rng = np.random.default_rng(seed)
     size = 4 * num_splits + 1
@@ -123,7 +123,8 @@ def _branch_of_value(tree, node, value):
 
 
 def mean_of_row(tree, row, of_node, node=0):
-    """What a tree says of a row, a missing value sharing it out among the branches that have training weight."""
+    """The prediction of a tree for a row, a missing value sharing it out among the branches that have training
+    weight."""
     node = walk_value_row(tree, row, node)
     if not tree.num_children[node] or tree.missing_branch[node] != ALL_BRANCHES:
         return of_node[node]

@@ -1,7 +1,7 @@
 """A slow, obvious grower for all that `oracle` leaves out: recursion over a vector of row weights, in float64.
 
 Weights, numbers, several outputs, missing values in three ways, subsets, monotone constraints, and all limits. Every
-candidate is a branch for every row; -1 says that the row is missing and goes down all branches. Of gains that are
+candidate is a branch for every row; -1 says that the row is missing and goes down all branches. Among gains that are
 equal up to rounding the first candidate wins: features in order, codes in order.
 """
 
@@ -109,7 +109,8 @@ def grow(problem: Problem, weight: np.ndarray) -> Node:
     center = center * (problem.num_classes == 0 and not problem.needs_positive)
 
     def value(weight):
-        """What monotone constraints order: the share of class 1, or the mean (beside the middle of all targets)."""
+        """The number that monotone constraints order: the share of class 1, or the mean (beside the middle of all
+        targets)."""
         above = problem.target[0] == 1 if problem.num_classes else problem.target[0] - center[0]
         return (above * weight).sum() / weight.sum()
 
@@ -295,7 +296,8 @@ def lower_sides(problem, codes, used, weight, missing_code):
 
 
 def orders(problem, codes, used, weight):
-    """What puts the codes in order: the share of class 1, the mean, or the share of each class, or each mean."""
+    """The numbers that put the codes in order: the share of class 1, the mean, or the share of each class, or each
+    mean."""
     if not problem.num_classes:
         above = list(problem.target)
     elif problem.num_classes * len(problem.target) == 2:

@@ -188,7 +188,7 @@ def test_shares_are_numbers_at_a_temperature_known_beforehand():
 
 
 def test_only_what_is_known_is_compared():
-    """Of a missing value nothing is left but the gate's value for it, whatever the temperature."""
+    """A missing value leaves nothing but the gate's value for it, whatever the temperature."""
     form = SoftForm(depth=2, num_features=3, num_outputs=1, gate="axis", missing=((0,),))
     gate = AxisGate(
         selection=jnp.array([[50.0, 0.0, 0.0], [0.0, 50.0, 0.0], [0.0, 0.0, 50.0]]),

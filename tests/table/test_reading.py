@@ -495,7 +495,7 @@ def test_wrong_types(message, X):
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float8_e4m3fn, np.float16])
 def test_numbers_of_few_bits_are_numbers(dtype):
-    """Those of accelerators were refused as no numbers of up to 64 bits."""
+    """Numbers of accelerators were refused as no numbers of up to 64 bits."""
     short = np.array([[1.5], [-2.0], [0.25]]).astype(dtype)
     read = Encoder().fit(short)
     np.testing.assert_array_equal(read.values(short)[:, 0], [1.5, -2.0, 0.25])

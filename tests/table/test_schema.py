@@ -184,7 +184,7 @@ def test_codes_and_values_fall_on_the_same_side(values, max_bins, data):
     data=st.data(),
 )
 def test_codes_and_values_fall_on_the_same_side_of_a_value(values, max_bins, fitted_rows, data):
-    """Of every row's value, also of those that edges were not fitted on."""
+    """The law holds for every row's value, also for those that edges were not fitted on."""
     encoder = Encoder(max_bins=max_bins)
     x = np.array(values)
     with mock.patch.object(summary, "MAX_FITTED_ROWS", fitted_rows):

@@ -110,7 +110,7 @@ def test_the_sample_of_a_long_source_is_that_of_the_whole():
 
 
 def test_tails_of_parts_are_those_of_the_whole(monkeypatch):
-    """Of 20,000 of 50,000 rows, by five processes that read parts of any lengths."""
+    """Five processes read 20,000 of 50,000 rows in parts of any lengths."""
     monkeypatch.setattr("jaxtree.table.summary.MAX_FITTED_ROWS", 20_000)
     table = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50_000)})
     whole = Encoder(max_bins=255).fit(table)

@@ -43,7 +43,7 @@ class Model(NamedTuple):
         estimator: The estimator, a search, or what a function returned.
         X: The rows of the fit.
         y: Their target.
-        extras: What else the fit was given.
+        extras: Further arguments of the fit.
     """
 
     estimator: Any

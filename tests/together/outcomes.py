@@ -88,7 +88,7 @@ def refusal(name: str, use: str) -> str | None:
 
 
 def fault(name: str, use: str) -> str | None:
-    """What is wrong with a cell that fails."""
+    """The fault of a cell that fails."""
     return _reason(FAILING, name, use)
 
 

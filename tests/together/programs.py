@@ -18,9 +18,9 @@ from tests.together.models import Model
 from tests.together.rows import answers, hard, rows_beside
 
 DOUBLE = {"rtol": 1e-9, "atol": 1e-9}
-"""Of forms that compute in doubles, in another order or by other exponentials."""
+"""Tolerances of forms that compute in doubles, in another order or by other exponentials."""
 SINGLE = {"rtol": 1e-4, "atol": 1e-5}
-"""Of forms that compute in float32."""
+"""Tolerances of forms that compute in float32."""
 
 
 def assert_close(estimator: Any, said: Any, expected: Any) -> None:

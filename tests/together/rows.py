@@ -29,7 +29,7 @@ def _drawn(column: pd.Series, number: int, draw: np.random.Generator, known: boo
 
 
 def answers(estimator: Any, X: Any) -> np.ndarray:
-    """What a model predicts, a column a class or a number."""
+    """The predictions of a model, a column a class or a number."""
     found = estimator.predict_proba(X) if is_classifier(estimator) else estimator.predict(X)
     found = np.concatenate(found, axis=1) if isinstance(found, list) else np.asarray(found)
     return found.reshape(len(found), -1)

@@ -1,4 +1,4 @@
-"""What works alone works together: every model with every use is compared with what it predicts, or refused in words.
+"""Models and uses work together: every model with every use is compared with what it predicts, or refused in words.
 
 `models.py` is the first table, `uses.py` the second; `outcomes.py` has the cells that are refused, and those that fail.
 """

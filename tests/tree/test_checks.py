@@ -1,4 +1,4 @@
-"""What a user hands to the functions of trees is checked: codes, masks, roots, rows, targets and weights."""
+"""The inputs of the functions of trees are checked: codes, masks, roots, rows, targets and weights."""
 
 import jax
 import jax.numpy as jnp
