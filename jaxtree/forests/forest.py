@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt
 
 from jaxtree.arrays import Device
-from jaxtree.buckets import capacity_bucket, pad_to, row_bucket
+from jaxtree.buckets import capacity_bucket, feature_bucket, pad_to, row_bucket
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.devices import default_device, kind_of
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
@@ -33,13 +33,13 @@ from jaxtree.forests.samples import (
     round_weights,
     split_key,
 )
+from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, has_seeds
-from jaxtree.growth.inputs.checks import check_codes, check_data, check_features, check_limits, check_rules
-from jaxtree.growth.loop.grow import Growth, grow_checked
-from jaxtree.growth.loop.on_host import grow_on_host
+from jaxtree.growth.inputs.tables import MOST_BINS_TABLED
+from jaxtree.growth.loop.grow import grow_checked, root_seeds
 from jaxtree.growth.native import engine_of
-from jaxtree.growth.plan import costs
 from jaxtree.kernels.choose import Engine
+from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 NODES_PER_ENTRY = 0.25
@@ -122,7 +122,7 @@ def grow_forest(
     """Grows some trees of a key's forest, by their numbers; thresholds are codes.
 
     Args:
-        rows: The table.
+        rows: The table; nothing of it is checked.
         features: How the features may be split.
         limits: When a node is not split: numbers, or arrays with one number for every tree. A row of a bootstrap sample
             counts as often as it was drawn.
@@ -136,8 +136,6 @@ def grow_forest(
         The trees; after an interrupt (Ctrl-C) those that come before the first that was not grown.
 
     Raises:
-        InvalidInputError: An array has a shape or a value that is not allowed, or two do not fit together.
-        InvalidTypeError: An array is of a type that is not allowed.
         KeyboardInterrupt: An interrupt came before the first batch was done.
         MemoryError: There is not enough memory for one tree; or JAX's own error of the kind.
 
@@ -150,24 +148,15 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
-    _check(rows, features, limits, rules, len(trees))
     drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
-    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start)
     # A thread does not see the device that its caller has chosen in a context.
     devices = course.devices or (default_device(),) * course.num_threads
+    engine = engine_of(rules, kind_of(devices[0]), on_host=True)
+    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start, engine)
     batch_limits = CPU_LIMITS if kind_of(devices[0]) == "cpu" else ACCELERATOR_LIMITS
     batches = make_batches(len(trees), growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
-
-
-def _check(rows: Rows, features: Features, limits: Limits, rules: Rules, num_trees: int) -> None:
-    """Checks what a forest is given, once for all its trees."""
-    check_rules(rules)
-    check_codes(rows.codes, rows.num_bins)
-    check_data(Data(rows.codes, rows.target, rows.weight), rules.objective, 1)
-    check_features(features, rows.codes, rules, rows.num_bins)
-    check_limits(limits, rules.objective, num_trees)
 
 
 def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
@@ -187,6 +176,7 @@ class _ForestGrowth:
         rules: How splits are scored, chosen and made.
         key: The key of the random splits.
         first_tree: The number of the first tree of the first batch.
+        engine: Who grows.
 
     Attributes:
         size_of_tree: The size of a tree while it grows.
@@ -202,10 +192,11 @@ class _ForestGrowth:
         rules: Rules,
         key: PRNGKeyArray,
         first_tree: int,
+        engine: Engine,
     ):
         self._rows, self._sampling, self._drawing = rows, sampling, drawing
         self._features, self._limits, self._rules = features, limits, rules
-        self._key, self._first_tree = key, first_tree
+        self._key, self._first_tree, self._engine = key, first_tree, engine
         self.size_of_tree = self._size_of_tree()
         self._rounded = None if rows.num_classes else self._round_targets()
         self._weight = _rounded_weight(rows)
@@ -218,22 +209,33 @@ class _ForestGrowth:
 
     def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
-        with jax.default_device(device):
-            if engine_of(self._rules, kind_of(device), on_host=True) is Engine.HOST:
-                return self._grow(batch, self._rows.codes, self._target, grow_on_host)
-            return self._grow(batch, *self._arrays_on(device), grow_checked)
-
-    def _grow(self, batch: Batch, codes: Any, target: Any, grow: Callable[..., Growth]) -> Forest:
-        """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
         entries = self._entries(batch)
-        num_roots = max(FEWEST_ROOTS, 1 << (batch.room - 1).bit_length())
-        num_entries = entries.row.size
-        if grow is not grow_on_host:
-            num_entries = row_bucket(max(num_entries, self._room_for_entries(batch.room)))
+        with jax.default_device(device):
+            table = (
+                self._on_host(batch, entries)
+                if self._engine is Engine.HOST
+                else self._on_device(batch, entries, device)
+            )
+        forest = take_trees(table, np.arange(batch.end - batch.first))
+        return forest if self._rounded is None else _restored(forest, self._rounded)
+
+    def _on_host(self, batch: Batch, entries: TreeRows) -> Tree:
+        num_trees = batch.end - batch.first
+        data = Data(self._rows.codes, self._target, entries.weight, entries.row, entries.tree)
+        # One program serves many numbers of trees.
+        seeds = np.asarray(root_seeds(self._keys(batch), self._num_roots(batch)))[:num_trees]
+        limits = self._limits_of(batch, num_trees, entries)
+        return grow_on_host(data, self._features, limits, self._rules, self._rows.num_bins, seeds)
+
+    def _on_device(self, batch: Batch, entries: TreeRows, device: Device) -> Tree:
+        """Grows with more room for nodes and entries until it is enough; batches that follow begin with as much."""
+        num_roots = self._num_roots(batch)
+        num_entries = row_bucket(max(entries.row.size, self._room_for_entries(batch.room)))
         row, tree, weight = (pad_to(values, num_entries) for values in entries)
+        codes, target = self._arrays_on(device)
         data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
-        draws, first = has_seeds(self._rules), self._first_tree + batch.first
-        key = _tree_keys(self._key, first, num_roots=num_roots) if draws else None
+        features = self._features.with_empty(len(codes) - len(self._rows.codes))
+        key = self._keys(batch)
         while True:
             share, spread = self._share_of_nodes, self._spread
             most_nodes = int(share * batch.room * self.size_of_tree.num_nodes)
@@ -241,12 +243,21 @@ class _ForestGrowth:
             sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):
-                table, complete = grow(data, self._features, limits, self._rules, sizes, key=key)
+                table, complete = grow_checked(data, features, limits, self._rules, sizes, key=key)
                 if complete:
-                    break
+                    return table
             self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread
-        forest = take_trees(table, np.arange(batch.end - batch.first))
-        return forest if self._rounded is None else _restored(forest, self._rounded)
+
+    @staticmethod
+    def _num_roots(batch: Batch) -> int:
+        """The roots of a growth on a device, some of which may have no tree."""
+        return max(FEWEST_ROOTS, 1 << (batch.room - 1).bit_length())
+
+    def _keys(self, batch: Batch) -> Key[Array, " root"] | None:
+        """The keys of the roots of a batch; None if nothing is drawn."""
+        if not has_seeds(self._rules):
+            return None
+        return _tree_keys(self._key, self._first_tree + batch.first, num_roots=self._num_roots(batch))
 
     def _entries(self, batch: Batch) -> TreeRows:
         num_trees, num_rows = batch.end - batch.first, self._rows.num_rows
@@ -278,7 +289,7 @@ class _ForestGrowth:
         num_entries = rows.num_rows if self._drawing is None else expected_rows(self._drawing)
         num_nodes = min(2 * num_entries, 2 ** (deepest + 1))
         num_sums = len(rows.target) * rows.num_classes or 2 + len(rows.target)
-        num_scanned = int(np.sum(np.asarray(self._features.num_codes) > costs.CPU.most_bins_tabled))
+        num_scanned = int(np.sum(np.asarray(self._features.num_codes) > MOST_BINS_TABLED))
         return TreeSize(num_entries, num_nodes, num_sums, num_scanned)
 
     def _room_for_entries(self, num_trees: int) -> int:
@@ -302,8 +313,9 @@ class _ForestGrowth:
         Where features are scanned they stay on the host, which sorts the entries.
         """
         if device not in self._on_devices:
-            padding = (0, 0), (0, row_bucket(self._rows.num_rows) - self._rows.num_rows)
-            padded = np.pad(self._rows.codes, padding), np.pad(self._target, padding)
+            num_features, num_rows = self._rows.codes.shape
+            further, rows = feature_bucket(num_features) - num_features, (0, row_bucket(num_rows) - num_rows)
+            padded = np.pad(self._rows.codes, ((0, further), rows)), np.pad(self._target, ((0, 0), rows))
             with jax.enable_x64(True):
                 is_scanned = self.size_of_tree.num_scanned > 0
                 self._on_devices[device] = padded if is_scanned else jax.device_put(padded, device)

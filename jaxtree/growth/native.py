@@ -6,22 +6,24 @@ native/src/grow/level_wise.h.
 """
 
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Int32, UInt32
+from jaxtyping import Int32
 
 from jaxtree.arrays import AnyArray, library_of
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.errors import present
-from jaxtree.growth.inputs.bundles import Missing, Rules
+from jaxtree.growth.inputs.bundles import Missing, ResolvedRules, Rules
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
+from jaxtree.growth.inputs.root_limits import RootLimits
 from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import Entries, NodeTable, Problem
+from jaxtree.growth.inputs.tables import SubsetSizes
+from jaxtree.growth.nodes import NodeTable
 from jaxtree.kernels.choose import Attributes, Engine, call_kernel, choose
 from jaxtree.kernels.mesh import devices_of
 from jaxtree.tree import Tree
@@ -34,6 +36,22 @@ NEWTON = 5
 
 OF_CLASSES = (Classes, Shares)
 """The objectives whose sums are the weights of classes."""
+
+ARRAYS = (
+    "codes", "row", "root", "label", "value",
+    "kind", "num_codes", "missing_code", "in_average", "monotone", "first_apart", "position", "sets",
+    "units", *RootLimits._fields, "root_seed",
+)  # fmt: skip
+"""The arrays that the kernel reads, in its order."""
+
+MANY_CLASSES = 64
+"""From this many classes on the kernel sums each node separately: each has few classes. Its `kManyClasses`."""
+
+BYTES_IN_ROW_ORDER = 2**20
+"""Bytes of a feature's sums at all nodes of a level up to which entries are read in the order of the rows."""
+
+MOST_BYTES_IN_ROW_ORDER = 2**27
+"""The same of all features: the sums of a level are kept for the next."""
 
 FIELDS = (
     "feature", "code", "next_code", "split_kind", "missing_code", "missing_branch", "first_child", "num_children",
@@ -83,48 +101,72 @@ def _formula(objective: Objective) -> int | None:
     return FORMULAS.get(objective.criterion) if kind in OF_CLASSES or kind is Numbers else None  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def grow_nodes(
-    problem: Problem, entries: Entries, root_seed: UInt32[AnyArray, " root"], *, plan: Plan, tells_leaves: bool = False
-) -> tuple[NodeTable, Int32[AnyArray, " row"]]:
-    """The nodes of all trees, with their sums; and the leaf of every row of a single tree, if it is asked for.
+class KernelSizes(NamedTuple):
+    """The static sizes of a growth by the kernel.
 
-    For classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units. On arrays of
-    the host it is grown there, and has no room for further nodes: no program of XLA is compiled.
+    Attributes:
+        num_bins: The number of codes of the feature that has most.
+        subsets: The sizes of subsets.
+        num_slots: The most nodes of a level whose entries stay in row order.
+        capacity: The number of nodes that the table holds.
+        is_in_row_order: Whether entry e is row e at the start.
     """
-    features, rules, size = problem.features, plan.rules, plan.capacity
-    library = library_of(problem.codes, entries.value)
-    none = library.zeros((len(problem.num_codes), 0), np.int32)
 
-    def or_none(values: Any, dtype: Any = np.int32) -> Any:
-        return none.astype(dtype) if values is None else values
+    num_bins: int
+    subsets: SubsetSizes
+    num_slots: int
+    capacity: int
+    is_in_row_order: bool
 
-    arrays = (
-        problem.codes, entries.row, entries.slot, entries.label, entries.value,
-        features.kind, problem.num_codes, features.missing_code, problem.in_average.astype(np.int32),
-        or_none(features.monotone), or_none(features.first_apart), or_none(problem.position, np.float64),
-        or_none(problem.sets, np.uint32),
-        library.stack([problem.units.weight, problem.units.target]),
-        *problem.limits, root_seed,
-    )  # fmt: skip
-    objective = rules.objective
+
+def slots_in_row_order(rules: ResolvedRules, num_bins: int, num_entries: int, num_features: int) -> int:
+    """Returns the most nodes of a level that the kernel sums in the order of the rows.
+
+    Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if
+    nodes look at a quarter of the features or more, and classes are not many.
+    """
+    has_many_classes = len(rules.objective.classes) == 1 and rules.objective.classes[0] >= MANY_CLASSES
+    if rules.samples_thresholds or (has_many_classes and not rules.counts_rows):
+        return 0
+    bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * num_bins
+    most_bytes = min(BYTES_IN_ROW_ORDER, MOST_BYTES_IN_ROW_ORDER // num_features)
+    return min(most_bytes // bytes_of_slot, num_entries // (2 * num_bins))
+
+
+def grow_nodes(
+    arrays: Mapping[str, Any], rules: ResolvedRules, sizes: KernelSizes, *, num_leaves: int = 0, bytes_lent: int = 0
+) -> tuple[NodeTable, Int32[AnyArray, " row"]]:
+    """Grows trees; returns their nodes, and the leaf of every row of a single tree where these are wanted.
+
+    Of classes, see `describes_nodes`, the tree has their weights in place of sums, and weights in units.
+
+    Args:
+        arrays: All `ARRAYS`; no columns of what the rules do not need.
+        rules: The rules.
+        sizes: The sizes.
+        num_leaves: The number of rows whose leaves are returned: all or none.
+        bytes_lent: Bytes of memory that the kernel works in; more is allocated where it is too little.
+    """
+    library, objective, size = library_of(*arrays.values()), rules.objective, sizes.capacity
     is_described = describes_nodes(objective)
-    value_type = entries.value.dtype
+    value_type = arrays["value"].dtype
     described = size if is_described else 0
     compared = ((size if objective.compares_targets else 0,), np.int64)
     results = (
         *(((size,), np.int32),) * len(FIELDS),
         ((size,), np.float64),
-        ((size, plan.num_words), np.uint32),
+        ((size, sizes.subsets.num_words), np.uint32),
         ((size, objective.num_node_channels), np.float64 if is_described and rules.is_scaled else value_type),
         compared,
         compared,
         ((described,), value_type),
         ((described,), np.float64),
         ((2,), np.int32),
-        ((problem.codes.shape[1] if tells_leaves else 0,), np.int32),
-        ((_bytes_lent(entries, plan),), np.uint8),
+        ((num_leaves,), np.int32),
+        ((bytes_lent,), np.uint8),
     )
-    *of_nodes, end, leaf, _ = call_kernel("jaxtree_grow", results, arrays, _attributes(plan))
+    given = [arrays[name] for name in ARRAYS]
+    *of_nodes, end, leaf, _ = call_kernel("jaxtree_grow", results, given, _attributes(rules, sizes))
     if library is np:
         # Copies, for all results are one piece of memory, with what the kernel worked in.
         size = int(end[0])
@@ -140,29 +182,18 @@ def grow_nodes(
     return NodeTable(tree, sums, low, high, end[1] > 0), leaf
 
 
-def _bytes_lent(entries: Entries, plan: Plan) -> int:
-    """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
-
-    An entry has a slot, a row, a base and two vectors of values, see native/src/histogram/row_subset.h.
-    """
-    if not plan.starts_in_row_order or plan.num_slots == 0:
-        return 0
-    width = -(-(plan.rules.num_channels + 1) // 4) * 4
-    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == np.int32 else 0
-
-
 @functools.lru_cache
-def _attributes(plan: Plan) -> Attributes:
+def _attributes(rules: ResolvedRules, sizes: KernelSizes) -> Attributes:
     """The static facts of a growth, by the names that native/src/ffi/grow.cc reads."""
-    rules, objective = plan.rules, plan.rules.objective
+    objective = rules.objective
     formula = present(_formula(objective))
     if isinstance(objective, Newton):
         num_classes, num_outputs = objective.num_curvatures, objective.num_scores
     else:
         num_classes, num_outputs = max(objective.classes, default=0), objective.num_outputs
     numbers = {
-        "num_bins": plan.num_bins, "subset_bins": plan.subset_bins, "num_slots": plan.num_slots,
-        "capacity": plan.capacity, "formula": formula, "num_classes": num_classes, "num_outputs": num_outputs,
+        "num_bins": sizes.num_bins, "subset_bins": sizes.subsets.num_bins, "num_slots": sizes.num_slots,
+        "capacity": sizes.capacity, "formula": formula, "num_classes": num_classes, "num_outputs": num_outputs,
         "num_channels": rules.num_channels, "missing": rules.missing, "selection": rules.selection,
     }  # fmt: skip
     flags = {
@@ -170,7 +201,7 @@ def _attributes(plan: Plan) -> Attributes:
         "samples_features": rules.samples_features, "samples_levels": rules.samples_levels,
         "samples_thresholds": rules.samples_thresholds, "draws_ties": rules.draws_ties,
         "draws_scores": rules.draws_scores,
-        "grows_best_first": rules.grows_best_first, "starts_in_row_order": plan.starts_in_row_order,
+        "grows_best_first": rules.grows_best_first, "starts_in_row_order": sizes.is_in_row_order,
     }  # fmt: skip
     return Attributes(
         {name: np.int32(number) for name, number in numbers.items()}

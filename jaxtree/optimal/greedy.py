@@ -7,7 +7,7 @@ from jaxtyping import Int
 from jaxtree.devices import current_platform
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.growth.native import engine_of
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_node_at, split_nodes

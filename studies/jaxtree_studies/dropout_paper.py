@@ -28,7 +28,7 @@ from jaxtree.estimators.trees.quinlan import ID3Classifier
 from jaxtree.export.text import export_text
 from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes
-from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.growth.native import engine_of
 from jaxtree.prune.draws import node_rates
 from jaxtree.table import Encoder

@@ -16,8 +16,8 @@ from jaxtree.devices.costs import Kind
 from jaxtree.devices.current import current_platform, default_device
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.placing import shape_of
-from jaxtree.growth.loop import grow, on_host
-from jaxtree.kernels.choose import Engine
+from jaxtree.forests import forest
+from jaxtree.growth.loop import grow
 from tests.devices.stand_ins import stand_in
 
 X, Y = load_iris(return_X_y=True)
@@ -38,15 +38,18 @@ def places(monkeypatch):
     """The platforms of all growths, which are those of a plan; those of the kernel in NumPy's arrays are the host's."""
     seen = []
 
-    def note(function):
-        def noted(data, *arguments, engine, mesh, **options):
-            seen.append("cpu" if engine is Engine.HOST else platform_of(data.codes, mesh=mesh))
-            return function(data, *arguments, engine=engine, mesh=mesh, **options)
+    def note(module, name, platform_of_growth):
+        function = getattr(module, name)
 
-        return noted
+        def noted(data, *arguments, **options):
+            seen.append(platform_of_growth(data, **options))
+            return function(data, *arguments, **options)
 
-    for module in (grow, on_host):
-        monkeypatch.setattr(module, "prepare", note(module.prepare))
+        monkeypatch.setattr(module, name, noted)
+
+    note(grow, "prepare", lambda data, mesh, **_: platform_of(data.codes, mesh=mesh))
+    for module in (grow, forest):
+        note(module, "grow_on_host", lambda data: "cpu")
     return seen
 
 

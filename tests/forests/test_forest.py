@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import jaxtree.forests.forest as growing
-from jaxtree.errors import InvalidInputError
 from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.kernels import choose
 from jaxtree.tree import take_tree
 
@@ -148,7 +147,7 @@ def test_too_little_memory_makes_batches_smaller(grown, monkeypatch):
 
 
 def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
-    """The first calls say that the table was full."""
+    """In a program the first calls say that the table was full; the kernel on the host makes room."""
     rows, forest = grown
     rooms = []
 
@@ -158,8 +157,9 @@ def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
         growth = growing_grow(*others, sizes._replace(capacity=4096, entry_capacity=None), **keywords)
         return growth._replace(complete=growth.complete & (rooms[-1] > 1000))
 
-    growing_grow = getattr(growing, GROW)
-    monkeypatch.setattr(growing, GROW, grow_if_roomy)
+    growing_grow = growing.grow_checked
+    monkeypatch.setattr(growing, "engine_of", lambda *_, **__: choose.Engine.PROGRAM)
+    monkeypatch.setattr(growing, "grow_checked", grow_if_roomy)
     monkeypatch.setattr(growing, "capacity_bucket", lambda size, num_classes: size)
     monkeypatch.setattr(growing, "NODES_PER_ENTRY", 0.1)
     again = forest_of(rows, trees_per_batch=4)
@@ -185,23 +185,3 @@ def test_an_interrupt_leaves_the_trees_before_it(grown, monkeypatch):
     assert len(kept) == 4
     for number in range(4):
         assert np.array_equal(kept[number].code, forest[number].code)
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        (dict(codes=CODES + 1), "codes must be from 0 to 7, got 8"),
-        (dict(target=CLASSES.target[:, 1:]), "target must have the shape"),
-        (dict(target=CLASSES.target + 1), "target must be from 0 to 1"),
-        (dict(weight=-np.ones(NUM_ROWS)), "weight must be from 0 on"),
-        (dict(weight=np.ones(3)), "weight must have one value an entry"),
-    ],
-)
-def test_rows_are_checked_once_a_forest(changed, words):
-    with pytest.raises(InvalidInputError, match=words):
-        forest_of(CLASSES._replace(**changed))
-
-
-def test_limits_of_another_number_of_trees_are_named():
-    with pytest.raises(InvalidInputError, match="max_depth must be one number or one for each of 7 roots"):
-        forest_of(CLASSES, limits=LIMITS._replace(max_depth=np.full(3, 2)))

@@ -9,8 +9,9 @@ import pytest
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Rules, Selection, Sizes, grow
 from jaxtree.growth.device.open_features import sets_in_bits
+from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import has_seeds
-from jaxtree.growth.loop.on_host import grow_on_host
+from jaxtree.growth.loop.grow import root_seeds
 from jaxtree.growth.native import engine_of
 from jaxtree.kernels import choose
 from jaxtree.kernels.choose import Engine
@@ -121,9 +122,10 @@ def on_host(**case):
     data, features, limits, rules, sizes = arguments(**case)
     assert engine_of(rules, "cpu", on_host=True) is Engine.HOST
     key = jax.random.key(3) if has_seeds(rules) else None
-    growth = grow_on_host(data, features, limits, rules, sizes, key=key)
-    assert growth.complete and all(type(field) is np.ndarray for field in jax.tree.leaves(growth.tree))
-    return growth.tree
+    seeds = np.asarray(root_seeds(key, sizes.num_roots))
+    tree = grow_on_host(data, features, limits, rules, sizes.num_bins, seeds)
+    assert all(type(field) is np.ndarray for field in jax.tree.leaves(tree))
+    return tree
 
 
 def assert_same(tree, expected, *, is_contracted=False):

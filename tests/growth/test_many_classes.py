@@ -9,7 +9,7 @@ import sklearn.tree
 
 from jaxtree import DecisionTreeClassifier, criteria
 from jaxtree.growth import Missing, grow
-from jaxtree.growth.plan.plan import MANY_CLASSES
+from jaxtree.growth.native import MANY_CLASSES
 from tests.growth.native_trees import MIXED, THRESHOLDS, arguments, assert_same, choose_engine, needs_kernel
 from tests.marks import rest_is_slow
 

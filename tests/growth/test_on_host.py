@@ -8,9 +8,10 @@ from sklearn.datasets import load_diabetes, load_iris
 import jaxtree
 from jaxtree import compilation, criteria
 from jaxtree.errors import InternalError, InvalidInputError
-from jaxtree.growth import Classes, Data, Limits, Missing, Rules, Selection, Sizes, grow
+from jaxtree.growth import Classes, Data, Limits, Missing, Rules, Selection, grow
 from jaxtree.growth import native as native_growth
-from jaxtree.growth.loop.on_host import grow_on_host
+from jaxtree.growth.host import grow_on_host
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.kernels import choose
 from jaxtree.kernels.choose import Engine
 from tests.estimators.forking import in_forked_child
@@ -87,9 +88,8 @@ def at_an_odd_address(array):
 def test_arrays_at_odd_addresses_grow_the_same_tree():
     codes, weight = np.array([[0, 1, 2, 3], [1, 0, 1, 0]], np.uint16), np.array([1.0, 2.0, 0.5, 1.0])
     data = Data(codes, np.array([0, 1, 1, 0], np.int32), weight)
-    sizes = Sizes(num_bins=4, capacity=16)
     trees = [
-        grow_on_host(own, None, Limits(), Rules(Classes(2)), sizes).tree
+        grow_on_host(own, None, Limits(), Rules(Classes(2)), 4, np.zeros(1, np.uint32))
         for own in (data, data._replace(codes=at_an_odd_address(codes), weight=at_an_odd_address(weight)))
     ]
     assert_same(*trees)
@@ -110,7 +110,7 @@ def test_codes_past_the_table_are_an_error():
     """Codes of estimators are right; a fault of theirs is not to grow another tree."""
     data = Data(np.array([[0, 1, 2, 3]], np.uint8), np.array([0, 1, 0, 1], np.int32))
     with pytest.raises(InternalError, match="codes must be from 0 to 2, got 3"):
-        grow_on_host(data, None, Limits(), Rules(Classes(2)), Sizes(num_bins=3, capacity=8))
+        grow_on_host(data, None, Limits(), Rules(Classes(2)), 3, np.zeros(1, np.uint32))
 
 
 def test_a_forked_child_grows_after_its_parent_has_had_threads(monkeypatch):
@@ -125,7 +125,7 @@ def test_limits_beyond_whole_numbers_are_no_limits_of_rows():
     rng = np.random.default_rng(0)
     data = Data(rng.integers(0, 9, (2, 50)).astype(np.uint8), rng.integers(0, 2, 50).astype(np.int32))
     rules = Rules(jaxtree.growth.Classes(2), counts_rows=True)
-    tree = jaxtree.growth.loop.on_host.grow_completely(
+    tree = grow_completely(
         data, None, Limits(min_samples_split=1e12), rules, jaxtree.growth.Sizes(9, 64), engine=Engine.HOST
     )
     assert tree.node_count == 1

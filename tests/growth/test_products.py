@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxtree.growth import Classes, Data, Numbers, Rules
 from jaxtree.growth.device import cells, histogram
-from jaxtree.growth.loop import prepare
+from jaxtree.growth.inputs.bundles import all_thresholds, resolve
 from tests.marks import rest_is_slow
 
 NUM_SLOTS, NUM_BINS, NUM_ENTRIES, NUM_FEATURES = 4, 5, 64, 3
@@ -21,7 +21,7 @@ BITS = {np.int32: 31, np.int64: 63}
 def resolved(rules):
     """Rules with the facts of data that have nothing special."""
     data = Data(np.zeros((1, 1), np.uint8), np.zeros((rules.objective.num_outputs, 1), np.int32))
-    return prepare._resolve(rules, data, prepare.all_thresholds(data.codes, 2))
+    return resolve(rules, data, all_thresholds(1, 2))
 
 
 RULES = {

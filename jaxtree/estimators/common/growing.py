@@ -24,7 +24,7 @@ from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_fore
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import Data, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
-from jaxtree.growth.loop.on_host import grow_completely
+from jaxtree.growth.loop.grow import grow_completely
 from jaxtree.growth.native import engine_of
 from jaxtree.heap import give_back_freed
 from jaxtree.kernels.choose import Engine
@@ -256,10 +256,9 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
     rows = rows_of(data)
     give_back_freed(rows.num_rows)
     magnitude = Magnitude.of(data.target, recipe.rules.objective)
-    padding = buckets.feature_bucket(len(rows.codes)) - len(rows.codes)
     forest = grow_forest(
-        rows._replace(codes=np.pad(rows.codes, ((0, padding), (0, 0))), target=magnitude.divide(rows.target)),
-        features_of(data.schema, recipe.features, widths_of([data]), padding),
+        rows._replace(target=magnitude.divide(rows.target)),
+        features_of(data.schema, recipe.features, widths_of([data]), 0),
         magnitude.scale(recipe.limits),
         sampling,
         recipe.rules,

@@ -138,7 +138,7 @@ def _score_tables(
     num_cells = size * channels * table.num_bins
 
     every_code = jnp.arange(table.num_bins, dtype=jnp.int32)
-    of_table = {"kind": table.kind, "num_words": plan.num_words, "num_codes": plan.subset_bins}
+    of_table = {"kind": table.kind, "num_words": plan.num_words, "num_codes": plan.subsets.num_bins}
 
     def score(histogram, feature, node, code):
         judge, code = Judge(plan.rules, node, problem.units), every_code if code is None else code

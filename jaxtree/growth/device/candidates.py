@@ -12,13 +12,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, Shaped
 
 from jaxtree.growth.inputs.bundles import Missing, ResolvedRules
-from jaxtree.growth.inputs.objective import TIE_TOLERANCE, ParentStats, Units, parent_stats
-from jaxtree.growth.plan.problem import C45_TOLERANCE, FeatureContext, NodeContext
+from jaxtree.growth.inputs.objective import C45_TOLERANCE, TIE_TOLERANCE, ParentStats, Units, parent_stats
+from jaxtree.growth.nodes import UNRESOLVED
+from jaxtree.growth.plan.problem import FeatureContext, NodeContext
 from jaxtree.tree import ALL_BRANCHES
-
-UNRESOLVED = -1
-"""The branch of a missing value at a node that saw none; it becomes the heaviest one."""
-
 
 C45_SHARE = 0.1
 """Share of the mean known weight of a class that each side of a C4.5 threshold must have."""

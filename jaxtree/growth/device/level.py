@@ -1,16 +1,12 @@
 """One level of growth: the best split of every node of the frontier; and the children of those that are split."""
 
-import dataclasses
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
-from jaxtree.arrays import library_of
 from jaxtree.growth.device.best_splits import (
     best_of_sampled,
     best_of_slots,
@@ -19,7 +15,7 @@ from jaxtree.growth.device.best_splits import (
     splits_of_sampled,
 )
 from jaxtree.growth.device.blocks import over_blocks
-from jaxtree.growth.device.candidates import UNRESOLVED, default_branch
+from jaxtree.growth.device.candidates import default_branch
 from jaxtree.growth.device.drawn import with_codes_beside
 from jaxtree.growth.device.histogram import Chunk, blank_bases, write_bases
 from jaxtree.growth.device.open_features import hand_down_sets, open_features
@@ -27,7 +23,7 @@ from jaxtree.growth.device.split import Split
 from jaxtree.growth.device.state import Nodes, Row, State, hand_down_seeds, node_context
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import NodeContext, Problem, Windows
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import SplitKind
 
 
 def record_best_splits(
@@ -176,32 +172,3 @@ def _is_allowed(
     decrease = gain * weight / jnp.maximum(whole, 1)
     limits = problem.limits
     return (gain >= 0) & (gain >= limits.min_gain[root]) & (decrease >= limits.min_impurity_decrease[root])
-
-
-def resolve_missing(tree: Tree, *, is_binary: bool) -> Tree:
-    """Sends missing values to the heaviest branch, the last of equals, at nodes that saw none.
-
-    `tree.weight` must be filled in. If all splits have two branches, `is_binary` saves time.
-    """
-    library = library_of(tree.parent)
-    if is_binary:
-        weights = (tree.weight[library.minimum(tree.first_child + n, tree.capacity - 1)] for n in range(2))
-        fallback = (next(weights) <= next(weights)).astype(np.int32)
-    else:
-        node = library.arange(tree.parent.size, dtype=np.int32)
-        is_child = (tree.depth > 0) & (node < tree.num_nodes)
-        heaviest = _greatest_of(tree.weight, tree.parent, is_child)
-        is_heaviest = is_child & (tree.weight == heaviest[tree.parent])
-        fallback = _greatest_of(node - tree.first_child[tree.parent], tree.parent, is_heaviest)
-    return dataclasses.replace(
-        tree, missing_branch=library.where(tree.missing_branch == UNRESOLVED, fallback, tree.missing_branch)
-    )
-
-
-def _greatest_of(values: Any, parent: Any, is_asked: Any) -> Any:
-    """The greatest value of every node's children, of those that are asked for; 0 without any."""
-    if library_of(values) is np:
-        greatest = np.zeros_like(values)
-        np.maximum.at(greatest, parent[is_asked], values[is_asked])
-        return greatest
-    return jnp.zeros_like(values).at[jnp.where(is_asked, parent, parent.size)].max(values, mode="drop")

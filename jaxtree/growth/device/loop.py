@@ -15,8 +15,9 @@ from jaxtree.growth.device.level import add_children, record_best_splits
 from jaxtree.growth.device.routing import count_entries, route_entries
 from jaxtree.growth.device.sorted_scan import scan_features
 from jaxtree.growth.device.state import Nodes, State, blank_nodes, hand_down_bounds
+from jaxtree.growth.nodes import NodeTable
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import DONE, Entries, NodeTable, Problem, Windows
+from jaxtree.growth.plan.problem import DONE, Entries, Problem, Windows
 
 
 def grow_by_levels(problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: Plan) -> NodeTable:

@@ -25,10 +25,10 @@ from jaxtree.growth.device.candidates import (
 )
 from jaxtree.growth.device.subset import best_subset
 from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
-from jaxtree.growth.inputs.objective import TIE_TOLERANCE
+from jaxtree.growth.inputs.objective import C45_TOLERANCE, TIE_TOLERANCE
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import C45_TOLERANCE, DRAWS_OF_SCORES, FeatureContext, NodeContext
+from jaxtree.growth.plan.problem import DRAWS_OF_SCORES, FeatureContext, NodeContext
 from jaxtree.tree import SplitKind
 
 NO_CODE = 2**31 - 1

@@ -9,17 +9,10 @@ from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt32
 
 from jaxtree.arrays import AnyArray, child_hash, mix
 from jaxtree.growth.inputs.bundles import ResolvedRules, has_seeds
-from jaxtree.growth.inputs.objective import parent_stats
+from jaxtree.growth.inputs.objective import C45_TOLERANCE, parent_stats
+from jaxtree.growth.nodes import NodeTable
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import (
-    C45_TOLERANCE,
-    DRAWS_OF_LEVEL,
-    Entries,
-    Frontier,
-    NodeContext,
-    NodeTable,
-    Problem,
-)
+from jaxtree.growth.plan.problem import DRAWS_OF_LEVEL, Entries, Frontier, NodeContext, Problem
 from jaxtree.tree import SplitKind, Tree
 
 NONE = np.int32(0)

@@ -12,9 +12,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.growth.device.candidates import UNRESOLVED, Judge
+from jaxtree.growth.device.candidates import Judge
 from jaxtree.growth.inputs.bundles import Missing
 from jaxtree.growth.inputs.objective import Objective
+from jaxtree.growth.nodes import UNRESOLVED
 from jaxtree.growth.plan.problem import FeatureContext
 from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.tree import ALL_BRANCHES

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int, Real, UInt, UInt32
 from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL, Addition, Objective
 from jaxtree.tree import SplitKind
+from jaxtree.tree.checks import known
 
 NO_LIMIT = 2**31 - 1
 
@@ -59,6 +60,11 @@ class Features(NamedTuple):
     first_apart: Int[AnyArray, "feature code"] | None = None
     position: Float[AnyArray, "feature code"] | None = None
     sets: UInt32[AnyArray, "feature word"] | None = None
+
+    def with_empty(self, number: int) -> "Features":
+        """Returns the features, in NumPy's arrays, with so many behind them that have no codes."""
+        padding = ((0, number), (0, 0))
+        return Features(*(None if values is None else np.pad(values, padding[: values.ndim]) for values in self))
 
 
 class Limits(NamedTuple):
@@ -279,6 +285,32 @@ class ResolvedRules(NamedTuple):
     def shares_missing(self) -> bool:
         """Whether a row may go into several branches."""
         return self.has_missing and self.missing == Missing.FRACTION
+
+
+def resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
+    """Returns the rules together with facts of the data; of traced arrays that which may be."""
+    kind, num_codes, num_values, monotone = map(
+        known, (features.split_kind, features.num_codes, features.num_values, features.monotone)
+    )
+    has_missing = features.num_values is not None
+    if num_codes is not None and num_values is not None:
+        has_missing = bool(np.any(num_codes > num_values))
+    # Shares of a row are not whole numbers.
+    is_whole = data.weight is None or jnp.issubdtype(data.weight.dtype, jnp.integer)
+    return ResolvedRules(
+        *rules,
+        is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
+        has_missing=has_missing,
+        tells_missing=has_missing or kind is None or bool(np.any(kind != SplitKind.THRESHOLD)),
+        has_monotone=features.monotone is not None and (monotone is None or bool(np.any(monotone))),
+        has_close_values=features.first_apart is not None,
+        has_sets=features.sets is not None,
+    )
+
+
+def all_thresholds(num_features: int, num_bins: int) -> Features:
+    """Features that are all split by thresholds, without missing values."""
+    return Features(np.zeros(num_features, np.int32), np.full(num_features, num_bins, np.int32))
 
 
 def has_seeds(rules: Rules | ResolvedRules) -> bool:

@@ -22,6 +22,9 @@ from jaxtree.kernels.mesh import Devices
 TIE_TOLERANCE = 1e-9
 """Share of a node's impurity (of numbers: of its best gain) by which equal gains may differ."""
 
+C45_TOLERANCE = 1e-6
+"""The greatest difference of gains that C4.5 treats as equal."""
+
 NO_LABEL = -1
 """Replaces a label where the channel is the same for all rows."""
 
@@ -244,6 +247,34 @@ def total_weight(sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*c
     if len(sums) > MOST_WRITTEN_OUT:
         return sums.sum(axis=0, dtype=sums.dtype)
     return sum_in_order(sums.__getitem__, len(sums))
+
+
+def quantise_entries(
+    objective: Objective,
+    target: Real[AnyArray, "output entry"],
+    weight: Real[AnyArray, " entry"] | None,
+    devices: Devices,
+    *,
+    is_scaled: bool,
+) -> Quantised:
+    """Returns the labels and values of entries as whole numbers, and their units.
+
+    Args:
+        objective: The objective.
+        target: The target of every entry.
+        weight: Its weight; None for 1.
+        devices: The devices that the entries are divided among.
+        is_scaled: Whether weights are in fixed point.
+    """
+    library = library_of(target)
+    real = library.ones(target.shape[1], np.float64) if weight is None else weight
+    whole, unit = real.astype(np.int32), library.float64(1)
+    # Entries without weight may be padding, whose number depends on the devices.
+    num_terms = devices.total((real > 0).sum())
+    if is_scaled:
+        unit = unit_of(num_terms, devices.greatest(exponent(real)))
+        whole = to_fixed_point(real, unit)
+    return objective.quantise(target, EntryWeights(real, whole, unit, num_terms, is_scaled), devices)
 
 
 def quantise_numbers(

@@ -1,6 +1,5 @@
 """Growth of one or many trees, level by level, in one compiled program."""
 
-import dataclasses
 import functools
 from typing import Any, NamedTuple
 
@@ -11,23 +10,25 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree import forks
-from jaxtree.arrays import library_of
+from jaxtree.arrays import OptionalArray
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, instance_of, present
-from jaxtree.growth.device.level import resolve_missing
 from jaxtree.growth.device.loop import grow_by_levels
+from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.checks import check_bundles
 from jaxtree.growth.inputs.newton import Newton
-from jaxtree.growth.inputs.objective import NodeResult
+from jaxtree.growth.inputs.objective import Units
+from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
-from jaxtree.growth.native import describes_nodes, engine_of, grow_nodes
+from jaxtree.growth.native import KernelSizes, describes_nodes, engine_of, grow_nodes
+from jaxtree.growth.nodes import NodeTable, finish_tree, resolve_missing
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import Entries, NodeTable, Problem
+from jaxtree.growth.plan.problem import Entries
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import check_mesh, divide_rows, on_mesh
-from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree import Tree
 from jaxtree.tree.walk import apply
 
 
@@ -117,6 +118,32 @@ def grow_checked(
         return _grow_on_mesh(_divided(prepared, mesh), mesh=mesh, plan=plan, is_wide=bool(is_wide))
 
 
+def grow_completely(
+    data: Data,
+    features: Features | None,
+    limits: Limits,
+    rules: Rules,
+    sizes: Sizes,
+    *,
+    engine: Engine,
+    key: Key[Array, "..."] | None = None,
+    mesh: Mesh | None = None,
+) -> Tree:
+    """Returns the tree of `grow`, on the host; grows again, with more room, until it is enough.
+
+    Bundles must be right: nothing is checked. `engine` is that of `native.engine_of` for trees on the host; the kernel
+    makes room for as many nodes and entries as there are.
+    """
+    if engine is Engine.HOST:
+        return grow_on_host(data, features, limits, rules, sizes.num_bins, np.asarray(root_seeds(key, sizes.num_roots)))
+    while True:
+        tree, complete = grow_checked(data, features, limits, rules, sizes, key=key, mesh=mesh)
+        if complete:
+            return jax.tree.map(np.asarray, tree)
+        room = sizes.entry_capacity
+        sizes = sizes._replace(capacity=4 * sizes.capacity, entry_capacity=None if room is None else 2 * room)
+
+
 def num_programs() -> int:
     """How many growth programs this process has compiled."""
     return _grow.num_programs() + _grow_on_mesh.num_programs()
@@ -190,12 +217,11 @@ def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
 def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     """Grows the trees of all roots, in a program that is being traced; floats of the result have 64 or 32 bits."""
     entries, units = quantise(prepared, plan)
-    problem = make_problem(prepared, units, plan)
     if plan.engine is not Engine.XLA:
-        table, _ = grow_nodes(problem, entries, prepared.root_seed, plan=plan)
-    else:
-        table = grow_by_levels(problem, entries, prepared.root_seed, plan=plan)
-    return Growth(_finalise(table, problem, plan, is_wide=is_wide), table.complete)
+        return _grow_by_kernel(prepared, entries, units, plan, is_wide=is_wide)[0]
+    problem = make_problem(prepared, units, plan)
+    table = grow_by_levels(problem, entries, prepared.root_seed, plan=plan)
+    return _finish(table, prepared, units, plan, is_wide=is_wide)
 
 
 def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
@@ -210,37 +236,51 @@ def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Arr
     # Rows and roots are not given, as an entry is the row of its number.
     none = jnp.zeros(0, jnp.int32)
     entries = Entries(none, label, value, none, jnp.int32(value.shape[1]))
-    problem = make_problem(prepared, units, plan)
-    table, leaf = grow_nodes(problem, entries, prepared.root_seed, plan=plan, tells_leaves=True)
-    return Growth(_finalise(table, problem, plan, is_wide=True), table.complete), leaf
+    return _grow_by_kernel(prepared, entries, units, plan, is_wide=True, tells_leaves=True)
 
 
-def _finalise(table: NodeTable, problem: Problem, plan: Plan, *, is_wide: bool) -> Tree:
-    """Returns the tree with weights, impurities, and thresholds half way between codes."""
-    tree, rules = table.tree, plan.rules
-    library, real = library_of(tree.code), np.float64 if is_wide else np.float32
-    if plan.engine is not Engine.XLA and describes_nodes(rules.objective):
-        weight, fields = tree.weight, NodeResult(tree.impurity, tree.count, tree.target_sum)
-    else:
-        weight = rules.objective.weight(table.sums.T)
-        fields = rules.objective.node_result(table.sums, problem.limits.parameters[tree.root], problem.units)
-    impurity = fields.impurity
-    if rules.objective.compares_targets:
-        impurity = library.where(table.low < table.high, impurity, 0)
-    if problem.units.is_scaled:
-        weight = (weight.astype(np.float64) * problem.units.weight).astype(real)
-    elif rules.has_wide_sums:
-        weight = weight.astype(np.int32)
-    is_float = np.issubdtype(fields.count.dtype, np.floating)
-    threshold = (tree.code + tree.next_code).astype(real) / 2
-    tree = dataclasses.replace(
-        tree,
-        weight=weight,
-        count=fields.count.astype(real) if is_float else fields.count,
-        target_sum=fields.target_sum.astype(real),
-        impurity=impurity.astype(real),
-        gain=tree.gain.astype(real),
-        threshold=library.where(tree.split_kind == SplitKind.THRESHOLD, threshold, tree.code.astype(real)),
-    )
+def _grow_by_kernel(
+    prepared: Prepared, entries: Entries, units: Units, plan: Plan, *, is_wide: bool, tells_leaves: bool = False
+) -> tuple[Growth, Int32[Array, " row"]]:
+    """Grows the trees of all roots by the kernel, and returns also the leaf of every row where these are wanted."""
+    features, limits = prepared.features, in_units(prepared.limits, plan.rules, units)
+    none = jnp.zeros((len(prepared.num_codes), 0), np.int32)
+
+    def or_none(values: OptionalArray, dtype: Any = np.int32) -> Any:
+        return none.astype(dtype) if values is None else values
+
+    arrays = {
+        "codes": prepared.codes, "row": entries.row, "root": entries.slot, "label": entries.label,
+        "value": entries.value, "kind": features.kind, "num_codes": prepared.num_codes,
+        "missing_code": features.missing_code, "in_average": prepared.in_average.astype(np.int32),
+        "monotone": or_none(features.monotone), "first_apart": or_none(features.first_apart),
+        "position": or_none(prepared.position, np.float64), "sets": or_none(prepared.sets, np.uint32),
+        "units": jnp.stack([units.weight, units.target]), **limits._asdict(), "root_seed": prepared.root_seed,
+    }  # fmt: skip
+    sizes = KernelSizes(plan.num_bins, plan.subsets, plan.num_slots, plan.capacity, plan.starts_in_row_order)
+    num_leaves = prepared.codes.shape[1] if tells_leaves else 0
+    table, leaf = grow_nodes(arrays, plan.rules, sizes, num_leaves=num_leaves, bytes_lent=_bytes_lent(entries, plan))
+    return _finish(table, prepared, units, plan, is_wide=is_wide), leaf
+
+
+def _bytes_lent(entries: Entries, plan: Plan) -> int:
+    """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
+
+    An entry has a slot, a row, a base and two vectors of values, see native/src/histogram/row_subset.h.
+    """
+    if not plan.starts_in_row_order or plan.num_slots == 0:
+        return 0
+    width = -(-(plan.rules.num_channels + 1) // 4) * 4
+    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == np.int32 else 0
+
+
+def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, is_wide: bool) -> Growth:
+    """Returns the trees of a table of nodes."""
+    rules = plan.rules
+    tree = finish_tree(
+        table, rules, prepared.limits.parameters, units,
+        is_described=plan.engine is not Engine.XLA and describes_nodes(rules.objective),
+        real=np.float64 if is_wide else np.float32,
+    )  # fmt: skip
     learns = rules.missing == Missing.LEARN or plan.num_words > 0
-    return resolve_missing(tree, is_binary=plan.max_branches == 2) if learns else tree
+    return Growth(resolve_missing(tree, is_binary=plan.max_branches == 2) if learns else tree, table.complete)

@@ -10,8 +10,6 @@ class Costs(NamedTuple):
     """The sizes for one kind of device.
 
     Attributes:
-        most_bins_tabled: Features of more codes are scanned: their histograms would be mostly empty, see
-            `jaxtree.growth.device.sorted_scan`.
         bytes_per_table: Bytes of a feature's table; those of a core's second-level cache.
         bytes_per_block: Bytes of the sums that are scored together; those of its first-level cache.
         cells_per_slot: The most cells of a slot, over a group of features, that are scored together; it also sets the
@@ -20,12 +18,8 @@ class Costs(NamedTuple):
         entries_per_move: Entries sent to their children together, at most.
         nodes_at_a_time: Nodes of a level that are recorded together.
         few_entries: Up to this number, entries have so little work that XLA need not optimise it much.
-        bytes_in_row_order: Bytes of a feature's sums at all nodes of a level, up to which the kernel in C++ reads
-            entries in the order of the rows.
-        most_bytes_in_row_order: The same of all features: the sums of a level are kept for the next.
     """
 
-    most_bins_tabled: int = 256
     bytes_per_table: int = 2**18
     bytes_per_block: int = 2**15
     cells_per_slot: int = 2**9
@@ -33,8 +27,6 @@ class Costs(NamedTuple):
     entries_per_move: int = 2**16
     nodes_at_a_time: int = 2**8
     few_entries: int = 2**15
-    bytes_in_row_order: int = 2**20
-    most_bytes_in_row_order: int = 2**27
 
 
 CPU = Costs()

@@ -6,25 +6,14 @@ Two growths with equal plans and equally shaped arguments share one compiled pro
 import functools
 from typing import NamedTuple
 
-from jaxtree.buckets import bin_bucket
 from jaxtree.growth.inputs.bundles import ResolvedRules, Sizes
+from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, sizes_of_subsets
+from jaxtree.growth.native import slots_in_row_order
 from jaxtree.growth.plan.backends import CPU, Accumulation, Backend
 from jaxtree.growth.plan.costs import Costs
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import Devices
-from jaxtree.kernels.walk import CODES_PER_WORD
 from jaxtree.tree import SplitKind
-
-MANY_CLASSES = 64
-"""From this many classes on the kernel sums each node separately: each has few classes. Its `kManyClasses`."""
-
-
-class TableShape(NamedTuple):
-    """The features of one table plan: their number, their number of codes, and their kind of split."""
-
-    num_features: int
-    num_bins: int
-    kind: SplitKind
 
 
 class TablePlan(NamedTuple):
@@ -60,8 +49,7 @@ class Plan(NamedTuple):
             nodes of a level whose entries stay in row order.
         num_bins: The number of codes of the feature that has most.
         engine: Who grows the trees; if it is the kernel, the fields below are blank, except those of subsets.
-        num_words: The number of words of a subset; 0 without subsets.
-        subset_bins: The number of codes of the feature that has most, of those split by subsets.
+        subsets: The sizes of subsets.
         num_scanned: The number of features scored by a scan over sorted entries.
         num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
         entries_per_block: Entries read together for a histogram once they are sorted by slot.
@@ -82,8 +70,7 @@ class Plan(NamedTuple):
     num_slots: int
     num_bins: int
     engine: Engine
-    num_words: int
-    subset_bins: int
+    subsets: SubsetSizes
     num_scanned: int
     num_sampled: int
     entries_per_block: int
@@ -96,6 +83,11 @@ class Plan(NamedTuple):
     def costs(self) -> Costs:
         """The sizes of pieces for the kind of device."""
         return self.backend.costs
+
+    @property
+    def num_words(self) -> int:
+        """The number of words of a subset."""
+        return self.subsets.num_words
 
     @property
     def is_on_cpu(self) -> bool:
@@ -189,7 +181,7 @@ def make_plan(
         num_slots=num_slots,
         num_bins=sizes.num_bins,
         engine=Engine.XLA,
-        **_sizes_of_subsets(shapes, sizes.num_bins),
+        subsets=sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
@@ -208,7 +200,7 @@ def make_native_plan(
     engine: Engine,
     num_entries: int,
     num_features: int,
-    max_branches: int,
+    is_multiway: bool,
 ) -> Plan:
     """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
     return Plan(
@@ -219,43 +211,18 @@ def make_native_plan(
         entry_capacity=num_entries,
         rules=rules,
         tables=(),
-        num_slots=_slots_in_row_order(sizes, rules, num_entries, num_features),
+        num_slots=slots_in_row_order(rules, sizes.num_bins, num_entries, num_features),
         num_bins=sizes.num_bins,
         engine=engine,
-        **_sizes_of_subsets(shapes, sizes.num_bins),
+        subsets=sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=0,
         num_sampled=0,
         entries_per_block=num_entries,
         entries_per_move=num_entries,
-        max_branches=max_branches,
+        max_branches=sizes.num_bins if is_multiway else 2,
         sorts=False,
         starts_in_row_order=False,
     )
-
-
-def _sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> dict[str, int]:
-    """The fields of a plan that depend on subsets."""
-    with_subsets = [shape.num_bins for shape in shapes if shape.kind == SplitKind.SUBSET]
-    # Words have bits for all codes of a bucket, so that they do not depend on the table that finds the subset.
-    subset_bins = min(num_bins, bin_bucket(max(8, *with_subsets))) if with_subsets else 0
-    # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
-    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= CPU.costs.most_bins_tabled]
-    num_words = -(-max([*tabled, subset_bins]) // CODES_PER_WORD) if with_subsets else 0
-    return {"num_words": num_words, "subset_bins": subset_bins}
-
-
-def _slots_in_row_order(sizes: Sizes, rules: ResolvedRules, num_entries: int, num_features: int) -> int:
-    """The most nodes of a level that the kernel in C++ sums in the order of the rows.
-
-    Their sums of a feature stay in a core's cache, and there are fewer codes than rows. It does so only if
-    nodes look at a quarter of the features or more, and classes are not many.
-    """
-    has_many_classes = len(rules.objective.classes) == 1 and rules.objective.classes[0] >= MANY_CLASSES
-    if rules.samples_thresholds or (has_many_classes and not rules.counts_rows):
-        return 0
-    bytes_of_slot = (8 if rules.has_wide_sums else 4) * rules.num_channels * sizes.num_bins
-    most_bytes = min(CPU.costs.bytes_in_row_order, CPU.costs.most_bytes_in_row_order // num_features)
-    return min(most_bytes // bytes_of_slot, num_entries // (2 * sizes.num_bins))
 
 
 def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:

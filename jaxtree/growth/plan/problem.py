@@ -8,18 +8,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32, Int64, UInt, UInt32
+from jaxtyping import Array, Bool, Int, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray, child_hash, mix
 from jaxtree.errors import present
 from jaxtree.growth.inputs.objective import ParentStats, Units
-from jaxtree.tree import Tree
+from jaxtree.growth.inputs.root_limits import RootLimits
 
 DONE = 2**31 - 1
 """The slot of an entry that has reached a leaf: past every node and place, and sorted after every other."""
-
-C45_TOLERANCE = 1e-6
-"""The greatest difference of gains that C4.5 treats as equal."""
 
 DRAWS_OF_NODE, DRAWS_OF_LEVEL, DRAWS_OF_SCORES = 0x9E3779B9, 0x85157AF5, 0x2545F491
 """Numbers that tell apart what a seed draws."""
@@ -83,42 +80,6 @@ class NodeContext(NamedTuple):
         return child_hash(present(self.level_seed), number)
 
 
-class RootLimits(NamedTuple):
-    """The limits of every root, in the order in which the kernel in C++ takes them.
-
-    Attributes:
-        max_depth: The depth at which every node is a leaf.
-        split_weight: The least weight of a node that is split, in units.
-        split_rows: The least number of rows of a node that is split, where rows are counted.
-        min_gain: The least gain.
-        min_impurity_decrease: The least gain times the node's share of its tree's weight.
-        max_features: The number of features that a node scores.
-        level_features: The number of features that the nodes of a level score.
-        max_leaf_nodes: The most leaves of a tree, where trees grow best-first.
-        leaf_weight: The least weight of a branch, in units.
-        leaf_rows: The least number of rows of a branch, where rows are counted.
-        mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
-        num_declared_classes: The number of classes that the target declares, for C4.5.
-        score_noise: The deviation of what a node adds to the scores of features.
-        parameters: The numbers of the objective.
-    """
-
-    max_depth: Int32[AnyArray, " root"]
-    split_weight: Int[AnyArray, " root"]
-    split_rows: Int32[AnyArray, " root"]
-    min_gain: Float[AnyArray, " root"]
-    min_impurity_decrease: Float[AnyArray, " root"]
-    max_features: Int32[AnyArray, " root"]
-    level_features: Int32[AnyArray, " root"]
-    max_leaf_nodes: Int32[AnyArray, " root"]
-    leaf_weight: Int[AnyArray, " root"]
-    leaf_rows: Int32[AnyArray, " root"]
-    mdl_correction: Float[AnyArray, " root"]
-    num_declared_classes: Float[AnyArray, " root"]
-    score_noise: Float[AnyArray, " root"]
-    parameters: Float[AnyArray, "root parameter"]
-
-
 class Problem(NamedTuple):
     """The arrays that stay the same through all levels.
 
@@ -151,24 +112,6 @@ class Problem(NamedTuple):
     def is_there(self, number: Int32[AnyArray, "*some"]) -> Bool[AnyArray, "*some"]:
         """Whether the numbers are those of features, not of padding or past all."""
         return self.num_codes.at[number].get(mode="fill", fill_value=0) > 0
-
-
-class NodeTable(NamedTuple):
-    """The nodes of trees that are grown.
-
-    Attributes:
-        tree: The trees.
-        sums: Sums of the node, see `Objective`.
-        low: Where targets are compared: the least first label of its entries.
-        high: The greatest label.
-        complete: Whether the table held all nodes.
-    """
-
-    tree: Tree
-    sums: Int[AnyArray, "node channel"]
-    low: Int64[AnyArray, "*node"]
-    high: Int64[AnyArray, "*node"]
-    complete: Bool[AnyArray, ""]
 
 
 class Entries(NamedTuple):

@@ -1,0 +1,86 @@
+"""Which features are scored together, and how wide their tables and subsets are."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int32
+
+from jaxtree.arrays import AnyArray
+from jaxtree.buckets import bin_bucket, feature_bucket, subset_bins
+from jaxtree.growth.inputs.bundles import Features, is_concrete
+from jaxtree.kernels.walk import CODES_PER_WORD
+from jaxtree.tree import SplitKind
+
+MOST_BINS_TABLED = 256
+"""Features of more codes are scanned where they can be: their histograms would be mostly empty, see
+`jaxtree.growth.device.sorted_scan`."""
+
+
+class TableShape(NamedTuple):
+    """The features of one table plan: their number, their number of codes, and their kind of split."""
+
+    num_features: int
+    num_bins: int
+    kind: SplitKind
+
+
+class SubsetSizes(NamedTuple):
+    """The sizes of subsets of codes; 0 where no feature is split by them.
+
+    Attributes:
+        num_words: The number of words of a subset.
+        num_bins: The number of codes of the feature that has most, of those split by subsets.
+    """
+
+    num_words: int
+    num_bins: int
+
+
+def list_features(
+    features: Features, num_bins: int, kinds: tuple[SplitKind, ...] | None, most_bins_tabled: int
+) -> tuple[tuple[TableShape, ...], tuple[Int32[AnyArray, " listed"], ...]]:
+    """Divides the features into tables and a scan: that of thresholds of more than `most_bins_tabled` codes.
+
+    Returns:
+        The shape of every table, and the features of every table and then of the scan. Of traced features every table
+        has room for all.
+    """
+    number = np.arange(features.split_kind.shape[0], dtype=np.int32)
+    nothing = np.zeros(0, np.int32)
+    if not is_concrete(features.split_kind, features.num_codes):
+        kinds, past_all = kinds or (SplitKind.THRESHOLD,), np.int32(number.size)
+        is_there = jnp.asarray(features.num_codes) > 0
+        lists = [jnp.sort(jnp.where(is_there & (features.split_kind == kind), number, past_all)) for kind in kinds]
+        return tuple(TableShape(number.size, num_bins, kind) for kind in kinds), (*lists, nothing)
+    kind, num_codes = np.asarray(features.split_kind), np.asarray(features.num_codes)
+    is_scanned = (kind == SplitKind.THRESHOLD) & (num_codes > most_bins_tabled)
+    shapes, lists = [], []
+    for k in SplitKind:
+        listed = number[(kind == k) & ~is_scanned & ((num_codes > 0) | (k == SplitKind.THRESHOLD))]
+        if not np.any(num_codes[listed]):
+            continue
+        if k != SplitKind.THRESHOLD or listed.size < number.size:
+            listed = _padded(listed[num_codes[listed] > 0], number.size)
+        most = int(num_codes[listed[listed < number.size]].max())
+        bins = subset_bins(most) if k == SplitKind.SUBSET else bin_bucket(max(most, 8 * (k != SplitKind.THRESHOLD)))
+        shapes.append(TableShape(listed.size, min(num_bins, bins), k))
+        lists.append(listed)
+    return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
+
+
+def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " padded"]:
+    """Pads a list of features to a bucket with a number that no feature has."""
+    return np.pad(listed, (0, feature_bucket(listed.size) - listed.size), constant_values=padding)
+
+
+def sizes_of_subsets(shapes: tuple[TableShape, ...], num_bins: int) -> SubsetSizes:
+    """Returns the sizes of the subsets of a growth, from the shapes of its tables and the codes of all features."""
+    with_subsets = [shape.num_bins for shape in shapes if shape.kind == SplitKind.SUBSET]
+    if not with_subsets:
+        return SubsetSizes(0, 0)
+    # Words have bits for all codes of a bucket, so that they do not depend on the table that finds the subset.
+    widest = min(num_bins, bin_bucket(max(8, *with_subsets)))
+    # As wide as any table that is not scanned, so that a tree's arrays do not depend on how it is grown.
+    tabled = [shape.num_bins for shape in shapes if shape.num_bins <= MOST_BINS_TABLED]
+    return SubsetSizes(-(-max([*tabled, widest]) // CODES_PER_WORD), widest)
