@@ -2,15 +2,16 @@
 
 import ctypes
 import logging
-import pathlib
-import re
 import sys
 import types
 
+import numpy as np
 import pytest
 
-from jaxtree.growth.inputs.bundles import LIMIT_RANGES, Limits
-from jaxtree.growth.plan.problem import RootLimits
+from jaxtree import DecisionTreeClassifier
+from jaxtree.errors import InternalError
+from jaxtree.growth import host, native
+from jaxtree.growth.inputs.bundles import Limits, limit_ranges
 from jaxtree.kernels import library
 
 
@@ -78,13 +79,59 @@ def test_a_folder_on_the_path_is_no_installation(monkeypatch):
     assert library.why_absent() == "jaxtree is used from a folder and not installed"
 
 
-def test_the_kernel_takes_limits_in_the_order_of_their_record():
-    source = (pathlib.Path(__file__).parents[1] / "native/src/ffi/grow.cc").read_text()
-    arguments = re.findall(r"k\w+", source.split("enum Argument : size_t {")[1].split("}")[0])
-    first = arguments.index("kMaxDepth")
-    names = ["k" + name.title().replace("_", "") for name in RootLimits._fields]
-    assert arguments[first : first + len(names)] == names
+@pytest.mark.skipif(library.load() is None, reason="the kernel is not installed")
+@pytest.mark.parametrize(
+    ("word", "other", "said"),
+    [
+        (b" score_noise", b"", r"other limits than this package, without \['score_noise'\] and with \[\]"),
+        (
+            b" min_gain",
+            b" min_gains",
+            r"other limits than this package, without \['min_gain'\] and with \['min_gains'\]",
+        ),
+        (b" in_average", b"", r"other features than this package, without \['in_average'\] and with \[\]"),
+        (b" root_seed", b" root_seed more", r"other arrays than this package, without \[\] and with \['more'\]"),
+        (b" split_kind", b" kind_of_split", "other nodes than this package, without"),
+    ],
+)
+def test_a_kernel_of_other_fields_is_an_error_when_growth_begins(word, other, said, monkeypatch):
+    kernel = types.SimpleNamespace(jaxtree_growth_fields=Declares(word, other))
+    monkeypatch.setattr(native, "load", lambda: kernel)
+    monkeypatch.setattr(native, "kernel_fields", native.kernel_fields.__wrapped__)
+    with pytest.raises(InternalError, match=said):
+        DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
 
 
-def test_every_limit_has_a_range():
-    assert [*LIMIT_RANGES, "parameters"] == list(Limits._fields)
+class Declares:
+    """The function of the kernel that declares its fields, but for one word."""
+
+    def __init__(self, word, other):
+        self.function, self.word, self.other = library.load().jaxtree_growth_fields, word, other
+
+    def __call__(self):
+        self.function.restype = ctypes.c_char_p
+        return self.function().replace(self.word, self.other)
+
+
+@pytest.mark.skipif(library.load() is None, reason="the kernel is not installed")
+def test_limits_reach_the_kernel_by_their_names(monkeypatch):
+    """Whatever the order in which it declares them."""
+    X, y = np.arange(40.0)[:, None], np.arange(40) // 3 % 2
+    few = DecisionTreeClassifier(max_depth=2, min_samples_leaf=3).fit(X, y)
+    fields = native.kernel_fields()
+    rows_of = host._rows
+    moved = fields._replace(limits=fields.limits[::-1])
+
+    def rows(names, values, size, dtype):
+        table = rows_of(names, values, size, dtype)
+        return table[::-1].copy() if names == moved.limits else table
+
+    monkeypatch.setattr(host, "kernel_fields", lambda: moved)
+    monkeypatch.setattr(host, "_rows", rows)
+    again = DecisionTreeClassifier(max_depth=2, min_samples_leaf=3).fit(X, y)
+    assert again.tree_.threshold.tolist() == few.tree_.threshold.tolist()
+
+
+def test_every_limit_has_a_range_and_a_name_in_the_kernel():
+    assert [*limit_ranges(), "parameters"] == list(Limits._fields)
+    assert all(own.least < own.most for own in limit_ranges().values())

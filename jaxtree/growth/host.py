@@ -5,6 +5,9 @@ takes longer to start than a tree of a few hundred. Here nothing is compiled or 
 forked processes grow trees, too.
 """
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 from jaxtyping import UInt32
 
@@ -18,13 +21,12 @@ from jaxtree.growth.inputs.bundles import (
     Rules,
     all_thresholds,
     as_type,
-    limits_of_roots,
     resolve,
 )
 from jaxtree.growth.inputs.objective import quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.inputs.tables import SubsetSizes, list_features, sizes_of_subsets
-from jaxtree.growth.native import KernelSizes, describes_nodes, grow_nodes, slots_in_row_order
+from jaxtree.growth.native import KernelSizes, describes_nodes, grow_by_call, kernel_fields, slots_in_row_order
 from jaxtree.growth.nodes import finish_tree, resolve_missing
 from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import SplitKind, Tree
@@ -54,44 +56,60 @@ def grow_on_host(
     if codes.max() >= num_bins:
         raise InternalError(f"codes must be from 0 to {num_bins - 1}, got {codes.max()}")
     features = all_thresholds(len(codes), num_bins) if features is None else features
-    resolved, limits = resolve(rules, data, features), limits_of_roots(limits, num_roots)
+    resolved = resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     target = target if data.row is None else target[:, data.row]
     label, value, units = quantise_entries(objective, target, data.weight, ONE_DEVICE, is_scaled=resolved.is_scaled)
-    num_entries = value.shape[1]
-
-    def of_features(values, dtype=np.int32):
-        return np.zeros((len(codes), 0), dtype) if values is None else as_type(values, dtype)
-
-    num_values = features.num_codes if features.num_values is None else features.num_values
-    in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
-    position = None
-    if rules.samples_thresholds:
-        position = np.broadcast_to(np.arange(num_bins, dtype=np.float64), (len(codes), num_bins))
-        position = position if features.position is None else features.position
-    none = np.zeros(0, np.int32)
+    parameters = np.broadcast_to(limits.parameters, (num_roots, np.shape(limits.parameters)[-1]))
     arrays = {
-        "codes": codes, "row": none if data.row is None else as_type(data.row, np.int32),
-        "root": none if data.root is None else as_type(data.root, np.int32), "label": label, "value": value,
-        "kind": of_features(features.split_kind), "num_codes": of_features(features.num_codes),
-        "missing_code": of_features(num_values), "in_average": of_features(in_average),
-        "monotone": of_features(features.monotone), "first_apart": of_features(features.first_apart),
-        "position": of_features(position, np.float64), "sets": of_features(features.sets, np.uint32),
-        "units": np.stack([units.weight, units.target]), **in_units(limits, resolved, units)._asdict(),
-        "root_seed": root_seed,
+        "codes": codes, "row": _or_nothing(data.row, np.int32), "root": _or_nothing(data.root, np.int32),
+        "label": label, "value": value, **_arrays_of(features, rules, num_bins),
+        "units": np.array([units.weight, units.target]),
+        "limits": _rows(kernel_fields().limits, in_units(limits, resolved, units), num_roots, np.float64),
+        "parameters": as_type(parameters, np.float64), "root_seed": root_seed,
     }  # fmt: skip
-    subsets, is_in_row_order = SubsetSizes(0, 0), data.row is None and not resolved.shares_missing
-    if np.any(features.split_kind == SplitKind.SUBSET):
+    subsets, kind = SubsetSizes(0, 0), features.split_kind
+    if np.any(kind == SplitKind.SUBSET):
         subsets = sizes_of_subsets(list_features(features, num_bins, None, NO_LIMIT)[0], num_bins)
-    num_slots = slots_in_row_order(resolved, num_bins, num_entries, len(codes))
-    capacity = num_roots + num_entries // 2
-    while True:
-        sizes = KernelSizes(num_bins, subsets, num_slots, capacity, is_in_row_order)
-        table, _ = grow_nodes(arrays, resolved, sizes)
-        if table.complete:
-            break
-        capacity *= 4
-    tree = finish_tree(table, resolved, limits.parameters, units, is_described=describes_nodes(objective))
-    if resolved.missing == Missing.LEARN or subsets.num_words > 0:
-        tree = resolve_missing(tree, is_binary=not np.any(features.split_kind == SplitKind.MULTIWAY))
+    num_slots = slots_in_row_order(resolved, num_bins, value.shape[1], len(codes))
+    sizes = KernelSizes(num_bins, subsets, num_slots, data.row is None and not resolved.shares_missing)
+    table = grow_by_call(arrays, resolved, sizes)
+    tree = finish_tree(table, resolved, parameters, units, is_described=describes_nodes(objective))
+    if rules.missing == Missing.LEARN or subsets.num_words > 0:
+        return resolve_missing(tree, is_binary=not np.any(kind == SplitKind.MULTIWAY))
     return tree
+
+
+def _arrays_of(features: Features, rules: Rules, num_bins: int) -> dict[str, Any]:
+    """The arrays of the kernel that say how the features may be split."""
+    num_features = len(features.split_kind)
+    position = features.position
+    if rules.samples_thresholds and position is None:
+        position = np.broadcast_to(np.arange(num_bins), (num_features, num_bins))
+    whole = {
+        "kind": features.split_kind,
+        "num_codes": features.num_codes,
+        "missing_code": features.num_codes if features.num_values is None else features.num_values,
+        "in_average": 1 if features.in_average is None else features.in_average,
+        "monotone": 0 if features.monotone is None else features.monotone,
+    }
+    nothing = (num_features, 0)
+    return {
+        "features": _rows(kernel_fields().features, whole, num_features, np.int32),
+        "first_apart": _or_nothing(features.first_apart, np.int32, nothing),
+        "position": _or_nothing(position if rules.samples_thresholds else None, np.float64, nothing),
+        "sets": _or_nothing(features.sets, np.uint32, nothing),
+    }
+
+
+def _rows(names: Sequence[str], values: Mapping[str, Any], size: int, dtype: Any) -> np.ndarray:
+    """Numbers, or arrays of so many, as the rows of a table, by their names."""
+    table = np.empty((len(names), size), dtype)
+    for row, name in zip(table, names, strict=True):
+        row[:] = values[name]
+    return table
+
+
+def _or_nothing(values: Any, dtype: Any, shape: tuple[int, ...] = (0,)) -> np.ndarray:
+    """The values in a type; an empty array of a shape without any."""
+    return np.zeros(shape, dtype) if values is None else as_type(values, dtype)

@@ -10,7 +10,6 @@ it than a small table takes to grow a tree.
 import ctypes
 import enum
 import functools
-import math
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,9 +47,6 @@ TYPES = {
 
 MOST_AXES = 4
 """Axes of an array in a call on the host, see `HostArray` of host_call.cc."""
-
-ALIGNMENT = 64
-"""Bytes: a result begins at a multiple of them, as arrays of XLA do."""
 
 LARGE = 2**15
 """Elements: with no larger argument, a call stays on its thread, as to wait for others would take longer."""
@@ -147,7 +143,7 @@ def call_kernel(
         return list(jax.ffi.ffi_call(handler, shapes, vmap_method="expand_dims")(*arrays, **attributes.values))
     # `ascontiguousarray` copies no array at an odd address.
     arguments = [np.ascontiguousarray(array) if array.flags.aligned else array.copy() for array in arrays]
-    made = _allocate(results)
+    made = [np.empty(shape, dtype) for shape, dtype in results]
     call, function = _find(handler)
     message = ctypes.create_string_buffer(MESSAGE_SIZE)
     given, returned = _describe(arguments), _describe(made)
@@ -160,16 +156,6 @@ def call_kernel(
     if status:
         raise (InvalidInputError if status == 1 else MemoryError)(message.value.decode(errors="replace"))
     return made
-
-
-def _allocate(results: Results) -> list[np.ndarray]:
-    """Returns arrays for the results, side by side in one piece of memory."""
-    offsets, size = [], 0
-    for shape, dtype in results:
-        offsets.append(size)
-        size += -(-math.prod(shape) * np.dtype(dtype).itemsize // ALIGNMENT) * ALIGNMENT
-    memory = np.empty(size, np.uint8)
-    return [np.ndarray(shape, dtype, memory, offset) for (shape, dtype), offset in zip(results, offsets, strict=True)]
 
 
 def _describe(arrays: Sequence[np.ndarray]) -> bytes:

@@ -13,7 +13,7 @@ import os
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 18
+INTERFACE = 19
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "check.h"
@@ -101,43 +102,50 @@ TEST(Grow_nodes_of_a_tree_are_copied_without_gaps) {
   ScratchTree<Value> from = Complete(problem), to = problem.tree(7);
   from.table().num_children[1] = 0;
   bool is_complete = true;
-  const std::vector<int32_t> place = CopyNodes(from.table(), {0, 1, 2, 3, 4, 5, 6}, to.table(), is_complete);
+  const std::vector<int32_t> place = CopyNodes(from.table(), {0, 1, 2, 3, 4, 5, 6}, to, is_complete);
   CHECK(is_complete);
   CHECK_EQ(to.table().num_nodes, 5);
   // Rows below node 1 now end there.
   CHECK(place == (std::vector<int32_t>{0, 1, 2, 1, 1, 3, 4}));
 }
 
+// A tree in memory of its own, or in arrays that have no more room than they are given.
 struct Grown {
-  ScratchTree<Value> tree;
+  ScratchTree<Value> own;
+  std::unique_ptr<LentRoom<Value>> lent;
   std::vector<int32_t> leaf;
   bool is_complete = false;
 
-  explicit Grown(const Problem& problem, int64_t capacity) : tree(problem.tree(capacity)), leaf(problem.num_rows) {}
+  Grown(const Problem& problem, int64_t capacity) : own(problem.tree(std::max<int64_t>(capacity, 1))), leaf(problem.num_rows) {
+    if (capacity > 0) lent = std::make_unique<LentRoom<Value>>(own.table());
+  }
+
+  NodeRoom<Value>& room() { return lent ? static_cast<NodeRoom<Value>&>(*lent) : own; }
+  NodeTable<Value>& table() { return room().table(); }
 };
 
 Growth<test::Code, Value> GrowthOf(const Problem& problem, int64_t most_slots_in_row_order, int32_t* leaf) {
-  return {problem.level, problem.limits, problem.open, problem.entries(), &problem.seed, most_slots_in_row_order, leaf};
+  return {problem.level, problem.open, problem.entries(), &problem.seed, most_slots_in_row_order, leaf};
 }
 
-Grown LevelWise(Threads threads, const Problem& problem, int64_t most_slots_in_row_order, int64_t capacity = 200) {
+Grown LevelWise(Threads threads, const Problem& problem, int64_t most_slots_in_row_order, int64_t capacity = 0) {
   Grown grown(problem, capacity);
   Memory memory(nullptr, 0);
   const auto growth = GrowthOf(problem, most_slots_in_row_order, grown.leaf.data());
-  grown.is_complete = LevelWiseGrower<test::Code, Value>(threads, growth, grown.tree.table(), memory).Run();
+  grown.is_complete = LevelWiseGrower<test::Code, Value>(threads, growth, grown.room(), memory).Run();
   return grown;
 }
 
-Grown LeafWise(Threads threads, const Problem& problem, int64_t capacity = 200) {
+Grown LeafWise(Threads threads, const Problem& problem, int64_t capacity = 0) {
   Grown grown(problem, capacity);
   const auto growth = GrowthOf(problem, 0, grown.leaf.data());
-  CHECK(GrowsLeafWise(growth, grown.tree.table()));
-  grown.is_complete = GrowLeafWise(threads, growth, grown.tree.table());
+  CHECK(GrowsLeafWise(growth, grown.table()));
+  grown.is_complete = GrowLeafWise(threads, growth, grown.room());
   return grown;
 }
 
 void CheckAlike(Grown& own, Grown& other) {
-  NodeTable<Value> &a = own.tree.table(), &b = other.tree.table();
+  NodeTable<Value> &a = own.table(), &b = other.table();
   CHECK(own.is_complete == other.is_complete && own.leaf == other.leaf);
   CHECK_EQ(a.num_nodes, b.num_nodes);
   const auto numbers_of_a = a.Numbers(), numbers_of_b = b.Numbers();
@@ -150,7 +158,7 @@ void CheckAlike(Grown& own, Grown& other) {
 
 // Every leaf has the sums of the rows that are said to end there.
 void CheckLeaves(const Problem& problem, Grown& grown) {
-  const NodeTable<Value>& nodes = grown.tree.table();
+  const NodeTable<Value>& nodes = grown.table();
   std::vector<Value> sums(2 * nodes.num_nodes);
   for (int64_t row = 0; row < problem.num_rows; ++row) {
     for (int c = 0; c < 2; ++c) sums[2 * grown.leaf[row] + c] += problem.value[c * problem.num_rows + row];
@@ -165,12 +173,13 @@ TEST(Grow_trees_are_the_same_in_every_order_of_rows_and_nodes) {
   for (const int32_t max_leaves : {0, 9}) {
     Problem problem(40'000, 6, 23, max_leaves);
     problem.value[5] = problem.value[40'005] = 0;  // a row that is in no tree
-    if (max_leaves > 0) problem.limits.max_leaf_nodes = &max_leaves;
+    problem.level.rules.is_best_first = max_leaves > 0;
+    problem.level.rules.limits.max_leaf_nodes = {max_leaves};
     Grown in_row_order = LevelWise(Threads(), problem, 1 << 20), sorted = LevelWise(Threads(), problem, 2);
     Grown by_leaves = LeafWise(Threads(), problem), in_threads = LevelWise(pool.threads(), problem, 4);
     Grown leaves_in_threads = LeafWise(pool.threads(), problem);
     CHECK(in_row_order.is_complete);
-    CHECK(max_leaves > 0 ? in_row_order.tree.table().num_nodes == 17 : in_row_order.tree.table().num_nodes > 50);
+    CHECK(max_leaves > 0 ? in_row_order.table().num_nodes == 17 : in_row_order.table().num_nodes > 50);
     CheckLeaves(problem, in_row_order);
     for (Grown* other : {&sorted, &by_leaves, &in_threads, &leaves_in_threads}) CheckAlike(in_row_order, *other);
   }
@@ -180,7 +189,7 @@ TEST(Grow_a_table_that_is_full_holds_a_smaller_tree) {
   const Problem problem(2000, 3, 11);
   const auto check = [&](Grown grown) {
     CHECK(!grown.is_complete);
-    CHECK(grown.tree.table().num_nodes <= 8);
+    CHECK(grown.table().num_nodes <= 8);
     CheckLeaves(problem, grown);
   };
   check(LevelWise(Threads(), problem, 1 << 20, 8));

@@ -23,7 +23,7 @@ using test::Value;
 ScratchTree<Value> SplitRoot(const Problem& problem, SplitKind kind, int32_t code, int32_t num_children) {
   ScratchTree<Value> tree = problem.tree(1 + num_children);
   NodeTable<Value>& nodes = tree.table();
-  nodes.kind[0] = kind;
+  nodes.split_kind[0] = kind;
   nodes.code[0] = code;
   nodes.missing_code[0] = 9;
   nodes.missing_branch[0] = 0;

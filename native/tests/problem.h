@@ -45,12 +45,12 @@ struct Problem {
     level.rules.objective = NewtonSteps();
     level.rules.split = {kLearn, false, kGain, 1, num_bins};
     level.rules.additions = {{-1, 0, 0}, {-1, 1, 1}};
-    level.rules.leaf_weight = &leaf_weight;
-    level.rules.leaf_rows = level.rules.most_features = &none;
-    level.rules.mdl_correction = level.rules.num_declared_classes = level.rules.score_noise = &no_number;
+    // No limits but that of depth.
+    const std::vector<double> numbers(RootLimits<Value>::Number());
+    level.rules.limits = RootLimits<Value>(numbers.data(), 1);
+    level.rules.limits.max_depth = {5};
     level.rules.parameters = penalties;
     level.rules.num_parameters = 3;
-    limits = {&max_depth, &none, &leaf_weight, &no_number, &no_number, nullptr};
     open = {num_features, num_codes.data(), nullptr, 0, nullptr, false};
   }
 
@@ -78,12 +78,9 @@ struct Problem {
   std::vector<Code> codes;
   std::vector<int32_t> kind, num_codes, missing_code, in_average;
   std::vector<Value> value;
-  Value leaf_weight = 0;
-  int32_t none = 0, max_depth = 5;
   uint32_t seed = 7;
-  double no_number = 0, penalties[3] = {1, 0, kUnbounded};
+  double penalties[3] = {1, 0, kUnbounded};
   Level<Code, Value> level{};
-  Limits<Value> limits{};
   OpenRules open{};
 };
 

@@ -29,7 +29,7 @@ def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
     """Drops the splits that growth does not reach, of the level whose splits are recorded and of those above."""
     nodes, tree, limits = state.nodes, state.nodes.columns, problem.limits
     weight = plan.rules.objective.weight(nodes.sums.T).astype(jnp.float64)
-    made = best_splits_first(tree, nodes.gain * (weight * problem.units.weight), limits.max_leaf_nodes)
+    made = best_splits_first(tree, nodes.gain * (weight * problem.units.weight), limits["max_leaf_nodes"])
     number = jnp.arange(plan.capacity, dtype=jnp.int32)
     stays = (number < nodes.num_nodes) & ((tree.depth == 0) | made[tree.parent])
     place = jnp.cumsum(stays, dtype=jnp.int32) - 1

@@ -83,8 +83,8 @@ class Judge(NamedTuple):
 
     def is_enough(self, sums: Sides) -> Bool[Array, " candidate"]:
         """Whether a branch has the least weight and rows."""
-        enough = self.weight(sums) >= self.node.least_weight
-        return enough & (sums[-1] >= self.node.least_rows) if self.rules.counts_rows else enough
+        enough = self.weight(sums) >= self.node.limits["leaf_weight"]
+        return enough & (sums[-1] >= self.node.limits["leaf_rows"]) if self.rules.counts_rows else enough
 
     def _is_monotone(self, feature: FeatureContext, low_side, high_side) -> Bool[Array, " candidate"]:
         """Whether the branches' values are in the required order and within the node's bounds (scikit-learn's rule)."""
@@ -114,8 +114,8 @@ class Judge(NamedTuple):
 
     def c45_least_weight(self, known: Float[Array, "*p"]) -> Int[Array, "*p"]:
         """The least weight of a side of a C4.5 threshold, in units."""
-        least = self.node.least_weight
-        mean = C45_SHARE * known / self.node.num_declared_classes
+        least = self.node.limits["leaf_weight"]
+        mean = C45_SHARE * known / self.node.limits["num_declared_classes"]
         in_units = lambda weight: jnp.ceil((weight - C45_TOLERANCE) / self.units.weight)  # noqa: E731
         asked = in_units(jnp.minimum(mean, C45_MOST)).astype(least.dtype)
         return jnp.where(in_units(mean).astype(least.dtype) <= least, least, asked)
@@ -219,7 +219,8 @@ def _divide(
     total, parent = judge.known_part(missing)
     limited = judge
     if rules.is_c45 and is_numeric:
-        limited = judge._replace(node=node._replace(least_weight=judge.c45_least_weight(parent.weight)))
+        limits = node.limits | {"leaf_weight": judge.c45_least_weight(parent.weight)}
+        limited = judge._replace(node=node._replace(limits=limits))
     gain = limited.gain(feature, inside, total, parent)
     if rules.shares_missing:
         share = parent.weight / jnp.where(node.stats.weight > 0, node.stats.weight, 1)

@@ -72,7 +72,7 @@ def _best_of_chunk(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split 
 
 def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
     if plan.num_sampled:
-        most = problem.limits.max_features[nodes.root_of(chunk.node)]
+        most = problem.limits["max_features"][nodes.root_of(chunk.node)]
         in_use = jnp.arange(plan.num_slots, dtype=jnp.int32) < chunk.num_used
         look = functools.partial(splits_of_sampled, problem, chunk, plan=plan)
         return best_of_sampled(problem, chunk.context, most, in_use, look, plan=plan)
@@ -96,7 +96,7 @@ def _best_of_all(
     listed = jnp.concatenate(problem.lists)
     usable = open_features(problem, context).at[listed].get(mode="fill", fill_value=False)
     if plan.rules.samples_features:
-        most = problem.limits.max_features[nodes.root_of(node)]
+        most = problem.limits["max_features"][nodes.root_of(node)]
         usable = usable & is_sampled(splits.gain, listed, usable, context, most)
     splits = splits._replace(gain=jnp.where(usable, splits.gain, -jnp.inf))
     return best_of_slots(problem, splits, context, problem.in_average.at[listed].get(mode="clip"), plan=plan)
@@ -171,4 +171,4 @@ def _is_allowed(
     weight, whole = (plan.rules.objective.weight(nodes.sums[n].T).astype(jnp.float64) for n in (node, root))
     decrease = gain * weight / jnp.maximum(whole, 1)
     limits = problem.limits
-    return (gain >= 0) & (gain >= limits.min_gain[root]) & (decrease >= limits.min_impurity_decrease[root])
+    return (gain >= 0) & (gain >= limits["min_gain"][root]) & (decrease >= limits["min_impurity_decrease"][root])

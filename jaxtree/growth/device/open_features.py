@@ -38,7 +38,7 @@ def open_features(problem: Problem, context: NodeContext) -> Bool[Array, "featur
     is_open = (problem.num_codes > 0)[:, None]
     if context.level_seed is not None:
         number = jnp.arange(len(is_open), dtype=jnp.uint32)[:, None]
-        is_open = is_open & is_drawn(context.level_ranks(number), is_open, context.most_of_level)
+        is_open = is_open & is_drawn(context.level_ranks(number), is_open, context.limits["level_features"])
     if context.open_sets is not None:
         shared = problem.sets[:, None, :] & context.open_sets
         is_open = is_open & jnp.any(shared != 0, axis=-1)

@@ -134,7 +134,7 @@ def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feat
         score = _noisy_scores(splits, judge.node)
         best = jnp.max(score)
         wins_by_score = (score > -jnp.inf) & (score >= best - TIE_TOLERANCE * jnp.abs(best))
-        wins = jnp.where(judge.node.score_noise > 0, wins_by_score, wins)
+        wins = jnp.where(judge.node.limits["score_noise"] > 0, wins_by_score, wins)
     # The features may be listed in another order than that of their numbers.
     place = judge.node.feature_ranks(splits.feature) if judge.rules.draws_ties else splits.feature
     wins = wins & (place == _lowest(place, wins))
@@ -152,7 +152,7 @@ def _noisy_scores(splits: Split, node: NodeContext) -> Float[Array, " feature"]:
     drawn = child_hash(mix(present(node.seed) ^ jnp.uint32(DRAWS_OF_SCORES)), splits.feature.astype(jnp.uint32))
     gain = jnp.where(splits.gain > 0, splits.gain, 0)
     saved = jnp.maximum(gain * node.stats.weight - node.stats.risk, 0)
-    score = jnp.sqrt(saved) + node.score_noise * near_normal(drawn)
+    score = jnp.sqrt(saved) + node.limits["score_noise"] * near_normal(drawn)
     return jnp.where(splits.gain > 0, score, -jnp.inf)
 
 
@@ -190,7 +190,7 @@ def _choose_threshold(
 
 def corrected(split: Split, num_tried: Int[Array, "*s"], node: NodeContext) -> Split:
     """C4.5's correction by the description length of the threshold: the gain less log2(tried) / weight."""
-    cost = node.mdl_correction * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
+    cost = node.limits["mdl_correction"] * jnp.log2(jnp.maximum(num_tried, 1).astype(jnp.float64))
     gain = split.gain - cost / jnp.where(node.stats.weight > 0, node.stats.weight, 1)
     return split._replace(gain=jnp.where(gain > C45_TOLERANCE, gain, -jnp.inf))
 

@@ -156,26 +156,33 @@ def blank_nodes(problem: Problem, plan: Plan, dtype: jnp.dtype, root_seed: UInt3
 
 def node_context(problem: Problem, nodes: Nodes, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
     """The context of every given node."""
-    limits, root = problem.limits, nodes.root_of(node)
+    root = nodes.root_of(node)
     level_seed = None
     if rules.samples_levels:
         seed = mix(nodes.seed[root] ^ jnp.uint32(DRAWS_OF_LEVEL))
         level_seed = child_hash(seed, nodes.read(node).depth.astype(jnp.uint32))
     stats_of = lambda sums, own: parent_stats(rules.objective, sums, own, problem.units)  # noqa: E731
     return NodeContext(
-        stats=jax.vmap(stats_of)(_histogram_sums(nodes, node, rules), limits.parameters[root]),
-        least_weight=limits.leaf_weight[root],
-        least_rows=limits.leaf_rows[root] if rules.counts_rows else None,
+        stats=jax.vmap(stats_of)(_histogram_sums(nodes, node, rules), problem.parameters[root]),
+        limits={name: problem.limits[name][root] for name in _limits_of_scores(rules)},
         lower=nodes.lower[node] if rules.has_monotone else None,
         upper=nodes.upper[node] if rules.has_monotone else None,
         seed=nodes.seed[node] if has_seeds(rules) else None,
-        mdl_correction=limits.mdl_correction[root] if rules.is_c45 else None,
-        num_declared_classes=limits.num_declared_classes[root] if rules.is_c45 else None,
-        score_noise=limits.score_noise[root] if rules.draws_scores else None,
         open_sets=nodes.sets[node] if rules.has_sets else None,
         level_seed=level_seed,
-        most_of_level=limits.level_features[root] if rules.samples_levels else None,
     )
+
+
+def _limits_of_scores(rules: ResolvedRules) -> list[str]:
+    """The limits that a node's scores depend on: those that nothing reads would take time."""
+    of_rules = {
+        "leaf_rows": rules.counts_rows,
+        "level_features": rules.samples_levels,
+        "mdl_correction": rules.is_c45,
+        "num_declared_classes": rules.is_c45,
+        "score_noise": rules.draws_scores,
+    }
+    return ["leaf_weight", *(name for name, is_read in of_rules.items() if is_read)]
 
 
 def _histogram_sums(nodes: Nodes, node: Int32[Array, " slot"], rules: ResolvedRules) -> Int[Array, "slot channel"]:
@@ -191,15 +198,15 @@ def may_split(
     """Whether the limits let nodes be split, and their rows have different targets."""
     own, counted, limits = nodes.read(node), nodes.counted[node], problem.limits
     sums, num_rows = counted[:, :-1], counted[:, -1].astype(jnp.int32)
-    is_heavy = rules.objective.weight(sums.T) >= limits.split_weight[own.root]
-    is_heavy &= num_rows >= limits.split_rows[own.root]
+    is_heavy = rules.objective.weight(sums.T) >= limits["split_weight"][own.root]
+    is_heavy &= num_rows >= limits["split_rows"][own.root]
     if rules.objective.compares_targets:
         low, complement = nodes.extremes[node].T
         is_mixed = low < ~complement
     else:
         slack = jnp.floor(C45_TOLERANCE / problem.units.weight).astype(sums.dtype) if rules.is_c45 else 0
         is_mixed = rules.objective.is_mixed(sums, slack)
-    return is_mixed & is_heavy & (own.depth < limits.max_depth[own.root])
+    return is_mixed & is_heavy & (own.depth < limits["max_depth"][own.root])
 
 
 def hand_down_seeds(nodes: Nodes, node: Int32[Array, " slot"], child: Int32[Array, "slot branch"]) -> Nodes:
@@ -216,7 +223,7 @@ def hand_down_bounds(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""
         return nodes
     tree = nodes.columns
     node, parent = jnp.arange(nodes.capacity, dtype=jnp.int32), tree.parent
-    value = rules.objective.monotone_value(nodes.sums.T, problem.limits.parameters[tree.root].T, problem.units)
+    value = rules.objective.monotone_value(nodes.sums.T, problem.parameters[tree.root].T, problem.units)
     left = tree.first_child[parent]
     middle = (value[left] + value[left + 1]) / 2
     sign = jnp.where(tree.split_kind[parent] == SplitKind.THRESHOLD, problem.features.monotone[tree.feature[parent]], 0)

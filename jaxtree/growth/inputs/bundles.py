@@ -1,7 +1,9 @@
 """The inputs of growth: data, features, limits, rules and sizes."""
 
 import enum
-from typing import Any, NamedTuple
+import functools
+import typing
+from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -67,8 +69,18 @@ class Features(NamedTuple):
         return Features(*(None if values is None else np.pad(values, padding[: values.ndim]) for values in self))
 
 
+class LimitRange(NamedTuple):
+    """The type of a limit, and the least and the greatest value that it may have."""
+
+    dtype: type[np.number]
+    least: float
+    most: float
+
+
 class Limits(NamedTuple):
-    """The limits of growth: numbers, or arrays with one number per root.
+    """The limits of growth: numbers, or arrays with one number per root; what checks and engines know of them.
+
+    A limit's annotation has its range. The kernel in C++ reads it by its name, see native/src/input/limits.h.
 
     Attributes:
         max_depth: The depth at which every node is a leaf.
@@ -88,44 +100,26 @@ class Limits(NamedTuple):
         parameters: The numbers of an objective that has some, such as its penalties: one array, or one row a root.
     """
 
-    max_depth: IntLike = NO_LIMIT
-    min_samples_split: FloatLike = 2
-    min_samples_leaf: FloatLike = 1
-    min_weight_leaf: FloatLike = 0.0
-    min_gain: FloatLike = 0.0
-    min_impurity_decrease: FloatLike = 0.0
-    max_features: IntLike = NO_LIMIT
-    level_features: IntLike = NO_LIMIT
-    max_leaf_nodes: IntLike = NO_LIMIT
-    mdl_correction: FloatLike = 1.0
-    num_declared_classes: FloatLike = 0
-    score_noise: FloatLike = 0.0
+    max_depth: Annotated[IntLike, LimitRange(np.int32, 0, NO_LIMIT)] = NO_LIMIT
+    min_samples_split: Annotated[FloatLike, LimitRange(np.float64, 0, np.inf)] = 2
+    min_samples_leaf: Annotated[FloatLike, LimitRange(np.float64, 0, np.inf)] = 1
+    min_weight_leaf: Annotated[FloatLike, LimitRange(np.float64, 0, np.inf)] = 0.0
+    min_gain: Annotated[FloatLike, LimitRange(np.float64, -np.inf, np.inf)] = 0.0
+    min_impurity_decrease: Annotated[FloatLike, LimitRange(np.float64, -np.inf, np.inf)] = 0.0
+    max_features: Annotated[IntLike, LimitRange(np.int32, 1, NO_LIMIT)] = NO_LIMIT
+    level_features: Annotated[IntLike, LimitRange(np.int32, 1, NO_LIMIT)] = NO_LIMIT
+    max_leaf_nodes: Annotated[IntLike, LimitRange(np.int32, 1, NO_LIMIT)] = NO_LIMIT
+    mdl_correction: Annotated[FloatLike, LimitRange(np.float64, 0, 1)] = 1.0
+    num_declared_classes: Annotated[FloatLike, LimitRange(np.float64, 0, np.inf)] = 0
+    score_noise: Annotated[FloatLike, LimitRange(np.float64, 0, np.inf)] = 0.0
     parameters: Float[AnyArray, "*root parameter"] | tuple[FloatLike, ...] = ()
 
 
-class LimitRange(NamedTuple):
-    """The type of a limit, and the least and the greatest value that it may have."""
-
-    dtype: type[np.number]
-    least: float
-    most: float
-
-
-LIMIT_RANGES = {
-    "max_depth": LimitRange(np.int32, 0, NO_LIMIT),
-    "min_samples_split": LimitRange(np.float64, 0, np.inf),
-    "min_samples_leaf": LimitRange(np.float64, 0, np.inf),
-    "min_weight_leaf": LimitRange(np.float64, 0, np.inf),
-    "min_gain": LimitRange(np.float64, -np.inf, np.inf),
-    "min_impurity_decrease": LimitRange(np.float64, -np.inf, np.inf),
-    "max_features": LimitRange(np.int32, 1, NO_LIMIT),
-    "level_features": LimitRange(np.int32, 1, NO_LIMIT),
-    "max_leaf_nodes": LimitRange(np.int32, 1, NO_LIMIT),
-    "mdl_correction": LimitRange(np.float64, 0, 1),
-    "num_declared_classes": LimitRange(np.float64, 0, np.inf),
-    "score_noise": LimitRange(np.float64, 0, np.inf),
-}
-"""The ranges of all `Limits` but `parameters`, which the objective checks."""
+@functools.cache
+def limit_ranges() -> dict[str, LimitRange]:
+    """Returns the ranges of all `Limits` but `parameters`, which the objective checks."""
+    hints = typing.get_type_hints(Limits, include_extras=True)
+    return {name: hints[name].__metadata__[0] for name in Limits._fields if name != "parameters"}
 
 
 class Missing(enum.IntEnum):
@@ -332,7 +326,7 @@ def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
         shape = (num_roots, *row)
         return values if values.shape == shape else library_of(values).broadcast_to(values, shape)
 
-    numbers = {name: spread(as_type(getattr(limits, name), own.dtype)) for name, own in LIMIT_RANGES.items()}
+    numbers = {name: spread(as_type(getattr(limits, name), own.dtype)) for name, own in limit_ranges().items()}
     parameters = as_type(limits.parameters, np.float64)
     return Limits(**numbers, parameters=spread(parameters, parameters.shape[-1]))
 

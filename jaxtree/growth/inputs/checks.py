@@ -13,7 +13,6 @@ from jax.core import Tracer
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.growth.inputs.bundles import (
-    LIMIT_RANGES,
     NO_LIMIT,
     Data,
     Features,
@@ -22,6 +21,7 @@ from jaxtree.growth.inputs.bundles import (
     Rules,
     Selection,
     Sizes,
+    limit_ranges,
 )
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Objective
@@ -155,7 +155,7 @@ def check_features(features: Features, codes: Any, rules: Rules, num_bins: int) 
 
 def check_limits(limits: Limits, objective: Objective, num_roots: int) -> None:
     """Checks limits: numbers, or one a root."""
-    for name, (kind, least, most) in LIMIT_RANGES.items():
+    for name, (kind, least, most) in limit_ranges().items():
         values = getattr(limits, name)
         is_whole = kind is np.int32
         if not isinstance(values, np.ndarray | jax.Array | np.number | int | float) or isinstance(values, bool):

@@ -1,6 +1,7 @@
 """Growth of one or many trees, level by level, in one compiled program."""
 
 import functools
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -22,7 +23,7 @@ from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Units
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
-from jaxtree.growth.native import KernelSizes, describes_nodes, engine_of, grow_nodes
+from jaxtree.growth.native import KernelSizes, describes_nodes, engine_of, grow_in_program, kernel_fields
 from jaxtree.growth.nodes import NodeTable, finish_tree, resolve_missing
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.growth.plan.problem import Entries
@@ -243,23 +244,31 @@ def _grow_by_kernel(
     prepared: Prepared, entries: Entries, units: Units, plan: Plan, *, is_wide: bool, tells_leaves: bool = False
 ) -> tuple[Growth, Int32[Array, " row"]]:
     """Grows the trees of all roots by the kernel, and returns also the leaf of every row where these are wanted."""
-    features, limits = prepared.features, in_units(prepared.limits, plan.rules, units)
-    none = jnp.zeros((len(prepared.num_codes), 0), np.int32)
+    num_features, features = len(prepared.num_codes), prepared.features
+    nothing, zero = jnp.zeros((num_features, 0)), jnp.zeros(num_features, np.int32)
 
-    def or_none(values: OptionalArray, dtype: Any = np.int32) -> Any:
-        return none.astype(dtype) if values is None else values
+    def or_nothing(values: OptionalArray, dtype: Any) -> Any:
+        return nothing.astype(dtype) if values is None else values
 
+    def rows(names: Sequence[str], values: Mapping[str, Any], dtype: Any) -> Array:
+        return jnp.stack([values[name].astype(dtype) for name in names])
+
+    of_features = {
+        "kind": features.kind, "num_codes": prepared.num_codes, "missing_code": features.missing_code,
+        "in_average": prepared.in_average, "monotone": zero if features.monotone is None else features.monotone,
+    }  # fmt: skip
     arrays = {
         "codes": prepared.codes, "row": entries.row, "root": entries.slot, "label": entries.label,
-        "value": entries.value, "kind": features.kind, "num_codes": prepared.num_codes,
-        "missing_code": features.missing_code, "in_average": prepared.in_average.astype(np.int32),
-        "monotone": or_none(features.monotone), "first_apart": or_none(features.first_apart),
-        "position": or_none(prepared.position, np.float64), "sets": or_none(prepared.sets, np.uint32),
-        "units": jnp.stack([units.weight, units.target]), **limits._asdict(), "root_seed": prepared.root_seed,
+        "value": entries.value, "features": rows(kernel_fields().features, of_features, np.int32),
+        "first_apart": or_nothing(features.first_apart, np.int32), "sets": or_nothing(prepared.sets, np.uint32),
+        "position": or_nothing(prepared.position, np.float64), "units": jnp.stack([units.weight, units.target]),
+        "limits": rows(kernel_fields().limits, in_units(prepared.limits, plan.rules, units), np.float64),
+        "parameters": prepared.limits.parameters, "root_seed": prepared.root_seed,
     }  # fmt: skip
-    sizes = KernelSizes(plan.num_bins, plan.subsets, plan.num_slots, plan.capacity, plan.starts_in_row_order)
+    sizes = KernelSizes(plan.num_bins, plan.subsets, plan.num_slots, plan.starts_in_row_order)
     num_leaves = prepared.codes.shape[1] if tells_leaves else 0
-    table, leaf = grow_nodes(arrays, plan.rules, sizes, num_leaves=num_leaves, bytes_lent=_bytes_lent(entries, plan))
+    more = {"num_leaves": num_leaves, "bytes_lent": _bytes_lent(entries, plan)}
+    table, leaf = grow_in_program(arrays, plan.rules, sizes, plan.capacity, **more)
     return _finish(table, prepared, units, plan, is_wide=is_wide), leaf
 
 

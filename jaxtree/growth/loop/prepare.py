@@ -165,6 +165,7 @@ def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
         position=prepared.position,
         sets=prepared.sets,
         limits=in_units(prepared.limits, plan.rules, units),
+        parameters=prepared.limits.parameters,
         units=units,
     )
 

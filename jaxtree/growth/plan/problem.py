@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int, Int32, UInt, UInt32
+from jaxtyping import Array, Bool, Float, Int, Int32, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, OptionalArray, child_hash, mix
 from jaxtree.errors import present
 from jaxtree.growth.inputs.objective import ParentStats, Units
-from jaxtree.growth.inputs.root_limits import RootLimits
 
 DONE = 2**31 - 1
 """The slot of an entry that has reached a leaf: past every node and place, and sorted after every other."""
@@ -45,31 +44,21 @@ class NodeContext(NamedTuple):
 
     Attributes:
         stats: The node's sums and their risk.
-        least_weight: The least weight of a branch, in units.
-        least_rows: The least number of rows of a branch, where rows are counted.
+        limits: The limits of its root, by their names.
         lower: The least value that a monotone branch may have.
         upper: The greatest value.
         seed: The seed of the node's random draws.
-        mdl_correction: Factor of C4.5's correction of numeric gains, 0 or 1.
-        num_declared_classes: The number of classes that the target declares, for C4.5.
-        score_noise: The deviation of what a node adds to the scores of features.
         open_sets: The sets of features that contain all above the node, a bit each.
         level_seed: The seed of what the nodes of its level draw together.
-        most_of_level: The number of features that they draw.
     """
 
     stats: ParentStats
-    least_weight: Int[Array, "*p"]
-    least_rows: OptionalArray
+    limits: dict[str, Array]
     lower: OptionalArray
     upper: OptionalArray
     seed: OptionalArray
-    mdl_correction: OptionalArray
-    num_declared_classes: OptionalArray
-    score_noise: OptionalArray
     open_sets: OptionalArray
     level_seed: OptionalArray
-    most_of_level: OptionalArray
 
     def feature_ranks(self, number: Int32[Array, "*feature"]) -> UInt32[Array, "*rank"]:
         """The ranks of features in the random order that the node's seed gives them, all different."""
@@ -91,7 +80,8 @@ class Problem(NamedTuple):
         lists: The features of every table plan, and those that are scanned.
         position: The number of every code; None if no threshold is drawn.
         sets: The sets that every feature belongs to, a bit each; None where features may meet on any path.
-        limits: The limits of every root.
+        limits: The limits of every root, by their names, see `root_limits.in_units`.
+        parameters: The numbers of the objective of every root.
         units: Units of the sums.
     """
 
@@ -102,7 +92,8 @@ class Problem(NamedTuple):
     lists: tuple[Int32[AnyArray, " listed"], ...]
     position: OptionalArray
     sets: OptionalArray
-    limits: RootLimits
+    limits: dict[str, AnyArray]
+    parameters: Float[AnyArray, "root parameter"]
     units: Units
 
     def take_features(self, number: Int32[AnyArray, "*some"]) -> FeatureContext:

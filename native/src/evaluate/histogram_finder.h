@@ -223,7 +223,7 @@ class HistogramSplitFinder {
   template <int kWidth>
   Range Admissible(const int32_t* cells, int64_t num_codes, const int32_t* total) const {
     const int32_t number = num_curvatures(), of_rows = layout_.of_rows;
-    const Value weight = rules_.leaf_weight[0], rows = rules_.objective.counts_rows ? rules_.leaf_rows[0] : 0;
+    const Value weight = rules_.limits.leaf_weight[0], rows = rules_.objective.counts_rows ? rules_.limits.leaf_rows[0] : 0;
     const auto is_enough = [=](const auto& sum) {
       Value whole = sum(0);
       for (int32_t curvature = 1; curvature < number; ++curvature) whole += sum(curvature);

@@ -68,8 +68,8 @@ class SplitFinder {
     node_ = node;
     has_vectors_ = false;
     seed_ = level_.seed ? level_.seed[node] : 0;
-    most_features_ = rules_.most_features[root];
-    noise_ = rules_.score_noise[root];
+    most_features_ = rules_.limits.max_features[root];
+    noise_ = rules_.limits.score_noise[root];
     if (level_.slot == nullptr) {
       begin_ = level_.start[slot], end_ = level_.stop[slot];
       assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
@@ -77,12 +77,12 @@ class SplitFinder {
     scorer_.SetParameters(rules_.ParametersOf(root));
     const Value* const sums = level_.sums + node * level_.num_node_channels;
     if (has_places_) {
-      scorer_.OpenPresent(sums, rules_.leaf_weight[root], rules_.leaf_rows[root], place_);
+      scorer_.OpenPresent(sums, rules_.limits.leaf_weight[root], rules_.limits.leaf_rows[root], place_);
     } else {
-      scorer_.Open(sums, level_.rows_of_node[node], rules_.leaf_weight[root], rules_.leaf_rows[root]);
+      scorer_.Open(sums, level_.rows_of_node[node], rules_.limits.leaf_weight[root], rules_.limits.leaf_rows[root]);
     }
     if (level_.lower) scorer_.OpenBounds(level_.lower[node], level_.upper[node]);
-    if (rules_.objective.is_c45) scorer_.OpenC45(rules_.mdl_correction[root], rules_.num_declared_classes[root]);
+    if (rules_.objective.is_c45) scorer_.OpenC45(rules_.limits.mdl_correction[root], rules_.limits.num_declared_classes[root]);
   }
 
   // The best split of the opened slot over all its features.

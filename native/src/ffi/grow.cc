@@ -1,9 +1,10 @@
-// The kernel that grows trees: reads XLA's arrays, and makes the blank table that growth fills.
+// The kernel that grows trees: reads arrays, and fills a blank table of XLA's, or on the host one of its own.
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "grow/level_wise.h"
 #include "tree/describe.h"
 #include "tree/node_table.h"
+#include "tree/scratch_tree.h"
 #include "xla/ffi/api/ffi.h"
 
 namespace ffi = xla::ffi;
@@ -22,14 +24,17 @@ namespace ffi = xla::ffi;
 namespace jaxtree {
 namespace {
 
-// The buffers of a growth, in the order of `growth.native.grow_nodes`, limits as in `RootLimits`; the last is their number.
-enum Argument : size_t {
-  kCodes, kRow, kRoot, kLabel, kValue,
-  kKind, kNumCodes, kMissingCode, kInAverage, kMonotone, kFirstApart, kPosition, kSets,
-  kUnits,
-  kMaxDepth, kSplitWeight, kSplitRows, kMinGain, kMinImpurityDecrease, kMaxFeatures, kLevelFeatures, kMaxLeafNodes,
-  kLeafWeight, kLeafRows, kMdlCorrection, kNumDeclaredClasses, kScoreNoise, kParameters, kRootSeed,
-  kNumArguments
+// The arrays of a growth; see `ARRAYS` of `jaxtree/growth/native.py`.
+#define JAXTREE_ARRAYS(FIELD)                                                               \
+  FIELD(codes) FIELD(row) FIELD(root) FIELD(label) FIELD(value)                             \
+  FIELD(features) FIELD(first_apart) FIELD(position) FIELD(sets)                            \
+  FIELD(units) FIELD(limits) FIELD(parameters) FIELD(root_seed)
+
+enum class Argument : size_t {
+#define JAXTREE_FIELD(name) name,
+  JAXTREE_ARRAYS(JAXTREE_FIELD)
+#undef JAXTREE_FIELD
+  kNumber
 };
 
 class Arguments {
@@ -37,7 +42,7 @@ class Arguments {
   Arguments(const ffi::RemainingArgs& buffers, const Models& models, int64_t model)
       : buffers_(buffers), models_(models), model_(model) {}
 
-  Array At(Argument argument) const { return models_.Of(buffers_.get<ffi::AnyBuffer>(argument).value(), model_); }
+  Array At(Argument argument) const { return models_.Of(buffers_.get<ffi::AnyBuffer>(static_cast<size_t>(argument)).value(), model_); }
 
   // The elements of a buffer; null if it has none.
   template <typename T>
@@ -71,6 +76,14 @@ class Results {
     const Array array = Peek();
     ++at_;
     return array.size == 0 ? nullptr : array.As<T>();
+  }
+
+  // Copies as many elements as the next buffer has; of a type of its own, which is as wide.
+  template <typename T>
+  void Copy(const T* values) {
+    const Array array = Peek();
+    if (array.size > 0) std::memcpy(array.data, values, array.size * sizeof(T));
+    ++at_;
   }
 
   int64_t LastDimension() const { return Peek().dimensions.back(); }
@@ -115,7 +128,7 @@ bool AddsTwoValues(const std::vector<Addition>& additions, bool counts_rows = fa
 template <typename Code, typename Value>
 bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
   if (!level.rules.samples_features) return false;
-  const int32_t *const num_codes = level.table.num_codes, *const most_features = level.rules.most_features;
+  const int32_t *const num_codes = level.table.num_codes, *const most_features = level.rules.limits.max_features.data();
   const int64_t num_empty = std::count(num_codes, num_codes + level.table.num_features, 0);
   return 4 * int64_t{*std::max_element(most_features, most_features + num_roots)} < level.table.num_features - num_empty;
 }
@@ -123,12 +136,12 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
 // The static attributes of a growth; see `_attributes` of `jaxtree/growth/native.py`.
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
-  int32_t num_bins, subset_bins, num_slots, capacity, num_classes, num_outputs, num_channels;
+  int32_t num_bins, num_words, subset_bins, num_slots, num_classes, num_outputs, num_channels, num_node_channels;
   Formula formula;
   Missing missing;
   Selection selection;
   bool counts_rows, is_scaled, has_missing, samples_features, samples_levels, samples_thresholds, draws_ties, draws_scores;
-  bool grows_best_first, starts_in_row_order;
+  bool grows_best_first, starts_in_row_order, compares_targets, describes_nodes;
 };
 
 ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
@@ -136,13 +149,14 @@ ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
   in.Read<ffi::Span<const int32_t>>("additions", to.additions);
   in.Read<ffi::Span<const int32_t>>("node_additions", to.node_additions);
   in.Read<int32_t>("num_bins", to.num_bins);
+  in.Read<int32_t>("num_words", to.num_words);
   in.Read<int32_t>("subset_bins", to.subset_bins);
   in.Read<int32_t>("num_slots", to.num_slots);
-  in.Read<int32_t>("capacity", to.capacity);
   in.Read<int32_t>("formula", to.formula);
   in.Read<int32_t>("num_classes", to.num_classes);
   in.Read<int32_t>("num_outputs", to.num_outputs);
   in.Read<int32_t>("num_channels", to.num_channels);
+  in.Read<int32_t>("num_node_channels", to.num_node_channels);
   in.Read<int32_t>("missing", to.missing);
   in.Read<int32_t>("selection", to.selection);
   in.Read<bool>("counts_rows", to.counts_rows);
@@ -155,6 +169,8 @@ ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
   in.Read<bool>("draws_scores", to.draws_scores);
   in.Read<bool>("grows_best_first", to.grows_best_first);
   in.Read<bool>("starts_in_row_order", to.starts_in_row_order);
+  in.Read<bool>("compares_targets", to.compares_targets);
+  in.Read<bool>("describes_nodes", to.describes_nodes);
   return in.Finish();
 }
 
@@ -200,111 +216,129 @@ class HeldFeatures {
   std::vector<int32_t> fitting_;
 };
 
+// A growth as the arrays and attributes of a call describe it. It holds copies of what it could not take as it is.
+template <typename Code, typename Value>
+class GivenGrowth {
+ public:
+  GivenGrowth(const Arguments& in, const Attributes& attributes) {
+    ReadTable(in, attributes);
+    ReadEntries(in, attributes);
+    ReadRules(in, attributes);
+    growth_.open.level_features = level_.rules.limits.level_features.data();
+    growth_.root_seed = in.Data<uint32_t>(Argument::root_seed);
+    growth_.most_slots_in_row_order = LooksAtFew(level_, in.At(Argument::root_seed).size) ? 0 : attributes.num_slots;
+  }
+
+  GivenGrowth(const GivenGrowth&) = delete;
+
+  // Grows the trees in a room that has their roots; the leaves of rows too, if there is a place for them. Returns whether
+  // there was room for all nodes.
+  bool Run(Threads& pool, NodeRoom<Value>& room, Memory& memory, int32_t* leaf) {
+    growth_.leaf = leaf;
+    if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
+      if (GrowsLeafWise(growth_, room.table())) return GrowLeafWise(pool, growth_, room);
+    }
+    return LevelWiseGrower<Code, Value>(pool, growth_, room, memory).Run();
+  }
+
+  const Objective& objective() const { return level_.rules.objective; }
+
+ private:
+  void ReadTable(const Arguments& in, const Attributes& attributes) {
+    Table<Code>& table = level_.table;
+    const Array codes = in.At(Argument::codes);
+    table.codes = codes.As<const Code>();
+    table.num_features = codes.dimensions[0];
+    table.num_rows = codes.dimensions[1];
+    table.num_bins = attributes.num_bins;
+    table.ReadFeatures(in.At(Argument::features).As<const int32_t>());
+    const Array apart = in.At(Argument::first_apart), position = in.At(Argument::position), sets = in.At(Argument::sets);
+    table.num_apart = apart.dimensions.back();
+    table.first_apart = table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
+    table.num_positions = position.dimensions.back();
+    table.position = table.num_positions == 0 ? nullptr : position.As<const double>();
+    features_.Hold(level_, static_cast<int32_t>(std::min<int64_t>(attributes.subset_bins, attributes.num_words * kCodesPerWord)));
+    const int64_t num_words = sets.dimensions.back();
+    const uint32_t* const own_sets = num_words == 0 ? nullptr : sets.As<const uint32_t>();
+    growth_.open = {table.num_features, table.num_codes, own_sets, num_words, nullptr, attributes.samples_levels};
+  }
+
+  void ReadEntries(const Arguments& in, const Attributes& attributes) {
+    entries_.row = in.Data<int32_t>(Argument::row);
+    entries_.root = in.Data<int32_t>(Argument::root);
+    const Array label = in.At(Argument::label), value = in.At(Argument::value);
+    if (label.type == ffi::DataType::S64) {
+      entries_.identity = label.As<const int64_t>();
+    } else {
+      entries_.label = label.As<const int32_t>();
+      entries_.num_labels = label.dimensions[0];
+    }
+    entries_.value = value.As<const Value>();
+    entries_.num_values = value.dimensions[0];
+    entries_.size = value.dimensions[1];
+    entries_.are_in_row_order = attributes.starts_in_row_order;
+    entries_.additions = ReadAdditions(attributes.node_additions);
+    entries_.adds_one_label = AddsOneLabel(entries_.additions);
+    entries_.adds_two_values = entries_.identity == nullptr && AddsTwoValues(entries_.additions);
+    if (entries_.row != nullptr) entries_.row = rows_.Held(entries_.row, entries_.size, 0, level_.table.num_rows - 1);
+    if (entries_.label != nullptr) {
+      const int32_t most = std::max(attributes.num_classes, 1) - 1;
+      entries_.label = labels_.Held(entries_.label, entries_.num_labels * entries_.size, 0, most);
+    }
+  }
+
+  void ReadRules(const Arguments& in, const Attributes& attributes) {
+    Rules<Value>& rules = level_.rules;
+    const Array parameters = in.At(Argument::parameters);
+    const double* const units = in.Data<double>(Argument::units);
+    rules.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
+                       attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1]};
+    rules.split = {attributes.missing, attributes.has_missing, attributes.selection, attributes.num_words,
+                   attributes.subset_bins};
+    rules.samples_features = attributes.samples_features;
+    rules.samples_thresholds = attributes.samples_thresholds;
+    rules.draws_ties = attributes.draws_ties;
+    rules.draws_scores = attributes.draws_scores;
+    rules.additions = ReadAdditions(attributes.additions);
+    rules.adds_one_label = AddsOneLabel(rules.additions);
+    rules.adds_two_values =
+        AddsTwoValues(rules.additions, attributes.counts_rows) && level_.table.num_bins <= kFewCodes;
+    rules.limits = RootLimits<Value>(in.Data<double>(Argument::limits), in.At(Argument::root_seed).size);
+    rules.is_best_first = attributes.grows_best_first;
+    rules.num_parameters = parameters.dimensions.back();
+    rules.parameters = rules.num_parameters == 0 ? nullptr : parameters.As<const double>();
+  }
+
+  Growth<Code, Value> growth_{};
+  Level<Code, Value>& level_ = growth_.level;
+  Entries<Value>& entries_ = growth_.entries;
+  HeldFeatures features_;
+  Indices rows_, labels_;
+};
+
+// A table without arrays, whose nodes are the roots.
 template <typename Value>
-NodeTable<Value> ReadTable(Results& results, int32_t num_roots, int64_t capacity) {
+NodeTable<Value> RootTable(int64_t num_roots, const Attributes& attributes) {
   NodeTable<Value> table{};
-  table.capacity = capacity;
   table.num_nodes = num_roots;
-  for (int32_t** field : table.Numbers()) *field = results.Data<int32_t>(0);
-  table.gain = results.Data<double>(0);
-  table.num_words = results.LastDimension();
-  table.subset = results.Data<uint32_t>(0);
-  table.num_channels = results.LastDimension();
-  table.sums = results.Data<Value>(0);
-  table.low = results.Data<int64_t>(std::numeric_limits<int64_t>::max());
-  table.high = results.Data<int64_t>(std::numeric_limits<int64_t>::min());
-  std::iota(table.parent, table.parent + num_roots, 0);
-  std::iota(table.root, table.root + num_roots, 0);
+  table.num_words = attributes.num_words;
+  table.num_channels = attributes.num_node_channels;
   return table;
 }
 
+// Fills XLA's arrays.
 template <typename Code, typename Value>
 void Run(Threads& pool, const Arguments& in, Results results, const Attributes& attributes) {
-  Level<Code, Value> level{};
-  const Array codes = in.At(kCodes);
-  level.table.codes = codes.As<const Code>();
-  level.table.num_features = codes.dimensions[0];
-  level.table.num_rows = codes.dimensions[1];
-
-  Entries<Value> entries{};
-  entries.row = in.Data<int32_t>(kRow);
-  entries.root = in.Data<int32_t>(kRoot);
-  const Array label = in.At(kLabel), value = in.At(kValue);
-  if (label.type == ffi::DataType::S64) {
-    entries.identity = label.As<const int64_t>();
-  } else {
-    entries.label = label.As<const int32_t>();
-    entries.num_labels = label.dimensions[0];
-  }
-  entries.value = value.As<const Value>();
-  entries.num_values = value.dimensions[0];
-  entries.size = value.dimensions[1];
-  entries.are_in_row_order = attributes.starts_in_row_order;
-  entries.additions = ReadAdditions(attributes.node_additions);
-  entries.adds_one_label = AddsOneLabel(entries.additions);
-  entries.adds_two_values = entries.identity == nullptr && AddsTwoValues(entries.additions);
-
-  level.table.kind = in.Data<int32_t>(kKind);
-  level.table.num_codes = in.Data<int32_t>(kNumCodes);
-  level.table.missing_code = in.Data<int32_t>(kMissingCode);
-  level.table.in_average = in.Data<int32_t>(kInAverage);
-  level.table.monotone = in.Data<int32_t>(kMonotone);
-  const Array apart = in.At(kFirstApart), position = in.At(kPosition);
-  level.table.num_apart = apart.dimensions.back();
-  level.table.first_apart = level.table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
-  level.table.num_positions = position.dimensions.back();
-  level.table.position = level.table.num_positions == 0 ? nullptr : position.As<const double>();
-  OpenRules open{level.table.num_features, level.table.num_codes};
-  const Array sets = in.At(kSets);
-  open.num_words = sets.dimensions.back();
-  open.sets = open.num_words == 0 ? nullptr : sets.As<const uint32_t>();
-  const double* const units = in.Data<double>(kUnits);
-
-  Limits<Value> limits{};
-  const Array max_depth = in.At(kMaxDepth);
-  limits.max_depth = max_depth.As<const int32_t>();
-  limits.split_weight = in.Data<Value>(kSplitWeight);
-  limits.split_rows = in.Data<int32_t>(kSplitRows);
-  limits.min_gain = in.Data<double>(kMinGain);
-  limits.min_impurity_decrease = in.Data<double>(kMinImpurityDecrease);
-  level.rules.most_features = in.Data<int32_t>(kMaxFeatures);
-  open.level_features = in.Data<int32_t>(kLevelFeatures);
-  const int32_t* const max_leaf_nodes = in.Data<int32_t>(kMaxLeafNodes);
-  level.rules.leaf_weight = in.Data<Value>(kLeafWeight);
-  level.rules.leaf_rows = in.Data<int32_t>(kLeafRows);
-  level.rules.mdl_correction = in.Data<double>(kMdlCorrection);
-  level.rules.num_declared_classes = in.Data<double>(kNumDeclaredClasses);
-  level.rules.score_noise = in.Data<double>(kScoreNoise);
-  const Array parameters = in.At(kParameters);
-  level.rules.num_parameters = parameters.dimensions.back();
-  level.rules.parameters = level.rules.num_parameters == 0 ? nullptr : parameters.As<const double>();
-  const uint32_t* const root_seed = in.Data<uint32_t>(kRootSeed);
-
-  NodeTable<Value> table = ReadTable<Value>(results, max_depth.size, attributes.capacity);
-  level.table.num_bins = attributes.num_bins;
-  HeldFeatures features;
-  features.Hold(level, static_cast<int32_t>(std::min<int64_t>(attributes.subset_bins, table.num_words * kCodesPerWord)));
-  open.num_codes = level.table.num_codes;
-  Indices rows, labels;
-  if (entries.row != nullptr) entries.row = rows.Held(entries.row, entries.size, 0, level.table.num_rows - 1);
-  if (entries.label != nullptr) {
-    const int32_t most = std::max(attributes.num_classes, 1) - 1;
-    entries.label = labels.Held(entries.label, entries.num_labels * entries.size, 0, most);
-  }
-  level.rules.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
-                     attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1]};
-  level.rules.split = {attributes.missing, attributes.has_missing, attributes.selection, static_cast<int32_t>(table.num_words),
-                 attributes.subset_bins};
-  level.rules.samples_features = attributes.samples_features;
-  level.rules.samples_thresholds = attributes.samples_thresholds;
-  level.rules.draws_ties = attributes.draws_ties;
-  level.rules.draws_scores = attributes.draws_scores;
-  open.samples_levels = attributes.samples_levels;
-  limits.max_leaf_nodes = attributes.grows_best_first ? max_leaf_nodes : nullptr;
-  level.rules.additions = ReadAdditions(attributes.additions);
-  level.rules.adds_one_label = AddsOneLabel(level.rules.additions);
-  level.rules.adds_two_values = AddsTwoValues(level.rules.additions, level.rules.objective.counts_rows) && level.table.num_bins <= kFewCodes;
-
+  GivenGrowth<Code, Value> growth(in, attributes);
+  NodeTable<Value> table = RootTable<Value>(in.At(Argument::root_seed).size, attributes);
+  table.capacity = results.Capacity();
+  for (int32_t** field : table.Numbers()) *field = results.Data<int32_t>(0);
+  table.gain = results.Data<double>(0);
+  table.subset = results.Data<uint32_t>(0);
+  table.sums = results.Data<Value>(0);
+  table.low = results.Data<int64_t>(std::numeric_limits<int64_t>::max());
+  table.high = results.Data<int64_t>(std::numeric_limits<int64_t>::min());
+  LentRoom<Value> room(table);
   Described<Value> described{};
   described.weight = results.Data<Value>(0);
   described.impurity = results.Data<double>(0);
@@ -312,23 +346,58 @@ void Run(Threads& pool, const Arguments& in, Results results, const Attributes& 
   int32_t* const leaf = results.Untouched<int32_t>();
   const int64_t lent = results.LastDimension();
   Memory memory(results.Untouched<uint8_t>(), lent);
-  const int64_t most_slots_in_row_order = LooksAtFew(level, table.num_nodes) ? 0 : attributes.num_slots;
-  const Growth<Code, Value> growth{level, limits, open, entries, root_seed, most_slots_in_row_order, leaf};
-  const bool is_complete = [&] {
-    if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
-      if (GrowsLeafWise(growth, table)) return GrowLeafWise(pool, growth, table);
-    }
-    return LevelWiseGrower<Code, Value>(pool, growth, table, memory).Run();
-  }();
-  Describe(pool, level.rules.objective, table, described);
-  end[0] = table.num_nodes;
-  end[1] = is_complete;
+  end[1] = growth.Run(pool, room, memory, leaf);
+  Describe(pool, growth.objective(), room.table(), described);
+  end[0] = room.table().num_nodes;
 }
 
-// The fault in the shapes of a growth, if any, else null; with right shapes no index leaves its array.
-const char* WrongShapes(const Arguments& in, const Results& results, int64_t leaf_size, const Attributes& attributes) {
-  const Array codes = in.At(kCodes), row = in.At(kRow), value = in.At(kValue);
-  const Array apart = in.At(kFirstApart), position = in.At(kPosition), parameters = in.At(kParameters);
+// Trees that were grown on the host, until they are taken.
+class HeldTrees {
+ public:
+  virtual ~HeldTrees() = default;
+  virtual int64_t num_nodes() = 0;
+  // Copies all that `Run` fills of nodes.
+  virtual void CopyTo(Results& results) = 0;
+};
+
+template <typename Value>
+class OwnTrees : public HeldTrees {
+ public:
+  template <typename Code>
+  OwnTrees(Threads& pool, GivenGrowth<Code, Value>& growth, const NodeTable<Value>& roots, const Attributes& attributes)
+      : trees_(roots, attributes.compares_targets) {
+    Memory memory(nullptr, 0);
+    growth.Run(pool, trees_, memory, nullptr);
+    if (!attributes.describes_nodes) return;
+    weight_.resize(num_nodes());
+    impurity_.resize(num_nodes());
+    Describe(pool, growth.objective(), trees_.table(), Described<Value>{weight_.data(), impurity_.data()});
+  }
+
+  int64_t num_nodes() override { return trees_.table().num_nodes; }
+
+  void CopyTo(Results& results) override {
+    NodeTable<Value>& table = trees_.table();
+    for (int32_t** field : table.Numbers()) results.Copy(*field);
+    results.Copy(table.gain);
+    results.Copy(table.subset);
+    results.Copy(table.sums);
+    results.Copy(table.low);
+    results.Copy(table.high);
+    results.Copy(weight_.data());
+    results.Copy(impurity_.data());
+  }
+
+ private:
+  ScratchTree<Value> trees_;
+  std::vector<Value> weight_;
+  std::vector<double> impurity_;
+};
+
+// What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
+const char* WrongShapes(const Arguments& in, int64_t leaf_size, const Attributes& attributes) {
+  const Array codes = in.At(Argument::codes), row = in.At(Argument::row), value = in.At(Argument::value);
+  const Array apart = in.At(Argument::first_apart), position = in.At(Argument::position);
   const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = attributes.num_bins;
   const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;
   if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
@@ -336,35 +405,93 @@ const char* WrongShapes(const Arguments& in, const Results& results, int64_t lea
   const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
   if (num_apart > 0 && num_apart < num_bins) return "first_apart must have a number for every code";
   if (attributes.samples_thresholds && num_positions < num_bins) return "position must have a number for every code";
-  if (attributes.formula == Formula::kNewton && parameters.dimensions.back() < 3) {
+  if (attributes.formula == Formula::kNewton && in.At(Argument::parameters).dimensions.back() < 3) {
     return "Newton steps need three parameters";
   }
-  return results.Capacity() < attributes.capacity ? "the table must have room for the nodes" : nullptr;
+  if (in.At(Argument::features).size != Table<uint8_t>::NumFields() * codes.dimensions[0]) return "features have other fields";
+  const int64_t num_limits = RootLimits<int32_t>::Number();
+  return in.At(Argument::limits).size != num_limits * in.At(Argument::root_seed).size ? "there are other limits" : nullptr;
+}
+
+// Reads the attributes of a call, and returns an error where these or the number of arrays are wrong.
+ffi::Error Open(const ffi::RemainingArgs& in, const ffi::Dictionary& given, Attributes& attributes) {
+  const ffi::Error unread = ReadAttributes(given, attributes);
+  if (unread.failure()) return unread;
+  const bool is_whole = in.size() == static_cast<size_t>(Argument::kNumber);
+  return is_whole ? ffi::Error::Success() : ffi::Error::InvalidArgument("a growth has another number of arrays");
+}
+
+// Returns run(number of the type of codes, number of the type of values).
+template <typename Run>
+ffi::Error ForTypes(const ffi::RemainingArgs& in, const Run& run) {
+  const auto codes = *in.get<ffi::AnyBuffer>(static_cast<size_t>(Argument::codes));
+  const auto value = *in.get<ffi::AnyBuffer>(static_cast<size_t>(Argument::value));
+  return ForCodes(codes, [&](auto code) { return ForValues(value, [&](auto number) { return run(code, number); }); });
 }
 
 ffi::Error Grow(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results, ffi::Dictionary given) {
   Attributes attributes{};
-  const ffi::Error unread = ReadAttributes(given, attributes);
-  if (unread.failure()) return unread;
-  if (in.size() != kNumArguments) return ffi::Error::InvalidArgument("a growth has another number of arrays");
-  const ffi::AnyBuffer codes = *in.get<ffi::AnyBuffer>(kCodes), value = *in.get<ffi::AnyBuffer>(kValue);
+  const ffi::Error error = Open(in, given, attributes);
+  if (error.failure()) return error;
   ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
   const Models models(*of_nodes, 1);
   ffi::Result<ffi::AnyBuffer> leaf = *results.get<ffi::AnyBuffer>(results.size() - 2);
-  const char* const wrong = WrongShapes({in, models, 0}, {results, models, 0}, models.Of(*leaf, 0).size, attributes);
+  const char* const wrong = WrongShapes({in, models, 0}, models.Of(*leaf, 0).size, attributes);
   if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
-  return ForCodes(codes, [&](auto code) {
-    return ForValues(value, [&](auto number) {
-      ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
-        Run<decltype(code), decltype(number)>(threads, {in, models, model}, {results, models, model}, attributes);
-      });
-      return ffi::Error::Success();
+  return ForTypes(in, [&](auto code, auto number) {
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
+      Run<decltype(code), decltype(number)>(threads, {in, models, model}, {results, models, model}, attributes);
     });
+    return ffi::Error::Success();
   });
+}
+
+// Grows trees that the kernel holds, and tells where they are, and how many nodes they have.
+ffi::Error GrowOnHost(ffi::ThreadPool pool, ffi::RemainingArgs in, ffi::RemainingRets results, ffi::Dictionary given) {
+  Attributes attributes{};
+  const ffi::Error error = Open(in, given, attributes);
+  if (error.failure()) return error;
+  ffi::Result<ffi::AnyBuffer> held = *results.get<ffi::AnyBuffer>(0);
+  const Models one(*held, 1);
+  const Arguments arguments(in, one, 0);
+  const char* const wrong = WrongShapes(arguments, 0, attributes);
+  if (wrong != nullptr) return ffi::Error::InvalidArgument(wrong);
+  Threads threads(&pool);
+  return ForTypes(in, [&](auto code, auto number) {
+    using Value = decltype(number);
+    GivenGrowth<decltype(code), Value> growth(arguments, attributes);
+    const auto roots = RootTable<Value>(arguments.At(Argument::root_seed).size, attributes);
+    HeldTrees* const trees = new OwnTrees<Value>(threads, growth, roots, attributes);
+    int64_t* const told = one.Of(*held, 0).As<int64_t>();
+    told[0] = reinterpret_cast<int64_t>(trees);
+    told[1] = trees->num_nodes();
+    return ffi::Error::Success();
+  });
+}
+
+// Copies trees that the kernel holds, and frees them.
+ffi::Error TakeTrees(ffi::RemainingArgs in, ffi::RemainingRets results) {
+  ffi::Result<ffi::AnyBuffer> of_nodes = *results.get<ffi::AnyBuffer>(0);
+  const Models one(*of_nodes, 1);
+  const int64_t* const held = one.Of(*in.get<ffi::AnyBuffer>(0), 0).As<const int64_t>();
+  const std::unique_ptr<HeldTrees> trees(reinterpret_cast<HeldTrees*>(held[0]));
+  Results copies(results, one, 0);
+  trees->CopyTo(copies);
+  return ffi::Error::Success();
 }
 
 }  // namespace
 }  // namespace jaxtree
+
+// The names of all that Python passes or reads by its place: of arrays, features, limits and nodes.
+extern "C" const char* jaxtree_growth_fields() {
+#define JAXTREE_FIELD(name) " " #name
+#define JAXTREE_LIMIT(Type, name) " " #name
+  return "arrays" JAXTREE_ARRAYS(JAXTREE_FIELD) "\nfeatures" JAXTREE_FEATURES(JAXTREE_FIELD) "\nlimits" JAXTREE_LIMITS(JAXTREE_LIMIT)
+         "\nnodes" JAXTREE_NODES(JAXTREE_FIELD);
+#undef JAXTREE_FIELD
+#undef JAXTREE_LIMIT
+}
 
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow, jaxtree::Grow,
                               ffi::Ffi::Bind()
@@ -372,3 +499,15 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow, jaxtree::Grow,
                                   .RemainingArgs()
                                   .RemainingRets()
                                   .Attrs());
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_grow_on_host, jaxtree::GrowOnHost,
+                              ffi::Ffi::Bind()
+                                  .Ctx<ffi::ThreadPool>()
+                                  .RemainingArgs()
+                                  .RemainingRets()
+                                  .Attrs());
+
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_take_trees, jaxtree::TakeTrees,
+                              ffi::Ffi::Bind()
+                                  .RemainingArgs()
+                                  .RemainingRets());

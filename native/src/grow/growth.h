@@ -14,7 +14,6 @@ namespace jaxtree {
 template <typename Code, typename Value>
 struct Growth {
   Level<Code, Value> level;  // the table and the rules
-  Limits<Value> limits;
   OpenRules open;
   Entries<Value> entries;
   const uint32_t* root_seed;

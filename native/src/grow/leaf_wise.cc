@@ -47,12 +47,13 @@ Workspace& WorkspaceOfThread() {
 
 class LeafWiseGrower {
  public:
-  LeafWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeTable<Value>& result)
-      : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result), room_(result),
-        table_(room_.table()), nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
-        driver_(GrowthOrder::kNodes, table_, growth.limits.max_leaf_nodes), space_(WorkspaceOfThread()),
+  LeafWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result)
+      : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result),
+        room_(result.table()), table_(room_.table()), nodes_(level_, growth.open, growth.root_seed, table_),
+        driver_(GrowthOrder::kNodes, table_, level_.rules.MostLeaves()), space_(WorkspaceOfThread()),
         rows_(pool, space_.used), others_(pool, space_.others), finder_(pool, level_, space_.of_finder), histograms_(space_.of_finder.histograms) {
-    const int32_t most_leaves = growth.limits.max_leaf_nodes ? std::max(growth.limits.max_leaf_nodes[0], 1) : kUsualLeaves;
+    const int32_t* const limit = level_.rules.MostLeaves();
+    const int32_t most_leaves = limit != nullptr ? std::max(limit[0], 1) : kUsualLeaves;
     const int64_t most_nodes = most_leaves < kUsualLeaves ? 2 * most_leaves - 1 : 1;
     room_.MakeRoomFor(most_nodes);
     pending_.reserve(most_nodes);
@@ -196,7 +197,7 @@ class LeafWiseGrower {
   Level<Code, Value> level_;
   const Entries<Value>& entries_;
   int32_t* const leaf_;
-  NodeTable<Value>& result_;
+  NodeRoom<Value>& result_;
   ScratchTree<Value> room_;
   NodeTable<Value>& table_;  // the nodes in the order in which they are made
   NodeUpdater<Code, Value> nodes_;
@@ -218,12 +219,12 @@ bool GrowsLeafWise(const Growth<Code, Value>& growth, const NodeTable<Value>& ta
   if (!objective.IsNewton() || !CellLayout::For(objective.num_outputs, objective.num_classes).is_possible()) return false;
   const bool are_rows = growth.leaf && !growth.entries.row && !growth.entries.root && table.num_nodes == 1;
   const bool is_binary = std::count(level.table.kind, level.table.kind + level.table.num_features, kMultiway) == 0;
-  const bool has_few_rows = level.table.num_rows <= kMostRows || growth.limits.max_leaf_nodes != nullptr;
+  const bool has_few_rows = level.table.num_rows <= kMostRows || level.rules.is_best_first;
   return are_rows && is_binary && has_few_rows && level.table.num_bins <= kMostCodes && !level.rules.samples_thresholds;
 }
 
-bool GrowLeafWise(Threads& pool, const Growth<Code, Value>& growth, NodeTable<Value>& table) {
-  return LeafWiseGrower(pool, growth, table).Run();
+bool GrowLeafWise(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result) {
+  return LeafWiseGrower(pool, growth, result).Run();
 }
 
 }  // namespace jaxtree

@@ -25,12 +25,12 @@ namespace jaxtree {
 template <typename Code, typename Value>
 class LevelWiseGrower {
  public:
-  LevelWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeTable<Value>& table, Memory& memory)
-      : pool_(pool), level_(growth.level), is_best_first_(growth.limits.max_leaf_nodes != nullptr),
-        most_slots_in_row_order_(growth.most_slots_in_row_order), finds_leaves_(growth.leaf != nullptr), result_(table),
-        room_(table), table_(is_best_first_ ? room_.table() : table),
-        nodes_(level_, growth.limits, growth.open, growth.root_seed, table_),
-        driver_(GrowthOrder::kLevels, table_, growth.limits.max_leaf_nodes),
+  LevelWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result, Memory& memory)
+      : pool_(pool), level_(growth.level), most_slots_in_row_order_(growth.most_slots_in_row_order),
+        finds_leaves_(growth.leaf != nullptr), result_(result), scratch_(result.table()),
+        room_(level_.rules.is_best_first ? static_cast<NodeRoom<Value>&>(scratch_) : result), table_(room_.table()),
+        nodes_(level_, growth.open, growth.root_seed, table_),
+        driver_(GrowthOrder::kLevels, table_, level_.rules.MostLeaves()),
         rows_(pool, level_.table, level_.rules.split.shares_missing(), growth.entries, table_, nodes_, growth.leaf,
               growth.leaf != nullptr ? growth.leaf : memory.Take<int32_t>(growth.entries.size)),
         histograms_(memory) {}
@@ -39,7 +39,7 @@ class LevelWiseGrower {
   bool Run() {
     GrowTrees(driver_, *this);
     std::vector<int32_t> place;
-    if (is_best_first_) {
+    if (level_.rules.is_best_first) {
       std::vector<int32_t> order(table_.num_nodes);
       std::iota(order.begin(), order.end(), 0);
       place = CopyNodes(table_, order, result_, is_complete_);
@@ -126,8 +126,7 @@ class LevelWiseGrower {
     for (const int32_t node : nodes) {
       const int32_t slot = frontier_.SlotOf(node);
       const int64_t num_nodes = table_.num_nodes + nodes_.BranchesOf(splits_[slot].feature);
-      if (is_best_first_) room_.MakeRoomFor(num_nodes);
-      if (num_nodes > table_.capacity) {
+      if (!room_.MakeRoomFor(num_nodes)) {
         is_complete_ = false;
         return;
       }
@@ -172,12 +171,12 @@ class LevelWiseGrower {
 
   Threads& pool_;
   Level<Code, Value> level_;
-  const bool is_best_first_;
   const int64_t most_slots_in_row_order_;
   const bool finds_leaves_;
-  NodeTable<Value>& result_;
-  ScratchTree<Value> room_;   // of the nodes of trees that grow best-first
-  NodeTable<Value>& table_;   // the result, or that
+  NodeRoom<Value>& result_;
+  ScratchTree<Value> scratch_;  // of the nodes of trees that grow best-first
+  NodeRoom<Value>& room_;       // the result, or that
+  NodeTable<Value>& table_;
   NodeUpdater<Code, Value> nodes_;
   Driver<Value> driver_;
   EntryPartitioner<Code, Value> rows_;

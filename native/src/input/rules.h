@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "input/limits.h"
+
 namespace jaxtree {
 
 enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
@@ -73,23 +75,15 @@ struct Rules {
   bool adds_one_label;   // and nothing else: the weight, to the channel of the class
   bool adds_two_values;  // to the first two channels, with or without counted rows; and there are not many codes
 
-  // The limits of every root.
-  const Value* leaf_weight;
-  const int32_t *leaf_rows, *most_features;
-  const double *mdl_correction, *num_declared_classes, *score_noise;
-  const double* parameters;  // of the objective; null without any
+  RootLimits<Value> limits;
+  bool is_best_first;        // whether `max_leaf_nodes` limits the trees
+  const double* parameters;  // of the objective, for every root; null without any
   int64_t num_parameters;
 
   const double* ParametersOf(int32_t root) const { return parameters ? parameters + root * num_parameters : nullptr; }
-};
 
-// The limits of every root, as in `jaxtree/growth/plan/problem.py`.
-template <typename Value>
-struct Limits {
-  const int32_t *max_depth, *split_rows;
-  const Value* split_weight;
-  const double *min_gain, *min_impurity_decrease;
-  const int32_t* max_leaf_nodes;  // null where trees do not grow best-first
+  // The most leaves of every root; null where leaves are not limited.
+  const int32_t* MostLeaves() const { return is_best_first ? limits.max_leaf_nodes.data() : nullptr; }
 };
 
 // The features that nodes may split by: sets of features that may occur together on a path, and how many a level draws.

@@ -16,16 +16,35 @@ struct Feature {
   const int32_t* first_apart;  // null if all neighbours may be separated
 };
 
+// The whole numbers of every feature, by the names that Python passes them by, see `jaxtree_growth_fields`.
+#define JAXTREE_FEATURES(FIELD) FIELD(kind) FIELD(num_codes) FIELD(missing_code) FIELD(in_average) FIELD(monotone)
+
 // Codes are [feature, row].
 template <typename Code>
 struct Table {
   const Code* codes;
   int64_t num_features, num_rows, num_bins;
-  const int32_t *kind, *num_codes, *missing_code, *in_average;  // of every feature
-  const int32_t* monotone;                                      // the same; null without monotone features
-  const int32_t* first_apart;                                   // of every feature and code, or null
-  const double* position;                                       // the same
-  int64_t num_apart, num_positions;                             // of a feature
+#define JAXTREE_FIELD(name) const int32_t* name;  // `monotone` is null without monotone features
+  JAXTREE_FEATURES(JAXTREE_FIELD)
+#undef JAXTREE_FIELD
+  const int32_t* first_apart;        // of every feature and code, or null
+  const double* position;            // the same
+  int64_t num_apart, num_positions;  // of a feature
+
+  // Reads numbers [field, feature] in the order of the names.
+  void ReadFeatures(const int32_t* numbers) {
+#define JAXTREE_FIELD(name) name = numbers, numbers += num_features;
+    JAXTREE_FEATURES(JAXTREE_FIELD)
+#undef JAXTREE_FIELD
+    const bool is_monotone = std::any_of(monotone, monotone + num_features, [](int32_t sign) { return sign != 0; });
+    if (!is_monotone) monotone = nullptr;
+  }
+
+  static constexpr int64_t NumFields() {
+#define JAXTREE_FIELD(name) +1
+    return 0 JAXTREE_FEATURES(JAXTREE_FIELD);
+#undef JAXTREE_FIELD
+  }
 
   const Code* ColumnOf(int32_t feature) const { return codes + feature * num_rows; }
 

@@ -323,7 +323,7 @@ class EntryPartitioner {
   }
 
   // Whether a node is split at a threshold, and its entries add their weight to one class: nearly all that forests do.
-  bool IsSimple(int32_t node) const { return entries_.adds_one_label && table_.kind[node] == kThreshold; }
+  bool IsSimple(int32_t node) const { return entries_.adds_one_label && table_.split_kind[node] == kThreshold; }
 
   // `CountPiece` of such a node. Which branch an entry takes cannot be foreseen: nothing branches.
   void CountSimple(Piece& piece, const Code* codes) {

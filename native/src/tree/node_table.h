@@ -17,8 +17,16 @@ namespace jaxtree {
 
 constexpr int32_t kCodesPerWord = 32;
 
-// The fields of a table that are whole numbers.
-constexpr int kNumNumbers = 12;
+// The fields of a table that are whole numbers, by the names that Python reads them by, see `jaxtree_growth_fields`.
+#define JAXTREE_NODES(FIELD)                                                                          \
+  FIELD(feature) FIELD(code) FIELD(next_code) FIELD(split_kind) FIELD(missing_code) FIELD(missing_branch) \
+  FIELD(first_child) FIELD(num_children) FIELD(parent) FIELD(depth) FIELD(root) FIELD(num_rows)
+
+constexpr int kNumNumbers = [] {
+#define JAXTREE_FIELD(name) +1
+  return 0 JAXTREE_NODES(JAXTREE_FIELD);
+#undef JAXTREE_FIELD
+}();
 
 // Sums over entries, of nodes that follow one another.
 template <typename Value>
@@ -47,18 +55,20 @@ struct OwnedNodeSums {
 template <typename Value>
 struct NodeTable {
   int64_t capacity, num_words, num_channels;
-  int32_t *feature, *code, *next_code, *kind;
+#define JAXTREE_FIELD(name) int32_t* name;
+  JAXTREE_NODES(JAXTREE_FIELD)
+#undef JAXTREE_FIELD
   uint32_t* subset;
-  int32_t *missing_code, *missing_branch, *first_child, *num_children, *parent, *depth, *root, *num_rows;
   double* gain;
   Value* sums;
   int64_t *low, *high;  // of the identities; null where sums tell whether a node is mixed
   int32_t num_nodes;
 
-  // The whole numbers, in the order of `native.FIELDS`.
+  // The whole numbers, in the order of their names.
   std::array<int32_t**, kNumNumbers> Numbers() {
-    return {&feature, &code, &next_code, &kind, &missing_code, &missing_branch,
-            &first_child, &num_children, &parent, &depth, &root, &num_rows};
+#define JAXTREE_FIELD(name) &name,
+    return {JAXTREE_NODES(JAXTREE_FIELD)};
+#undef JAXTREE_FIELD
   }
 
   bool Compares() const { return low != nullptr; }
@@ -89,7 +99,7 @@ struct NodeTable {
   int32_t BranchOf(int32_t node, int32_t value) const {
     assert(num_children[node] > 0);
     if (value == missing_code[node]) return std::clamp(missing_branch[node], 0, num_children[node] - 1);
-    switch (kind[node]) {
+    switch (split_kind[node]) {
       case kThreshold: return value > code[node];
       case kMultiway: return std::clamp(value, 0, num_children[node] - 1);
       case kSubset: {

@@ -22,10 +22,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 template <typename Code, typename Value>
 class NodeUpdater {
  public:
-  // Reads the table of codes and the rules of `level`. `table` has the roots.
-  NodeUpdater(const Level<Code, Value>& level, const Limits<Value>& limits, const OpenRules& open,
-               const uint32_t* root_seed, NodeTable<Value>& table)
-      : level_(level), limits_(limits), table_(table), open_(open, table.num_nodes), scorer_(level.rules.objective) {
+  // Of `level` the table of codes and the rules are read. `table` has the roots.
+  NodeUpdater(const Level<Code, Value>& level, const OpenRules& open, const uint32_t* root_seed, NodeTable<Value>& table)
+      : level_(level), limits_(level.rules.limits), table_(table), open_(open, table.num_nodes),
+        scorer_(level.rules.objective) {
     const Rules<Value>& rules = level.rules;
     const bool draws_some = rules.samples_features || open.samples_levels || rules.samples_thresholds;
     const bool draws = draws_some || rules.draws_ties || rules.draws_scores;
@@ -76,7 +76,7 @@ class NodeUpdater {
     table_.feature[node] = split.feature;
     table_.code[node] = split.code;
     table_.next_code[node] = split.next_code;
-    table_.kind[node] = level_.table.kind[split.feature];
+    table_.split_kind[node] = level_.table.kind[split.feature];
     table_.missing_code[node] = level_.table.missing_code[split.feature];
     table_.missing_branch[node] = split.missing_branch;
     table_.gain[node] = split.gain;
@@ -152,7 +152,7 @@ class NodeUpdater {
     upper_.resize(table_.num_nodes);
     for (int32_t node = first == 0 ? table_.num_nodes : first; node < table_.num_nodes; ++node) {
       const int32_t parent = table_.parent[node], left = table_.first_child[parent];
-      const int32_t sign = table_.kind[parent] == kThreshold ? level_.table.monotone[table_.feature[parent]] : 0;
+      const int32_t sign = table_.split_kind[parent] == kThreshold ? level_.table.monotone[table_.feature[parent]] : 0;
       lower_[node] = lower_[parent];
       upper_[node] = upper_[parent];
       if (sign == 0) continue;
@@ -163,7 +163,7 @@ class NodeUpdater {
   }
 
   const Level<Code, Value>& level_;
-  const Limits<Value> limits_;
+  const RootLimits<Value>& limits_;
   NodeTable<Value>& table_;
   OpenFeatures open_;
   SplitScorer<Value> scorer_;

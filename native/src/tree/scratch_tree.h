@@ -1,4 +1,4 @@
-// Nodes of trees of which not all stay: they are copied into the result when growth ends.
+// Rooms for the nodes of trees; those of which not all stay are copied into the result when growth ends.
 
 #ifndef JAXTREE_NATIVE_TREE_SCRATCH_TREE_H_
 #define JAXTREE_NATIVE_TREE_SCRATCH_TREE_H_
@@ -16,25 +16,55 @@
 
 namespace jaxtree {
 
-// A table that grows, for nodes of which not all stay.
+// A table of nodes, and the room that it has or makes.
 template <typename Value>
-class ScratchTree {
+class NodeRoom {
+ public:
+  explicit NodeRoom(const NodeTable<Value>& table) : table_(table) {}
+  virtual ~NodeRoom() = default;
+
+  NodeTable<Value>& table() { return table_; }
+
+  // Returns whether there is room for so many nodes.
+  virtual bool MakeRoomFor(int64_t num_nodes) = 0;
+
+ protected:
+  // The roots, which are all nodes at first, of trees of their own.
+  void NumberRoots() {
+    std::iota(table_.parent, table_.parent + table_.num_nodes, 0);
+    std::iota(table_.root, table_.root + table_.num_nodes, 0);
+  }
+
+  NodeTable<Value> table_;
+};
+
+// Blank arrays that are lent, and have no more room.
+template <typename Value>
+class LentRoom : public NodeRoom<Value> {
+ public:
+  explicit LentRoom(const NodeTable<Value>& table) : NodeRoom<Value>(table) { this->NumberRoots(); }
+
+  bool MakeRoomFor(int64_t num_nodes) override { return num_nodes <= this->table_.capacity; }
+};
+
+// A table that grows.
+template <typename Value>
+class ScratchTree : public NodeRoom<Value> {
  public:
   // Has the roots of another table, which it is like in all but its room.
-  explicit ScratchTree(const NodeTable<Value>& like) : table_(like) {
+  explicit ScratchTree(const NodeTable<Value>& like) : ScratchTree(like, like.Compares()) {}
+
+  ScratchTree(const NodeTable<Value>& like, bool compares) : NodeRoom<Value>(like), compares_(compares) {
     MakeRoomFor(like.num_nodes);
-    std::iota(table_.parent, table_.parent + like.num_nodes, 0);
-    std::iota(table_.root, table_.root + like.num_nodes, 0);
+    this->NumberRoots();
   }
 
   // The arrays move with it, and a copy would point to those of the other.
   ScratchTree(ScratchTree&&) = default;
   ScratchTree(const ScratchTree&) = delete;
 
-  NodeTable<Value>& table() { return table_; }
-
-  void MakeRoomFor(int64_t num_nodes) {
-    if (num_nodes <= room_) return;
+  bool MakeRoomFor(int64_t num_nodes) override {
+    if (num_nodes <= room_) return true;
     room_ = std::max(2 * room_, num_nodes);
     table_.capacity = room_;
     const auto numbers = table_.Numbers();
@@ -42,9 +72,11 @@ class ScratchTree {
     table_.gain = Resized(gain_, 1);
     table_.subset = Resized(subset_, table_.num_words);
     table_.sums = Resized(sums_, table_.num_channels);
-    if (!table_.Compares()) return;
-    table_.low = Resized(low_, 1, std::numeric_limits<int64_t>::max());
-    table_.high = Resized(high_, 1, std::numeric_limits<int64_t>::min());
+    if (compares_) {
+      table_.low = Resized(low_, 1, std::numeric_limits<int64_t>::max());
+      table_.high = Resized(high_, 1, std::numeric_limits<int64_t>::min());
+    }
+    return true;
   }
 
  private:
@@ -54,7 +86,9 @@ class ScratchTree {
     return values.data();
   }
 
-  NodeTable<Value> table_;
+  using NodeRoom<Value>::table_;
+
+  const bool compares_;
   int64_t room_ = 0;
   std::array<std::vector<int32_t>, kNumNumbers> numbers_;
   std::vector<double> gain_;
@@ -63,13 +97,14 @@ class ScratchTree {
   std::vector<int64_t> low_, high_;
 };
 
-// Copies the nodes that are left of trees into a blank table, in an order in which parents come first. Nodes whose children
+// Copies the nodes that are left of trees into a blank table that has the roots, in an order in which parents come first. Nodes whose children
 // do not fit become leaves.
 //
 // Returns the new number of every node; of one that is gone, that of the lowest node above it that is left.
 template <typename Value>
-std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<int32_t>& order, NodeTable<Value>& to,
+std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<int32_t>& order, NodeRoom<Value>& room,
                                bool& is_complete) {
+  NodeTable<Value>& to = room.table();
   std::vector<int32_t> place(from.num_nodes);
   // The numbers of nodes' first children in the copy, 0 of those that have none there.
   std::vector<int32_t> first_child(from.num_nodes);
@@ -88,7 +123,7 @@ std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<i
     if (from.Compares()) to.low[own] = from.low[node], to.high[own] = from.high[node];
     const int32_t num_children = from.num_children[node];
     if (num_children == 0) continue;
-    if (to.num_nodes + num_children > to.capacity) {
+    if (!room.MakeRoomFor(to.num_nodes + num_children)) {
       is_complete = false;
       continue;
     }
@@ -97,7 +132,7 @@ std::vector<int32_t> CopyNodes(const NodeTable<Value>& from, const std::vector<i
     to.feature[own] = from.feature[node];
     to.code[own] = from.code[node];
     to.next_code[own] = from.next_code[node];
-    to.kind[own] = from.kind[node];
+    to.split_kind[own] = from.split_kind[node];
     to.missing_code[own] = from.missing_code[node];
     to.missing_branch[own] = from.missing_branch[node];
     to.gain[own] = from.gain[node];

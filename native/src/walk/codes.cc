@@ -22,7 +22,7 @@ std::vector<int32_t> HeldNodes(NodeTable<int32_t>& table, int64_t capacity, int6
     if (table.num_children[node] == 0) return true;
     const int64_t first = table.first_child[node], number = table.num_children[node];
     if (number < 0 || first <= node || first + number > capacity) return false;
-    if (table.kind[node] == kSubset && table.num_words == 0) return false;
+    if (table.split_kind[node] == kSubset && table.num_words == 0) return false;
     return table.feature[node] >= 0 && table.feature[node] < num_features;
   };
   std::vector<int32_t> own;
@@ -38,7 +38,7 @@ std::vector<int32_t> HeldNodes(NodeTable<int32_t>& table, int64_t capacity, int6
 // The branch that a walk takes; a number of no branch where it ends.
 int32_t BranchAt(const NodeTable<int32_t>& table, int32_t node, int32_t code) {
   if (code == table.missing_code[node]) return table.missing_branch[node];
-  return table.kind[node] == kMultiway ? code : table.BranchOf(node, code);
+  return table.split_kind[node] == kMultiway ? code : table.BranchOf(node, code);
 }
 
 // Where a walk goes from a node that splits at a threshold, or has no children and is gone to again.
@@ -66,7 +66,7 @@ Step StepOf(const NodeTable<int32_t>& table, int32_t node) {
 std::vector<Step> ListSteps(const NodeTable<int32_t>& table, int64_t capacity) {
   std::vector<Step> steps(capacity);
   for (int64_t node = 0; node < capacity; ++node) {
-    const bool is_threshold = table.kind[node] == kThreshold && table.num_children[node] == 2;
+    const bool is_threshold = table.split_kind[node] == kThreshold && table.num_children[node] == 2;
     if (table.num_children[node] > 0 && !is_threshold) return {};
     steps[node] = StepOf(table, node);
   }
@@ -127,7 +127,7 @@ ffi::Error WalkHandler(ffi::ThreadPool pool, ffi::AnyBuffer codes, ffi::AnyBuffe
       NodeTable<int32_t> table{};
       const int64_t capacity = of_nodes.dimensions[1];
       int32_t* next = of_nodes.As<int32_t>();
-      for (int32_t** field : {&table.feature, &table.code, &table.kind, &table.missing_code, &table.missing_branch,
+      for (int32_t** field : {&table.feature, &table.code, &table.split_kind, &table.missing_code, &table.missing_branch,
                               &table.first_child, &table.num_children}) {
         *field = next;
         next += capacity;
