@@ -2,7 +2,7 @@
 
 JAX computes in threads of its own, of which a fork copies none: in the child whoever waits for them waits for ever.
 Such a child is *cut off*. NumPy and the kernel in C++ serve it as ever, so that fitted estimators predict, and CART and
-ID3 trees that draw nothing are fitted; all else raises an error. A child whose parent has not yet computed anything
+ID3 trees are fitted; all else raises an error. A child whose parent has not yet computed anything
 starts JAX for itself.
 """
 
@@ -41,9 +41,8 @@ def check_is_whole(what: str) -> None:
     if _PROCESS.is_cut_off:
         raise ForkedProcessError(
             f"{what} needs JAX, whose threads are not in this process ({os.getpid()}): it was forked after JAX had "
-            "started. Predictions of fitted estimators work here, and fits of CART and ID3 trees that draw nothing, by "
-            "the kernel. For all else start processes by 'spawn' or 'forkserver' or with joblib's loky, or fork before "
-            "anything is computed"
+            "started. Predictions of fitted estimators work here, and fits of CART and ID3 trees by the kernel. For all "
+            "else start processes by 'spawn' or 'forkserver' or with joblib's loky, or fork before anything is computed"
         )
 
 

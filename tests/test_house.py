@@ -16,7 +16,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
-    {"arrays", "errors", "buckets", "cores", "heap", "notebook", "sklearn_compat", "switches"},
+    {"arrays", "errors", "buckets", "cores", "heap", "keys", "notebook", "sklearn_compat", "switches"},
     {"either", "forks", "kernels", "traces", "program_folder"},
     {"devices"},
     {"blocks", "compilation"},

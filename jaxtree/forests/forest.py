@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt
+from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt, UInt32
 
-from jaxtree.arrays import Device
+from jaxtree.arrays import AnyArray, Device
 from jaxtree.buckets import capacity_bucket, feature_bucket, pad_to, row_bucket
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.devices import default_device, kind_of
@@ -222,8 +222,7 @@ class _ForestGrowth:
     def _on_host(self, batch: Batch, entries: TreeRows) -> Tree:
         num_trees = batch.end - batch.first
         data = Data(self._rows.codes, self._target, entries.weight, entries.row, entries.tree)
-        # One program serves many numbers of trees.
-        seeds = np.asarray(root_seeds(self._keys(batch), self._num_roots(batch)))[:num_trees]
+        seeds = np.asarray(self._seeds(batch))[:num_trees]
         limits = self._limits_of(batch, num_trees, entries)
         return grow_on_host(data, self._features, limits, self._rules, self._rows.num_bins, seeds)
 
@@ -235,7 +234,7 @@ class _ForestGrowth:
         codes, target = self._arrays_on(device)
         data, limits = Data(codes, target, weight, row, tree), self._limits_of(batch, num_roots, entries)
         features = self._features.with_empty(len(codes) - len(self._rows.codes))
-        key = self._keys(batch)
+        seeds = self._seeds(batch)
         while True:
             share, spread = self._share_of_nodes, self._spread
             most_nodes = int(share * batch.room * self.size_of_tree.num_nodes)
@@ -243,7 +242,7 @@ class _ForestGrowth:
             sizes = Sizes(self._rows.num_bins, capacity, num_roots, spread * num_entries)
             # Grown in float64 whatever the user's setting, which every thread has for itself.
             with jax.enable_x64(True):
-                table, complete = grow_checked(data, features, limits, self._rules, sizes, key=key)
+                table, complete = grow_checked(data, features, limits, self._rules, sizes, seeds)
                 if complete:
                     return table
             self._share_of_nodes, self._spread = MORE_NODES * share, 2 * spread
@@ -253,11 +252,12 @@ class _ForestGrowth:
         """The roots of a growth on a device, some of which may have no tree."""
         return max(FEWEST_ROOTS, 1 << (batch.room - 1).bit_length())
 
-    def _keys(self, batch: Batch) -> Key[Array, " root"] | None:
-        """The keys of the roots of a batch; None if nothing is drawn."""
-        if not has_seeds(self._rules):
-            return None
-        return _tree_keys(self._key, self._first_tree + batch.first, num_roots=self._num_roots(batch))
+    def _seeds(self, batch: Batch) -> UInt32[AnyArray, " root"]:
+        """The seeds of what the roots of a batch draw; one program serves many numbers of trees."""
+        keys, num_roots = None, self._num_roots(batch)
+        if has_seeds(self._rules):
+            keys = _tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots)
+        return root_seeds(keys, num_roots)
 
     def _entries(self, batch: Batch) -> TreeRows:
         num_trees, num_rows = batch.end - batch.first, self._rows.num_rows

@@ -1,13 +1,16 @@
 """A child that is forked after JAX has started predicts as its parent does, and says at once what it cannot do."""
 
 import functools
+import multiprocessing
 import os
 import pickle
 import subprocess
 import sys
+import warnings
 
 import jax
 import jax.extend.core
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -160,7 +163,7 @@ def fits():
     X, y = np.arange(12.0)[:, None], np.arange(12) % 2
     few = {"n_estimators": 2}
     unfitted = {
-        "tree": jaxtree.DecisionTreeClassifier(splitter="random"),
+        "tree": jaxtree.DecisionTreeRegressor(criterion="poisson"),
         "votes": jaxtree.DecisionTreeClassifier(pruning=jaxtree.Dropout(0.2)),
         "optimal": jaxtree.OptimalTreeClassifier(),
         "forest": jaxtree.RandomForestRegressor(**few),
@@ -247,7 +250,7 @@ GROWN_BY_THE_KERNEL = {
     *("cart", "cart_dates", "cart_plain", "cart_fraction", "cart_outputs", "regression", "regression_outputs"),
     *("id3", "id3_onehot"),
 }
-"""The examples that are trees of CART and ID3 which draw nothing."""
+"""The examples that are trees of CART and ID3 whose prunings need no JAX."""
 
 
 @pytest.mark.skipif(library.load() is None, reason="the kernel grows the trees of a child")
@@ -259,6 +262,48 @@ def test_a_child_fits_by_the_kernel_or_refuses(name):
     assert (found == "refused") == (name not in GROWN_BY_THE_KERNEL)
     for what, values in expected.items() if name in GROWN_BY_THE_KERNEL else ():
         np.testing.assert_array_equal(found[what], values, what)
+
+
+DRAWING = {
+    "features": jaxtree.DecisionTreeClassifier(max_features=2, random_state=3),
+    "thresholds": jaxtree.DecisionTreeRegressor(splitter="random", random_state=np.int64(5)),
+    "a generator": jaxtree.DecisionTreeClassifier(max_features=1, random_state=np.random.RandomState(0)),
+}
+
+
+def fitted_by_processes(tree, X, y, context):
+    """The predictions of trees on parts of the rows, each fitted in a process of its own."""
+    with warnings.catch_warnings(action="ignore"):  # of JAX and of Python, that such a child may hang
+        with multiprocessing.get_context(context).Pool(2) as pool:
+            return pool.starmap_async(_fit_and_predict, [(tree, X, y, part) for part in range(3)]).get(timeout=120)
+
+
+def _fit_and_predict(tree, X, y, part):
+    rows = np.arange(len(X)) % 3 != part
+    return clone(tree).fit(X[rows], y[rows]).predict(X)
+
+
+@pytest.mark.skipif(library.load() is None, reason="the kernel grows the trees of a child")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("name", rest_is_slow(DRAWING))
+def test_forked_processes_fit_trees_that_draw(name):
+    """Pools of multiprocessing fork, and joblib's backend of that name; its loky starts processes anew."""
+    tree, (X, y) = DRAWING[name], (rows_of("cart_plain"), unfitted()["cart_plain"][2])
+    expected = [_fit_and_predict(tree, X, y, part) for part in range(3)]
+    forked = fitted_by_processes(tree, X, y, "fork")
+    jobs = [joblib.delayed(_fit_and_predict)(tree, X, y, part) for part in range(3)]
+    with warnings.catch_warnings(action="ignore"):
+        by_joblib = joblib.Parallel(2, backend="multiprocessing")(jobs)
+    for own in (forked, by_joblib):
+        np.testing.assert_array_equal(own, expected)
+
+
+@pytest.mark.slow
+def test_processes_of_loky_fit_trees_that_draw():
+    tree, (X, y) = DRAWING["features"], (rows_of("cart_plain"), unfitted()["cart_plain"][2])
+    jobs = [joblib.delayed(_fit_and_predict)(tree, X, y, part) for part in range(3)]
+    expected = [_fit_and_predict(tree, X, y, part) for part in range(3)]
+    np.testing.assert_array_equal(joblib.Parallel(2, backend="loky")(jobs), expected)
 
 
 LOADED = """

@@ -60,7 +60,7 @@ def test_unchecked_codes_and_classes_count_as_the_nearest(code, label):
     wrong_codes[codes == 3], wrong_target[target == 1 if label > 0 else target == 0] = max(code, 3), label
     given = (None, Limits(), Rules(Classes(2)), Sizes(num_bins=4, capacity=256))
     expected = grow(Data(codes, target), *given).tree
-    tree = grow_checked(Data(jnp.asarray(wrong_codes), jnp.asarray(wrong_target)), *given).tree
+    tree = grow_checked(Data(jnp.asarray(wrong_codes), jnp.asarray(wrong_target)), *given, np.zeros(1, np.uint32)).tree
     for name in ("feature", "code", "count"):
         np.testing.assert_array_equal(getattr(tree, name), getattr(expected, name), err_msg=name)
 

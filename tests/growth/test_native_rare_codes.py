@@ -65,5 +65,7 @@ def test_a_wrong_code_on_a_device_reaches_past_no_cells(kind, wrong):
     data = Data(jnp.asarray(codes), codes[0] % 2, np.ones(2000, np.int32))
     features = Features(np.full(2, T, np.int32), np.full(2, 3, np.int32))
     rules = Rules(Classes(2, criteria.gini))
-    tree = grow_checked(data, features, Limits(max_depth=2), rules, Sizes(num_bins=3, capacity=7)).tree
+    tree = grow_checked(
+        data, features, Limits(max_depth=2), rules, Sizes(num_bins=3, capacity=7), np.zeros(1, np.uint32)
+    ).tree
     assert tree.num_rows[0] == 2000 and tree.feature[0] == 0

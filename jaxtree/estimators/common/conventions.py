@@ -14,12 +14,12 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_orig
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import PRNGKeyArray, UInt32
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
-from jaxtree import forks
+from jaxtree import forks, keys
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import generator_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, set_all_parameters, warn_user
@@ -286,9 +286,19 @@ def allow_tables(tags: Tags) -> Tags:
 def key_of(random_state: Any) -> PRNGKeyArray:
     """Returns `jax.random.key(random_state)`, or a key drawn from a generator."""
     forks.check_is_whole("a random key")
+    return jax.random.key(_seed_of(random_state))
+
+
+def host_key_of(random_state: Any) -> UInt32[np.ndarray, "2"]:
+    """Returns the key of `key_of`, on the host, without JAX."""
+    return keys.key_of_seed(_seed_of(random_state))
+
+
+def _seed_of(random_state: Any) -> int:
+    """Returns a whole number as it is, or a seed drawn from a generator."""
     if isinstance(random_state, int | np.integer):
-        return jax.random.key(int(random_state))
-    return jax.random.key(generator_of(random_state).randint(2**31 - 1))
+        return int(random_state)
+    return int(generator_of(random_state).randint(2**31 - 1))
 
 
 @contextlib.contextmanager

@@ -5,12 +5,11 @@ from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float64, PRNGKeyArray, Real, Shaped, UInt
+from jaxtyping import Float64, PRNGKeyArray, Real, Shaped, UInt, UInt32
 
-from jaxtree import buckets
+from jaxtree import buckets, keys
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.magnitude import Magnitude, restore_weights, weight_exponent_of
@@ -49,7 +48,7 @@ class Recipe(NamedTuple):
         rules: How splits are scored, chosen and made.
         limits: When nodes are not split.
         features: How features may be split.
-        key: The key of what is drawn.
+        key: The key of what is drawn, on the host; see `jaxtree.keys`.
         on_values: Whether thresholds are values of the table.
         search: Finds trees in another way than by growth; None grows them.
         ordered: The rows as growth sees them where categories have given way to statistics or indicators; None if
@@ -59,7 +58,7 @@ class Recipe(NamedTuple):
     rules: Rules
     limits: Limits
     features: FeatureOptions = FeatureOptions()
-    key: PRNGKeyArray | None = None
+    key: UInt32[np.ndarray, "2"] | None = None
     on_values: bool = False
     search: "TreeFinder | None" = None
     ordered: OrderedCategories | CategoryIndicators | None = None
@@ -238,7 +237,7 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
             recipe.rules,
             Sizes(widths.num_bins, capacity, len(tasks), entry_capacity=2 * weight.size),
             engine=engine,
-            key=None if recipe.key is None else jnp.stack([t.recipe.key for t in tasks if t.recipe.key is not None]),
+            root_seed=None if recipe.key is None else _seeds([t.recipe.key for t in tasks if t.recipe.key is not None]),
             mesh=mesh,
         )
     table, trees = _trimmed(table, first.num_classes), []
@@ -246,6 +245,11 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
         tree = _with_own_codes(take_tree(table, root=root), own.schema, widths)
         trees.append(magnitude.restore(tree) if magnitude.exponent else tree)
     return trees
+
+
+def _seeds(own: Sequence[UInt32[np.ndarray, "2"]]) -> UInt32[np.ndarray, " root"]:
+    """Returns the seed of what each tree draws, from its key: as if it grew alone."""
+    return keys.bits(keys.fold_in(np.stack(own), 0))
 
 
 def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, trees: range, course: Course) -> Forest:

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.estimators.common.conventions import Role, Words, key_of
+from jaxtree.estimators.common.conventions import Role, Words, host_key_of
 from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
 from jaxtree.estimators.common.growing import Recipe
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS, order_for_trees
@@ -117,7 +117,7 @@ class _CART(CartParameters, BaseTree):
             draws_ties=self.ties == "hash",
         )
         # Without a key ties are drawn, too: the same in every fit.
-        key = key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
+        key = host_key_of(self.random_state) if rules.samples_features or rules.samples_thresholds else None
         return Recipe(rules, limits, features, key, ordered=ordered)
 
 

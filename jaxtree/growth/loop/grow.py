@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree import forks
-from jaxtree.arrays import OptionalArray
+from jaxtree.arrays import AnyArray, OptionalArray
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, instance_of, present
@@ -88,7 +88,7 @@ def grow(
         (7, [0, 1, 1])
     """
     check_bundles(data, features, limits, rules, sizes)
-    return grow_checked(data, features, limits, rules, sizes, key=key, mesh=mesh)
+    return grow_checked(data, features, limits, rules, sizes, root_seeds(key, sizes.num_roots), mesh=mesh)
 
 
 def grow_checked(
@@ -97,8 +97,8 @@ def grow_checked(
     limits: Limits,
     rules: Rules,
     sizes: Sizes,
+    root_seed: UInt32[AnyArray, " root"],
     *,
-    key: Key[Array, "..."] | None = None,
     mesh: Mesh | None = None,
 ) -> Growth:
     """Returns what `grow` does, of bundles that are right: those of estimators, which take care of it themselves."""
@@ -107,8 +107,6 @@ def grow_checked(
         check_mesh(mesh)
         if data.row is not None:
             raise InvalidInputError("row cannot be given with a mesh: every device has the entries of its own rows")
-    root_seed = root_seeds(key, sizes.num_roots)
-    if mesh is not None:
         root_seed = np.asarray(root_seed)
     is_wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     with jax.enable_x64(True):
@@ -127,18 +125,19 @@ def grow_completely(
     sizes: Sizes,
     *,
     engine: Engine,
-    key: Key[Array, "..."] | None = None,
+    root_seed: UInt32[np.ndarray, " root"] | None = None,
     mesh: Mesh | None = None,
 ) -> Tree:
     """Returns the tree of `grow`, on the host; grows again, with more room, until it is enough.
 
     Bundles must be right: nothing is checked. `engine` is that of `native.engine_of` for trees on the host; the kernel
-    makes room for as many nodes and entries as there are.
+    makes room for as many nodes and entries as there are. The seeds of what trees draw are 0 if not given.
     """
+    root_seed = np.zeros(sizes.num_roots, np.uint32) if root_seed is None else root_seed
     if engine is Engine.HOST:
-        return grow_on_host(data, features, limits, rules, sizes.num_bins, np.asarray(root_seeds(key, sizes.num_roots)))
+        return grow_on_host(data, features, limits, rules, sizes.num_bins, root_seed)
     while True:
-        tree, complete = grow_checked(data, features, limits, rules, sizes, key=key, mesh=mesh)
+        tree, complete = grow_checked(data, features, limits, rules, sizes, root_seed, mesh=mesh)
         if complete:
             return jax.tree.map(np.asarray, tree)
         room = sizes.entry_capacity
