@@ -41,8 +41,9 @@ def check_is_whole(what: str) -> None:
     if _PROCESS.is_cut_off:
         raise ForkedProcessError(
             f"{what} needs JAX, whose threads are not in this process ({os.getpid()}): it was forked after JAX had "
-            "started. Predictions of fitted estimators work here, and fits of CART and ID3 trees by the kernel. For all "
-            "else start processes by 'spawn' or 'forkserver' or with joblib's loky, or fork before anything is computed"
+            "started. Predictions of fitted estimators work here, and fits of CART and ID3 trees by the kernel. For "
+            "all else start processes by 'spawn' or 'forkserver' or with joblib's loky, or fork before anything is "
+            "computed"
         )
 
 

@@ -273,9 +273,9 @@ DRAWING = {
 
 def fitted_by_processes(tree, X, y, context):
     """The predictions of trees on parts of the rows, each fitted in a process of its own."""
-    with warnings.catch_warnings(action="ignore"):  # of JAX and of Python, that such a child may hang
-        with multiprocessing.get_context(context).Pool(2) as pool:
-            return pool.starmap_async(_fit_and_predict, [(tree, X, y, part) for part in range(3)]).get(timeout=120)
+    # JAX and Python warn that such a child may hang.
+    with warnings.catch_warnings(action="ignore"), multiprocessing.get_context(context).Pool(2) as pool:
+        return pool.starmap_async(_fit_and_predict, [(tree, X, y, part) for part in range(3)]).get(timeout=120)
 
 
 def _fit_and_predict(tree, X, y, part):

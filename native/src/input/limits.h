@@ -8,7 +8,8 @@
 
 namespace jaxtree {
 
-// Their types and names; what they mean stands in `RootLimits` of `jaxtree/growth/inputs/root_limits.py`.
+// Their types and names; `Limits` of `jaxtree/growth/inputs/bundles.py` says what they mean, and
+// `jaxtree/growth/inputs/root_limits.py` which are of weights, in units, and of rows.
 #define JAXTREE_LIMITS(LIMIT)             \
   LIMIT(int32_t, max_depth)               \
   LIMIT(Value, split_weight)              \
