@@ -83,34 +83,19 @@ def test_a_folder_on_the_path_is_no_installation(monkeypatch):
 @pytest.mark.parametrize(
     ("word", "other", "said"),
     [
-        (b" score_noise", b"", r"other limits than this package, without \['score_noise'\] and with \[\]"),
-        (
-            b" min_gain",
-            b" min_gains",
-            r"other limits than this package, without \['min_gain'\] and with \['min_gains'\]",
-        ),
-        (b" in_average", b"", r"other features than this package, without \['in_average'\] and with \[\]"),
-        (b" root_seed", b" root_seed more", r"other arrays than this package, without \[\] and with \['more'\]"),
-        (b" split_kind", b" kind_of_split", "other nodes than this package, without"),
+        ("score_noise", "", r"other limits than this package, without \['score_noise'\] and with \[\]"),
+        ("min_gain", "gain", r"other limits than this package, without \['min_gain'\] and with \['gain'\]"),
+        ("in_average", "", r"other features than this package, without \['in_average'\] and with \[\]"),
+        ("root_seed", "root_seed more", r"other arrays than this package, without \[\] and with \['more'\]"),
+        ("split_kind", "kind_of_split", "other nodes than this package, without"),
     ],
 )
 def test_a_kernel_of_other_fields_is_an_error_when_growth_begins(word, other, said, monkeypatch):
-    kernel = types.SimpleNamespace(jaxtree_growth_fields=Declares(word, other))
-    monkeypatch.setattr(native, "load", lambda: kernel)
+    declared = [[own.replace(word, other) for own in names] for names in library.growth_fields()]
+    monkeypatch.setattr(native, "growth_fields", lambda: [" ".join(names).split() for names in declared])
     monkeypatch.setattr(native, "kernel_fields", native.kernel_fields.__wrapped__)
     with pytest.raises(InternalError, match=said):
         DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
-
-
-class Declares:
-    """The function of the kernel that declares its fields, but for one word."""
-
-    def __init__(self, word, other):
-        self.function, self.word, self.other = library.load().jaxtree_growth_fields, word, other
-
-    def __call__(self):
-        self.function.restype = ctypes.c_char_p
-        return self.function().replace(self.word, self.other)
 
 
 @pytest.mark.skipif(library.load() is None, reason="the kernel is not installed")

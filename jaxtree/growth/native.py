@@ -5,7 +5,6 @@ proportion to a node's rows, where a program of fixed shapes works in proportion
 native/src/grow/level_wise.h.
 """
 
-import ctypes
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.inputs.tables import SubsetSizes
 from jaxtree.growth.nodes import NodeTable
 from jaxtree.kernels.choose import Attributes, Engine, Results, call_kernel, choose
-from jaxtree.kernels.library import load
+from jaxtree.kernels.library import growth_fields
 from jaxtree.kernels.mesh import devices_of
 from jaxtree.tree import Tree
 
@@ -89,9 +88,7 @@ def kernel_fields() -> KernelFields:
     Raises:
         InternalError: They are not those of this package.
     """
-    function = present(load()).jaxtree_growth_fields
-    function.restype = ctypes.c_char_p
-    declared = KernelFields(*(tuple(line.split()[1:]) for line in function().decode().splitlines()))
+    declared = KernelFields(*map(tuple, growth_fields()))
     for kind, names, own in zip(KernelFields._fields, declared, (ARRAYS, FEATURES, root_limits(), NODES), strict=True):
         if own != set(names):
             lacks, has = sorted(own.difference(names)), sorted(set(names).difference(own))

@@ -11,6 +11,8 @@ import json
 import logging
 import os
 
+from jaxtree.errors import present
+
 LOGGER = logging.getLogger("jaxtree")
 
 INTERFACE = 19
@@ -30,6 +32,16 @@ def load() -> ctypes.CDLL | None:
     except OSError as error:
         LOGGER.warning("the kernel in C++ cannot be loaded, and trees grow without it: %s", error)
         return None
+
+
+def growth_fields() -> list[list[str]]:
+    """Returns the names of all that the kernel, which must be there, reads or makes by its place in a growth.
+
+    They are those of arrays, of the whole numbers of features, of limits, and of the whole numbers of nodes.
+    """
+    function = present(load()).jaxtree_growth_fields
+    function.restype = ctypes.c_char_p
+    return [line.split()[1:] for line in function().decode().splitlines()]
 
 
 def why_absent() -> str | None:

@@ -153,9 +153,9 @@ def test_too_little_room_for_nodes_is_widened(grown, monkeypatch):
     rooms = []
 
     def grow_if_roomy(*arrays, **keywords):
-        *others, sizes = arrays
+        *others, sizes, seeds = arrays
         rooms.append(sizes.capacity)
-        growth = growing_grow(*others, sizes._replace(capacity=4096, entry_capacity=None), **keywords)
+        growth = growing_grow(*others, sizes._replace(capacity=4096, entry_capacity=None), seeds, **keywords)
         return growth._replace(complete=growth.complete & (rooms[-1] > 1000))
 
     growing_grow = growing.grow_checked

@@ -43,8 +43,8 @@ def list_features(
     """Divides the features into tables and a scan: that of thresholds of more than `most_bins_tabled` codes.
 
     Returns:
-        The shape of every table, and the features of every table and then of the scan. Of traced features every table
-        has room for all.
+        The shape of every table, and the features of every table and then of the scan. If features are traced, every
+        table has room for all.
     """
     number = np.arange(features.split_kind.shape[0], dtype=np.int32)
     nothing = np.zeros(0, np.int32)
