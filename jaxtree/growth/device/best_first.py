@@ -16,7 +16,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.growth.device.state import Nodes, Row, State, blank_nodes
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import Problem
 
 SPLIT_FIELDS = (
@@ -25,7 +25,7 @@ SPLIT_FIELDS = (
 """The fields of a node that say nothing of a leaf."""
 
 
-def drop_splits(problem: Problem, state: State, *, plan: Plan) -> State:
+def drop_splits(problem: Problem, state: State, *, plan: LoopPlan) -> State:
     """Drops the splits that growth does not reach, of the level whose splits are recorded and of those above."""
     nodes, tree, limits = state.nodes, state.nodes.columns, problem.limits
     weight = plan.rules.objective.weight(nodes.sums.T).astype(jnp.float64)
@@ -83,7 +83,7 @@ def _moved(
     place: Int32[Array, " node"],
     old: Int32[Array, " node"],
     *,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Nodes:
     """The table with the nodes that stay side by side.
 

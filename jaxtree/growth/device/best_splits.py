@@ -22,7 +22,7 @@ from jaxtree.growth.device.histogram import Chunk, group_histograms, sampled_his
 from jaxtree.growth.device.open_features import NEVER, in_order, last_rank, open_features
 from jaxtree.growth.device.split import Split, best_of_features, no_split, score_histogram, trimmed
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
-from jaxtree.growth.plan.plan import Plan, TablePlan
+from jaxtree.growth.plan.plan import LoopPlan, TablePlan
 from jaxtree.growth.plan.problem import FeatureContext, NodeContext, Problem
 from jaxtree.tree import SplitKind
 
@@ -30,7 +30,7 @@ NOT_SAMPLED = 2**32 - 1
 """The rank of a feature that no node scores."""
 
 
-def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[Split]:
+def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: LoopPlan) -> list[Split]:
     """The best split of every slot on every feature, table by table."""
     splits = []
     for number, (table, listed) in enumerate(zip(plan.tables, problem.lists, strict=False)):
@@ -52,7 +52,9 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: Plan) -> list[S
     return splits
 
 
-def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: Plan) -> Split:
+def splits_of_sampled(
+    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: LoopPlan
+) -> Split:
     """The best split of every slot on its own features, by histograms."""
     at = jnp.minimum(features, problem.num_codes.size - 1)
 
@@ -68,7 +70,7 @@ def splits_of_sampled(problem: Problem, chunk: Chunk, features: Int32[Array, "sa
 
 
 def _of_own_table(
-    problem: Problem, features: Int32[Array, "sampled slot"], score: Callable[[int], Split], *, plan: Plan
+    problem: Problem, features: Int32[Array, "sampled slot"], score: Callable[[int], Split], *, plan: LoopPlan
 ) -> Split:
     """The splits that `score` finds for the table plan of each feature."""
     best = score(0)
@@ -80,7 +82,7 @@ def _of_own_table(
 
 
 def best_of_slots(
-    problem: Problem, splits: Split, context: NodeContext, in_average: Bool[Array, "feature *slot"], *, plan: Plan
+    problem: Problem, splits: Split, context: NodeContext, in_average: Bool[Array, "feature *slot"], *, plan: LoopPlan
 ) -> Split:
     """The best of every slot's splits, one per feature (arrays of shape (feature, slot))."""
     best = lambda own, node, counts: best_of_features(Judge(plan.rules, node, problem.units), own, counts)  # noqa: E731
@@ -91,7 +93,7 @@ def _where(mask: Bool[Array, "sampled slot"], a: Array, b: Array) -> Array:
     return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - mask.ndim)), a, b)
 
 
-def _table_of_feature(problem: Problem, plan: Plan) -> Int32[Array, " feature"]:
+def _table_of_feature(problem: Problem, plan: LoopPlan) -> Int32[Array, " feature"]:
     """The number of the table plan of every feature."""
     served_by = jnp.zeros(problem.num_codes.size, jnp.int32)
     for number, listed in enumerate(problem.lists[: len(plan.tables)]):
@@ -115,19 +117,21 @@ class _Looked(NamedTuple):
     number: int
 
 
-def _draws(table: TablePlan, plan: Plan) -> bool:
+def _draws(table: TablePlan, plan: LoopPlan) -> bool:
     """Whether a threshold is drawn for the features of a table."""
     return plan.rules.samples_thresholds and table.kind == SplitKind.THRESHOLD
 
 
-def _draw(problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: Plan) -> _Looked:
+def _draw(
+    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
+) -> _Looked:
     """The tables of the parts that drawn thresholds make."""
     tables, codes = drawn_histograms(problem, chunk, features, number, plan=plan)
     return _Looked(tables, codes, problem.take_features(features), number)
 
 
 def _score_tables(
-    problem: Problem, chunk: Chunk, looked: _Looked, splits: Split, first_place: Int32[Array, ""], *, plan: Plan
+    problem: Problem, chunk: Chunk, looked: _Looked, splits: Split, first_place: Int32[Array, ""], *, plan: LoopPlan
 ) -> Split:
     """Writes the best split of every slot on every table into `splits`, block by block of slots.
 
@@ -163,7 +167,7 @@ def _score_tables(
 
 
 def _over_groups(
-    problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split, *, plan: Plan
+    problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split, *, plan: LoopPlan
 ) -> Split:
     """Adds the results of `score_group` to the splits; groups of padding, which come last, are not scored."""
     num_features = jnp.sum(problem.is_there(listed), dtype=jnp.int32)
@@ -188,7 +192,7 @@ def best_of_sampled(
     in_use: Bool[Array, " slot"],
     look: Callable[[Int32[Array, "sampled slot"]], Split],
     *,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Split:
     """The best split of every slot on the features that it samples.
 
@@ -228,7 +232,7 @@ def best_of_sampled(
 
 
 def _feature_orders(
-    is_open: Bool[Array, "feature _"], context: NodeContext, *, plan: Plan
+    is_open: Bool[Array, "feature _"], context: NodeContext, *, plan: LoopPlan
 ) -> Int32[Array, "place slot"]:
     """The open features in the random order of every slot, then the others, and numbers past all features."""
     number = jnp.arange(len(is_open), dtype=jnp.int32)[:, None]

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int32
 
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 
 Carry = TypeVar("Carry")
 
@@ -24,7 +24,7 @@ def over_blocks(
     carry: Carry,
     *,
     most: int,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Carry:
     """Runs `carry = body(block, carry)` for every block from `first` to `stop`, as `lax.fori_loop` does.
 

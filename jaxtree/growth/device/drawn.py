@@ -15,7 +15,7 @@ from jaxtree.arrays import child_hash
 from jaxtree.growth.device.blocks import over_blocks
 from jaxtree.growth.device.histogram import Chunk, blocks_of, histograms_of_parts
 from jaxtree.growth.device.split import NO_CODE, Split
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import NodeContext, Problem
 from jaxtree.tree import SplitKind
 
@@ -27,7 +27,7 @@ Sides = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], tuple[Array, 
 
 
 def drawn_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: Plan
+    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
 ) -> tuple[Int[Array, "looked cell"], Int32[Array, "looked slot part"]]:
     """Sums the parts of every slot's features, and returns the last code of the first part, and one of each other.
 
@@ -53,7 +53,7 @@ def drawn_histograms(
     return tables, jnp.stack(codes[: plan.rules.num_parts], axis=-1)
 
 
-def with_codes_beside(problem: Problem, chunk: Chunk, splits: Split, *, plan: Plan) -> Split:
+def with_codes_beside(problem: Problem, chunk: Chunk, splits: Split, *, plan: LoopPlan) -> Split:
     """Returns splits with the codes beside each threshold that the slot has, where these were not needed before."""
     code, next_code = _codes_beside(problem, chunk, splits.feature[None], splits.code[None], plan=plan)
     is_drawn = problem.features.kind[splits.feature] == SplitKind.THRESHOLD
@@ -69,7 +69,7 @@ def draw(
     least: Int32[Array, "looked slot"],
     greatest: Int32[Array, "looked slot"],
     *,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Int32[Array, "looked slot"]:
     """The greatest code up to the threshold that is drawn between given codes, and -1 where there is none."""
     low, high = (problem.position.at[features, code].get(mode="clip") for code in (least, greatest))
@@ -90,7 +90,7 @@ def draw(
 
 
 def _last_codes(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], *, plan: Plan
+    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], *, plan: LoopPlan
 ) -> Int32[Array, "looked slot"]:
     """The greatest code up to the threshold that every slot draws for each of its features."""
 
@@ -103,7 +103,7 @@ def _last_codes(
 
 
 def _codes(
-    problem: Problem, feature: Int32[Array, "looked entry"], row: Int32[Array, " entry"], plan: Plan
+    problem: Problem, feature: Int32[Array, "looked entry"], row: Int32[Array, " entry"], plan: LoopPlan
 ) -> tuple[Int32[Array, "looked entry"], Bool[Array, "looked entry"]]:
     """The codes of entries, and whether they are known."""
     code = problem.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
@@ -111,7 +111,7 @@ def _codes(
     return code, is_known
 
 
-def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "looked slot"], *, plan: Plan):
+def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "looked slot"], *, plan: LoopPlan):
     """The greatest code of every slot's entries up to a given one, or -1, and the least above it, or `NO_CODE`."""
 
     def sides(row, slot):
@@ -123,7 +123,7 @@ def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "
 
 
 def _extremes(
-    chunk: Chunk, shape: tuple[int, ...], sides: Sides, *, plan: Plan
+    chunk: Chunk, shape: tuple[int, ...], sides: Sides, *, plan: LoopPlan
 ) -> tuple[Int32[Array, "looked slot"], Int32[Array, "looked slot"]]:
     """The greatest code of every slot's entries below, or -1, and the least of those above, or `NO_CODE`."""
     entries, num_slots = chunk.entries, shape[1]

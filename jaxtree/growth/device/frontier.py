@@ -7,12 +7,12 @@ from jaxtyping import Array, Int32
 from jaxtree.growth.device.blocks import over_blocks
 from jaxtree.growth.device.state import Nodes, may_split
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import DONE, Entries, Frontier, Problem, Windows
 
 
 def sort_by_slot(
-    entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: Plan
+    entries: Entries, frontier: Frontier, num_rows: Int32[Array, " node"], *, plan: LoopPlan
 ) -> tuple[Entries, Windows]:
     """Sorts the entries by slot, rows in their old order; entries that are done go to the end."""
     slot, order = sort_pairs(entries.slot, jnp.arange(entries.slot.size, dtype=jnp.int32))
@@ -22,7 +22,9 @@ def sort_by_slot(
     return Entries(entries.row[order], entries.label[:, order], entries.value[:, order], slot, size), windows
 
 
-def _windows(slot: Int32[Array, " entry"], frontier: Frontier, num_rows: Int32[Array, " node"], plan: Plan) -> Windows:
+def _windows(
+    slot: Int32[Array, " entry"], frontier: Frontier, num_rows: Int32[Array, " node"], plan: LoopPlan
+) -> Windows:
     """The windows of entries that are sorted."""
     place = jnp.arange(frontier.node.size, dtype=jnp.int32)
     if plan.devices.number > 1:
@@ -34,7 +36,7 @@ def _windows(slot: Int32[Array, " entry"], frontier: Frontier, num_rows: Int32[A
 
 
 def fill_slots(
-    problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: Plan
+    problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan
 ) -> tuple[Frontier, Int32[Array, " node"]]:
     """Returns the frontier of the nodes from `first_node` on that may be split, and the slot of every such node."""
     size = plan.nodes_at_a_time
@@ -56,7 +58,7 @@ def fill_slots(
 
 
 def slots_of_entries(
-    entries: Entries, node: Int32[Array, " entry"], slot_of_node: Int32[Array, " node"], *, plan: Plan
+    entries: Entries, node: Int32[Array, " entry"], slot_of_node: Int32[Array, " node"], *, plan: LoopPlan
 ) -> Entries:
     """Returns the entries with the slots of their nodes."""
     size = plan.entries_per_move

@@ -19,7 +19,7 @@ from jaxtree.growth.device.cells import bases_of, compare, scatter_at_once
 from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan.backends import Accumulation
-from jaxtree.growth.plan.plan import Plan, TablePlan
+from jaxtree.growth.plan.plan import LoopPlan, TablePlan
 from jaxtree.growth.plan.problem import Entries, NodeContext, Problem
 
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
@@ -68,12 +68,12 @@ def sums_of_entries(
     return jnp.concatenate(sums)
 
 
-def blank_bases(entries: Entries, plan: Plan) -> Int32[Array, "base entry"]:
+def blank_bases(entries: Entries, plan: LoopPlan) -> Int32[Array, "base entry"]:
     """Space for the cell bases of all entries."""
     return jnp.zeros((len(bases_of(plan.rules)), entries.row.size), jnp.int32)
 
 
-def write_bases(chunk: Chunk, number: int, *, plan: Plan) -> Int32[Array, "base entry"]:
+def write_bases(chunk: Chunk, number: int, *, plan: LoopPlan) -> Int32[Array, "base entry"]:
     """Returns the cell bases of a table plan, updated for the entries in the window's blocks."""
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
     size = plan.entries_per_block
@@ -97,13 +97,13 @@ def _first_channels(label: Int[Array, "label entry"], rules: ResolvedRules) -> I
     return jnp.stack([blank(c) if n == NO_LABEL else label[n] + c for n, c in bases_of(rules)])
 
 
-def blocks_of(window: Window, plan: Plan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
+def blocks_of(window: Window, plan: LoopPlan) -> tuple[Int32[Array, ""], Int32[Array, ""]]:
     """The first and the last (exclusive) block that a window lies in."""
     return window[0] // plan.entries_per_block, -(-window[1] // plan.entries_per_block)
 
 
 def group_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: Plan
+    problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: LoopPlan
 ) -> Int[Array, "grouped cell"]:
     """Sums the cells of a group of features of a table plan, one table each.
 
@@ -113,7 +113,7 @@ def group_histograms(
 
 
 def sampled_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot_or_all"], number: int, *, plan: Plan
+    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot_or_all"], number: int, *, plan: LoopPlan
 ) -> Int[Array, "sampled cell"]:
     """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     where = {"num_bins": plan.tables[number].num_bins, "rules": plan.rules}
@@ -128,7 +128,7 @@ def sampled_histograms(
 
 
 def histograms_of_parts(
-    problem: Problem, chunk: Chunk, num_tables: int, number: int, part_of: PartOf, *, plan: Plan
+    problem: Problem, chunk: Chunk, num_tables: int, number: int, part_of: PartOf, *, plan: LoopPlan
 ) -> Int[Array, "looked cell"]:
     """Sums the cells of several tables at once, where the numbers of parts take the place of entries' codes."""
     where = {"num_bins": plan.tables[number].num_bins, "rules": plan.rules}
@@ -141,7 +141,7 @@ def histograms_of_parts(
 
 
 def _over_entries(
-    chunk: Chunk, num_tables: int, number: int, add_block: Callable[..., Any], plan: Plan
+    chunk: Chunk, num_tables: int, number: int, add_block: Callable[..., Any], plan: LoopPlan
 ) -> Int[Array, "looked cell"]:
     """The tables to which `add_block` adds the chunk's entries, block after block, summed over all devices."""
     entries, size = chunk.entries, plan.entries_per_block
@@ -153,7 +153,7 @@ def _over_entries(
     return plan.devices.total(tables)
 
 
-def _num_cells(table: TablePlan, plan: Plan) -> int:
+def _num_cells(table: TablePlan, plan: LoopPlan) -> int:
     """The number of cells of a feature's table: those of every slot, and the strip."""
     # Channels without a label reach past their common base, one each.
     plain = [channel for label, channel, _ in plan.rules.additions if label == NO_LABEL]
@@ -167,7 +167,7 @@ def _read_codes(
     row: Int32[Array, " entry"],
     base: Int32[Array, "base entry"],
     num_bins: int,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Int32[Array, "table entry"]:
     """The codes of entries for every table, whose feature is the same for all slots, or of each slot its own."""
     if plan.stays_in_row_order and features.shape[1] == 1:
@@ -180,6 +180,6 @@ def _read_codes(
     return jnp.minimum(code.astype(jnp.int32), jnp.int32(num_bins - 1))
 
 
-def _add_to_cells(plan: Plan) -> Callable[..., Any]:
+def _add_to_cells(plan: LoopPlan) -> Callable[..., Any]:
     """How a device adds to cells; Warp's kernel has its own way, of codes alone."""
     return compare if plan.backend.accumulation == Accumulation.COMPARE else scatter_at_once

@@ -21,13 +21,13 @@ from jaxtree.growth.device.histogram import Chunk, blank_bases, write_bases
 from jaxtree.growth.device.open_features import hand_down_sets, open_features
 from jaxtree.growth.device.split import Split
 from jaxtree.growth.device.state import Nodes, Row, State, hand_down_seeds, node_context
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import NodeContext, Problem, Windows
 from jaxtree.tree import SplitKind
 
 
 def record_best_splits(
-    problem: Problem, state: State, windows: Windows | None, scanned: Split | None, *, plan: Plan
+    problem: Problem, state: State, windows: Windows | None, scanned: Split | None, *, plan: LoopPlan
 ) -> Nodes:
     """Records the splits of the frontier, chunk by chunk of slots.
 
@@ -55,7 +55,7 @@ def record_best_splits(
     return lax.while_loop(lambda c: c[0] < frontier.size, split_chunk, (jnp.int32(0), state.nodes, bases))[1]
 
 
-def _open_chunk(problem: Problem, state: State, first, stop, window, bases, *, plan: Plan) -> Chunk:
+def _open_chunk(problem: Problem, state: State, first, stop, window, bases, *, plan: LoopPlan) -> Chunk:
     """The chunk of the slots from `first` to `stop`, with the cell bases of its entries written."""
     slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
     node = state.frontier.node.at[slot].get(mode="clip")
@@ -64,13 +64,13 @@ def _open_chunk(problem: Problem, state: State, first, stop, window, bases, *, p
     return chunk._replace(bases=tuple(write_bases(chunk, number, plan=plan) for number in range(len(bases))))
 
 
-def _best_of_chunk(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
+def _best_of_chunk(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: LoopPlan) -> Split:
     """The best split of every slot of a chunk."""
     best = _best_of_features(problem, nodes, chunk, scanned, plan=plan)
     return with_codes_beside(problem, chunk, best, plan=plan) if plan.rules.samples_thresholds else best
 
 
-def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: Plan) -> Split:
+def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: LoopPlan) -> Split:
     if plan.num_sampled:
         most = problem.limits["max_features"][nodes.root_of(chunk.node)]
         in_use = jnp.arange(plan.num_slots, dtype=jnp.int32) < chunk.num_used
@@ -89,7 +89,7 @@ def _best_of_all(
     found: list[Split],
     context: NodeContext,
     *,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Split:
     """The best split of every slot over the features that it may score."""
     splits = jax.tree.map(lambda *values: jnp.concatenate(values), *found)
@@ -109,7 +109,7 @@ def _record_splits(
     in_use: Bool[Array, " slot"],
     splits: Split,
     *,
-    plan: Plan,
+    plan: LoopPlan,
 ) -> Nodes:
     """Stores the splits that the limits allow."""
     rules, learned = plan.rules, splits.missing_branch
@@ -132,7 +132,7 @@ def _record_splits(
     return nodes.write(at, row)._replace(gain=put(nodes.gain, splits.gain), subset=subset)
 
 
-def add_children(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: Plan) -> Nodes:
+def add_children(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan) -> Nodes:
     """Appends the children of the nodes from `first_node` on, in the order of their parents.
 
     Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the
@@ -164,7 +164,7 @@ def add_children(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *
 
 
 def _is_allowed(
-    problem: Problem, nodes: Nodes, node: Int32[Array, " slot"], gain: Float[Array, " slot"], *, plan: Plan
+    problem: Problem, nodes: Nodes, node: Int32[Array, " slot"], gain: Float[Array, " slot"], *, plan: LoopPlan
 ) -> Bool[Array, " slot"]:
     """Whether a node has a split that gains enough."""
     root = nodes.root_of(node)

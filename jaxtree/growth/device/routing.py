@@ -11,7 +11,7 @@ from jaxtree.growth.device.blocks import over_blocks
 from jaxtree.growth.device.state import Nodes, Row, State
 from jaxtree.growth.inputs.objective import NO_LABEL
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import DONE, Entries, Problem
 from jaxtree.kernels.walk import branch_of
 from jaxtree.tree import ALL_BRANCHES
@@ -27,7 +27,9 @@ class _Counted(NamedTuple):
     extremes: Int64[Array, " end"]
 
 
-def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: Plan) -> tuple[State, Array]:
+def route_entries(
+    problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: LoopPlan
+) -> tuple[State, Array]:
     """Sends every entry to its child, and adds it to the child's sums; the children are the nodes from `first_node` on.
 
     Returns:
@@ -50,7 +52,7 @@ def route_entries(problem: Problem, state: State, first_node: Int32[Array, ""], 
     return state._replace(nodes=nodes, entries=entries), node
 
 
-def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> tuple[Nodes, Array]:
+def _move_entries(problem: Problem, state: State, first_node, *, plan: LoopPlan) -> tuple[Nodes, Array]:
     """Sends and counts entries block by block, so that every entry is read once."""
     entries, size = state.entries, plan.entries_per_move
 
@@ -64,7 +66,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: Plan) -> 
     return _close_count(counted, state.nodes, first_node, plan), node
 
 
-def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array, " entry"]:
+def _send_entries(problem: Problem, state: State, *, plan: LoopPlan) -> Int32[Array, " entry"]:
     """The child of every entry: `DONE` where its node was not split, `SHARED` where it goes to all children."""
     entries, size = state.entries, plan.entries_per_move
 
@@ -75,7 +77,7 @@ def _send_entries(problem: Problem, state: State, *, plan: Plan) -> Int32[Array,
 
 
 def count_entries(
-    nodes: Nodes, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: Plan
+    nodes: Nodes, entries: Entries, node: Int32[Array, " entry"], first_node: Int32[Array, ""], *, plan: LoopPlan
 ) -> Nodes:
     """Adds every entry to the sums and the number of rows of its node, one of those from `first_node` on."""
     size = plan.entries_per_move
@@ -89,7 +91,7 @@ def count_entries(
     return _close_count(counted, nodes, first_node, plan)
 
 
-def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Array, " sent"]:
+def _send_block(problem: Problem, state: State, block, plan: LoopPlan) -> Int32[Array, " sent"]:
     entries, nodes = state.entries, state.nodes
     row, slot = (_take_block(x, block, plan.entries_per_move) for x in (entries.row, entries.slot))
     at = state.frontier.node.at[slot].get(mode="clip")
@@ -105,7 +107,7 @@ def _send_block(problem: Problem, state: State, block, plan: Plan) -> Int32[Arra
     return jnp.where((slot != DONE) & (own.num_children > 0), child, DONE)
 
 
-def _count_block(counted: _Counted, entries: Entries, at: Int32[Array, " sent"], block, plan: Plan) -> _Counted:
+def _count_block(counted: _Counted, entries: Entries, at: Int32[Array, " sent"], block, plan: LoopPlan) -> _Counted:
     """Adds what entries add to all sums of nodes, and their numbers: at once, since every scatter is a program."""
     objective = plan.rules.objective
     label, value = (_take_block(x, block, plan.entries_per_move) for x in (entries.label, entries.value))
@@ -140,7 +142,7 @@ def _open_count(nodes: Nodes) -> _Counted:
     return _Counted(nodes.counted.reshape(-1), nodes.extremes.reshape(-1))
 
 
-def _close_count(counted: _Counted, nodes: Nodes, first_node, plan: Plan) -> Nodes:
+def _close_count(counted: _Counted, nodes: Nodes, first_node, plan: LoopPlan) -> Nodes:
     """Returns the nodes with the counts of all devices at those from `first_node` on."""
     counts, ends = counted.counted.reshape(nodes.counted.shape), counted.extremes.reshape(nodes.extremes.shape)
     combine, devices = (first_node, nodes.num_nodes), plan.devices
@@ -157,7 +159,7 @@ def _put_block(values: Int32[Array, " entry"], new: Int32[Array, " sent"], block
 
 
 def _share_out(
-    state: State, node: Int32[Array, " entry"], *, plan: Plan
+    state: State, node: Int32[Array, " entry"], *, plan: LoopPlan
 ) -> tuple[Entries, Int32[Array, " entry"], Bool[Array, ""]]:
     """Replaces each entry that goes to all children by one entry per child.
 
@@ -179,7 +181,7 @@ def _share_out(
 
 
 def _starts(
-    copies: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+    copies: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: LoopPlan
 ) -> tuple[Int32[Array, " entry"], Int32[Array, ""]]:
     """The start of the copies of every entry, and the number of all copies."""
     size = plan.entries_per_block
@@ -194,7 +196,7 @@ def _starts(
 
 
 def _sources(
-    copies: Int32[Array, " entry"], start: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: Plan
+    copies: Int32[Array, " entry"], start: Int32[Array, " entry"], num_entries: Int32[Array, ""], plan: LoopPlan
 ) -> Int32[Array, " entry"]:
     """The old place of every entry."""
     size = plan.entries_per_block
@@ -211,7 +213,7 @@ def _sources(
 
 
 def _copy_entries(
-    tree: Row, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: Plan
+    tree: Row, entries: Entries, node, at, source, start, num_copies: Int32[Array, ""], plan: LoopPlan
 ) -> tuple[Entries, Int32[Array, " entry"]]:
     """The entries in their new places, and the child of each."""
     size = plan.entries_per_block

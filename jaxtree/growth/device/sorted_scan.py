@@ -17,7 +17,7 @@ from jaxtree.growth.device.histogram import sums_of_entries
 from jaxtree.growth.device.split import NO_CODE, Split, corrected, no_split, trimmed
 from jaxtree.growth.device.state import State, node_context
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import Entries, FeatureContext, NodeContext, Problem, Windows
 
 BITS_OF_WORD = 63
@@ -69,7 +69,7 @@ class _Codes(NamedTuple):
     missing: Int[Array, "slot channel"]
 
 
-def scan_features(problem: Problem, state: State, windows: Windows, *, plan: Plan) -> Split:
+def scan_features(problem: Problem, state: State, windows: Windows, *, plan: LoopPlan) -> Split:
     """Returns the best threshold of every scanned feature at every slot, arrays of shape (scanned, slot)."""
     slots = _look_up(problem, state, windows, plan)
     listed = problem.lists[-1]
@@ -82,7 +82,7 @@ def scan_features(problem: Problem, state: State, windows: Windows, *, plan: Pla
     return lax.fori_loop(0, jnp.sum(problem.is_there(listed), dtype=jnp.int32), scan_next, splits)
 
 
-def _look_up(problem: Problem, state: State, windows: Windows, plan: Plan) -> _Slots:
+def _look_up(problem: Problem, state: State, windows: Windows, plan: LoopPlan) -> _Slots:
     """Looks up once the arrays of the entries' nodes that every feature needs."""
     frontier, entries, num_slots = state.frontier, state.entries, _most_slots(state.entries, plan)
     context = node_context(problem, state.nodes, frontier.node[:num_slots], plan.rules)
@@ -99,13 +99,13 @@ def _look_up(problem: Problem, state: State, windows: Windows, plan: Plan) -> _S
     return _Slots(context, windows.stop[:num_slots], context_at, before[at].T, entries, entries.size, num_blocks)
 
 
-def _most_slots(entries: Entries, plan: Plan) -> int:
+def _most_slots(entries: Entries, plan: LoopPlan) -> int:
     """The most nodes that a level may have, of two entries or more or roots, rounded up to whole chunks."""
     most = min(plan.capacity, entries.slot.size // 2 + plan.num_roots)
     return min(plan.capacity, -(-most // plan.num_slots) * plan.num_slots)
 
 
-def _scan_feature(problem: Problem, slots: _Slots, number: Int32[Array, ""], *, plan: Plan) -> Split:
+def _scan_feature(problem: Problem, slots: _Slots, number: Int32[Array, ""], *, plan: LoopPlan) -> Split:
     """The best threshold of one feature at every slot."""
     feature = problem.take_features(number)
     codes = _sort_by_code(problem, slots, feature, plan)
@@ -128,7 +128,7 @@ def _scan_feature(problem: Problem, slots: _Slots, number: Int32[Array, ""], *, 
     return corrected(split, num_tried, slots.context) if plan.rules.is_c45 else split
 
 
-def _sort_by_code(problem: Problem, slots: _Slots, feature: FeatureContext, plan: Plan) -> _Codes:
+def _sort_by_code(problem: Problem, slots: _Slots, feature: FeatureContext, plan: LoopPlan) -> _Codes:
     """Sorts the entries by slot and code."""
     entries, num_slots = slots.entries, slots.stop.size
     code = problem.codes.at[feature.number, entries.row].get(mode="promise_in_bounds").astype(jnp.int64)
@@ -158,7 +158,7 @@ def _sorted_places(
 
 
 def _sum_missing(
-    slots: _Slots, feature: FeatureContext, order: Int32[Array, " entry"], code: Int32[Array, " entry"], plan: Plan
+    slots: _Slots, feature: FeatureContext, order: Int32[Array, " entry"], code: Int32[Array, " entry"], plan: LoopPlan
 ) -> Int[Array, "slot channel"]:
     """The sums of every slot's missing values, if they are set apart."""
     rules, size, entries, num_slots = plan.rules, plan.entries_per_block, slots.entries, slots.stop.size
@@ -175,7 +175,7 @@ def _sum_missing(
 
 
 def _score(
-    problem: Problem, slots: _Slots, feature: FeatureContext, codes: _Codes, plan: Plan
+    problem: Problem, slots: _Slots, feature: FeatureContext, codes: _Codes, plan: LoopPlan
 ) -> tuple[_Scanned, Float[Array, " slot"], Int32[Array, " slot"]]:
     """Scores the threshold after every entry; also returns every slot's best gain and number of cuts."""
     rules, block_size = plan.rules, plan.entries_per_block
@@ -238,7 +238,7 @@ def _write(written: _Scanned, found: Candidates, start: Int32[Array, ""], is_c45
 
 
 def _first_of_best(
-    slots: _Slots, gain: Float[Array, " entry"], least: Float[Array, " slot"], plan: Plan
+    slots: _Slots, gain: Float[Array, " entry"], least: Float[Array, " slot"], plan: LoopPlan
 ) -> Int32[Array, " slot"]:
     """The first place of every slot whose gain is at least `least`."""
     size = plan.entries_per_block

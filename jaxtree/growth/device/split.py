@@ -27,7 +27,7 @@ from jaxtree.growth.device.subset import best_subset
 from jaxtree.growth.inputs.bundles import ResolvedRules, Selection
 from jaxtree.growth.inputs.objective import C45_TOLERANCE, TIE_TOLERANCE
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import DRAWS_OF_SCORES, FeatureContext, NodeContext
 from jaxtree.tree import SplitKind
 
@@ -53,7 +53,7 @@ class Split(NamedTuple):
     subset: OptionalArray
 
 
-def no_split(shape: tuple[int, ...], plan: Plan) -> Split:
+def no_split(shape: tuple[int, ...], plan: LoopPlan) -> Split:
     """The value before any split has been found."""
     none = jnp.zeros(shape, jnp.int32)
     gain = jnp.full(shape, -jnp.inf, jnp.float64)
@@ -61,7 +61,7 @@ def no_split(shape: tuple[int, ...], plan: Plan) -> Split:
     return trimmed(Split(gain, none, none, none, none, jnp.zeros_like(gain), words), plan)
 
 
-def trimmed(split: Split, plan: Plan) -> Split:
+def trimmed(split: Split, plan: LoopPlan) -> Split:
     """The split without fields that the rules make equal for all splits: every stored field costs time."""
     return split._replace(
         missing_branch=split.missing_branch if plan.rules.tells_missing else None,

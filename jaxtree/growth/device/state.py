@@ -11,7 +11,7 @@ from jaxtree.arrays import AnyArray, child_hash, mix
 from jaxtree.growth.inputs.bundles import ResolvedRules, has_seeds
 from jaxtree.growth.inputs.objective import C45_TOLERANCE, parent_stats
 from jaxtree.growth.nodes import NodeTable
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import LoopPlan
 from jaxtree.growth.plan.problem import DRAWS_OF_LEVEL, Entries, Frontier, NodeContext, Problem
 from jaxtree.tree import SplitKind, Tree
 
@@ -130,7 +130,7 @@ class State(NamedTuple):
     entries: Entries
 
 
-def blank_nodes(problem: Problem, plan: Plan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> Nodes:
+def blank_nodes(problem: Problem, plan: LoopPlan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> Nodes:
     """The roots and space for further nodes, before any entry has reached them."""
     rules, size = plan.rules, plan.capacity
     compared = size if rules.objective.compares_targets else 0

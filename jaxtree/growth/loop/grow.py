@@ -20,13 +20,12 @@ from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.checks import check_bundles
 from jaxtree.growth.inputs.newton import Newton
-from jaxtree.growth.inputs.objective import Units
+from jaxtree.growth.inputs.objective import Quantised, Units, quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
-from jaxtree.growth.native import KernelSizes, describes_nodes, engine_of, grow_in_program, kernel_fields
+from jaxtree.growth.native import describes_nodes, engine_of, grow_in_program, kernel_fields
 from jaxtree.growth.nodes import NodeTable, finish_tree, resolve_missing
-from jaxtree.growth.plan.plan import Plan
-from jaxtree.growth.plan.problem import Entries
+from jaxtree.growth.plan.plan import KernelPlan, LoopPlan, Plan
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import check_mesh, divide_rows, on_mesh
 from jaxtree.tree import Tree
@@ -216,38 +215,41 @@ def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
 
 def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     """Grows the trees of all roots, in a program that is being traced; floats of the result have 64 or 32 bits."""
-    entries, units = quantise(prepared, plan)
-    if plan.engine is not Engine.XLA:
-        return _grow_by_kernel(prepared, entries, units, plan, is_wide=is_wide)[0]
-    problem = make_problem(prepared, units, plan)
-    table = grow_by_levels(problem, entries, prepared.root_seed, plan=plan)
+    if isinstance(plan, LoopPlan):
+        entries, units = quantise(prepared, plan)
+        problem = make_problem(prepared, units, plan)
+        table = grow_by_levels(problem, entries, prepared.root_seed, plan=plan)
+    else:
+        row, rules = prepared.entry_row, plan.rules
+        target = prepared.target if row is None else prepared.target[:, row]
+        given = {"is_scaled": rules.is_scaled}
+        quantised = quantise_entries(rules.objective, target, prepared.weight, plan.devices, **given)
+        (table, _), units = _grow_by_kernel(prepared, quantised, instance_of(KernelPlan, plan)), quantised.units
     return _finish(table, prepared, units, plan, is_wide=is_wide)
 
 
 def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
     """Grows one tree of `Newton` on all rows, as `grow_levels` does, and returns also the leaf of every row."""
-    if plan.engine is Engine.XLA:
+    if isinstance(plan, LoopPlan):
         grown = grow_levels(prepared, plan=plan, is_wide=True)
         return grown, apply(grown.tree, prepared.codes)
     newton, weight = instance_of(Newton, plan.rules.objective), present(prepared.weight)
-    label, value, units = newton.quantise_used(
-        jnp.asarray(prepared.target), jnp.asarray(weight) > 0, plan.devices, plan.engine
-    )
-    # Rows and roots are not given, as an entry is the row of its number.
-    none = jnp.zeros(0, jnp.int32)
-    entries = Entries(none, label, value, none, jnp.int32(value.shape[1]))
-    return _grow_by_kernel(prepared, entries, units, plan, is_wide=True, tells_leaves=True)
+    is_used = jnp.asarray(weight) > 0
+    quantised = newton.quantise_used(jnp.asarray(prepared.target), is_used, plan.devices, plan.engine)
+    table, leaf = _grow_by_kernel(prepared, quantised, instance_of(KernelPlan, plan), tells_leaves=True)
+    return _finish(table, prepared, quantised.units, plan, is_wide=True), leaf
 
 
 def _grow_by_kernel(
-    prepared: Prepared, entries: Entries, units: Units, plan: Plan, *, is_wide: bool, tells_leaves: bool = False
-) -> tuple[Growth, Int32[Array, " row"]]:
+    prepared: Prepared, quantised: Quantised, plan: KernelPlan, *, tells_leaves: bool = False
+) -> tuple[NodeTable, Int32[Array, " row"]]:
     """Grows the trees of all roots by the kernel, and returns also the leaf of every row where these are wanted."""
+    label, value, units = quantised
     num_features, features = len(prepared.num_codes), prepared.features
-    nothing, zero = jnp.zeros((num_features, 0)), jnp.zeros(num_features, np.int32)
+    zero = jnp.zeros(num_features, np.int32)
 
-    def or_nothing(values: OptionalArray, dtype: Any) -> Any:
-        return nothing.astype(dtype) if values is None else values
+    def or_nothing(values: OptionalArray, dtype: Any, *shape: int) -> Any:
+        return jnp.zeros((*shape, 0), dtype) if values is None else values
 
     def rows(names: Sequence[str], values: Mapping[str, Any], dtype: Any) -> Array:
         return jnp.stack([values[name].astype(dtype) for name in names])
@@ -257,29 +259,18 @@ def _grow_by_kernel(
         "in_average": prepared.in_average, "monotone": zero if features.monotone is None else features.monotone,
     }  # fmt: skip
     arrays = {
-        "codes": prepared.codes, "row": entries.row, "root": entries.slot, "label": entries.label,
-        "value": entries.value, "features": rows(kernel_fields().features, of_features, np.int32),
-        "first_apart": or_nothing(features.first_apart, np.int32), "sets": or_nothing(prepared.sets, np.uint32),
-        "position": or_nothing(prepared.position, np.float64), "units": jnp.stack([units.weight, units.target]),
+        "codes": prepared.codes, "row": or_nothing(prepared.entry_row, np.int32),
+        "root": or_nothing(prepared.entry_root, np.int32), "label": label, "value": value,
+        "features": rows(kernel_fields().features, of_features, np.int32),
+        "first_apart": or_nothing(features.first_apart, np.int32, num_features),
+        "position": or_nothing(prepared.position, np.float64, num_features),
+        "sets": or_nothing(prepared.sets, np.uint32, num_features), "units": jnp.stack([units.weight, units.target]),
         "limits": rows(kernel_fields().limits, in_units(prepared.limits, plan.rules, units), np.float64),
         "parameters": prepared.limits.parameters, "root_seed": prepared.root_seed,
     }  # fmt: skip
-    sizes = KernelSizes(plan.num_bins, plan.subsets, plan.num_slots, plan.starts_in_row_order)
     num_leaves = prepared.codes.shape[1] if tells_leaves else 0
-    more = {"num_leaves": num_leaves, "bytes_lent": _bytes_lent(entries, plan)}
-    table, leaf = grow_in_program(arrays, plan.rules, sizes, plan.capacity, **more)
-    return _finish(table, prepared, units, plan, is_wide=is_wide), leaf
-
-
-def _bytes_lent(entries: Entries, plan: Plan) -> int:
-    """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
-
-    An entry has a slot, a row, a base and two vectors of values, see native/src/histogram/row_subset.h.
-    """
-    if not plan.starts_in_row_order or plan.num_slots == 0:
-        return 0
-    width = -(-(plan.rules.num_channels + 1) // 4) * 4
-    return plan.entry_capacity * 4 * (3 + 2 * width) if entries.value.dtype == np.int32 else 0
+    more = {"num_leaves": num_leaves, "bytes_lent": plan.bytes_lent}
+    return grow_in_program(arrays, plan.rules, plan.sizes, plan.capacity, **more)
 
 
 def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, is_wide: bool) -> Growth:
@@ -287,7 +278,7 @@ def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, i
     rules = plan.rules
     tree = finish_tree(
         table, rules, prepared.limits.parameters, units,
-        is_described=plan.engine is not Engine.XLA and describes_nodes(rules.objective),
+        is_described=isinstance(plan, KernelPlan) and describes_nodes(rules.objective),
         real=np.float64 if is_wide else np.float32,
     )  # fmt: skip
     learns = rules.missing == Missing.LEARN or plan.num_words > 0

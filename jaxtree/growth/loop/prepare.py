@@ -16,6 +16,7 @@ from jaxtree.growth.inputs.bundles import (
     Data,
     Features,
     Limits,
+    ResolvedRules,
     Rules,
     Sizes,
     all_thresholds,
@@ -28,7 +29,7 @@ from jaxtree.growth.inputs.objective import Units, quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.inputs.tables import MOST_BINS_TABLED, list_features
 from jaxtree.growth.plan.backends import CPU, GPU, GPU_WITH_WARP, TPU, Backend
-from jaxtree.growth.plan.plan import Plan, make_native_plan, make_plan
+from jaxtree.growth.plan.plan import KernelPlan, LoopPlan, Plan, make_kernel_plan, make_loop_plan
 from jaxtree.growth.plan.problem import DONE, Entries, FeatureContext, Problem
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import devices_of
@@ -70,29 +71,15 @@ def prepare(
     mesh: Mesh | None,
 ) -> tuple[Plan, Prepared]:
     """Returns the plan of a growth and its arrays; see `grow` for the arguments."""
-    devices, by_xla = devices_of(mesh), engine is Engine.XLA
     codes, objective = data.codes, rules.objective
-    num_entries = (data.target if data.row is None else data.row).shape[-1]
     features = all_thresholds(len(codes), sizes.num_bins) if features is None else features
     resolved = resolve(rules, data, features)
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
-    # A scan needs the entries of all devices in one order.
-    can_scan = not rules.samples_thresholds and devices.number == 1 and by_xla
-    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, MOST_BINS_TABLED if can_scan else NO_LIMIT)
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
-    num_scanned = len(lists[-1])
-    num_sampled = 0 if num_scanned or not rules.samples_features else _num_sampled(limits, len(codes))
-    if by_xla:
-        scored = {"num_scanned": num_scanned, "num_sampled": num_sampled}
-        backend = backend_of(platform_of(codes, mesh=mesh), devices.number)
-        where = {"num_entries": num_entries, "devices": devices, "backend": backend}
-        plan = make_plan(resolved, sizes, shapes, **scored, **where)
+    if engine is Engine.XLA:
+        plan, lists = _plan_loop(data, features, limits, resolved, sizes, mesh)
     else:
-        kind = known(features.split_kind)
-        given = {"engine": engine, "num_entries": num_entries, "num_features": len(codes)}
-        is_multiway = kind is None or bool(np.any(kind == SplitKind.MULTIWAY))
-        plan = make_native_plan(resolved, sizes, shapes, is_multiway=is_multiway, **given)
-    in_order = row is None and not resolved.shares_missing
+        plan, lists = _plan_kernel(data, features, resolved, sizes), ()
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
     prepared = Prepared(
@@ -106,11 +93,39 @@ def prepare(
         sets=None if features.sets is None else as_type(features.sets, np.uint32),
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
-        lists=lists if num_scanned else lists[:-1] if by_xla else (),
+        lists=lists,
         limits=limits_of_roots(limits, sizes.num_roots),
         root_seed=root_seed,
     )
-    return plan._replace(starts_in_row_order=in_order), prepared
+    return plan, prepared
+
+
+def _plan_loop(
+    data: Data, features: Features, limits: Limits, rules: ResolvedRules, sizes: Sizes, mesh: Mesh | None
+) -> tuple[LoopPlan, tuple[Int32[AnyArray, " listed"], ...]]:
+    """The plan of a growth by the loop of levels, and the features of every table and then of the scan, if any."""
+    devices, num_features = devices_of(mesh), len(data.codes)
+    # A scan needs the entries of all devices in one order.
+    can_scan = not rules.samples_thresholds and devices.number == 1
+    shapes, lists = list_features(features, sizes.num_bins, rules.kinds, MOST_BINS_TABLED if can_scan else NO_LIMIT)
+    num_scanned = len(lists[-1])
+    plan = make_loop_plan(
+        rules, sizes, shapes, data,
+        num_scanned=num_scanned,
+        num_sampled=_num_sampled(limits, num_features) if rules.samples_features and not num_scanned else 0,
+        devices=devices,
+        backend=backend_of(platform_of(data.codes, mesh=mesh), devices.number),
+    )  # fmt: skip
+    return plan, lists if num_scanned else lists[:-1]
+
+
+def _plan_kernel(data: Data, features: Features, rules: ResolvedRules, sizes: Sizes) -> KernelPlan:
+    """The plan of a growth by the kernel in C++."""
+    kind, shapes = known(features.split_kind), ()
+    if kind is None or np.any(kind == SplitKind.SUBSET):
+        shapes = list_features(features, sizes.num_bins, rules.kinds, NO_LIMIT)[0]
+    is_multiway = kind is None or bool(np.any(kind == SplitKind.MULTIWAY))
+    return make_kernel_plan(rules, sizes, shapes, data, is_multiway=is_multiway)
 
 
 def backend_of(platform: str, num_devices: int = 1) -> Backend:
@@ -125,7 +140,7 @@ def backend_of(platform: str, num_devices: int = 1) -> Backend:
     return GPU_WITH_WARP if num_devices == 1 and warp_histogram.is_available() else GPU
 
 
-def quantise(prepared: Prepared, plan: Plan) -> tuple[Entries, Units]:
+def quantise(prepared: Prepared, plan: LoopPlan) -> tuple[Entries, Units]:
     """Returns the entries, with weights and targets as whole numbers, and the units of these."""
     row, objective = prepared.entry_row, plan.rules.objective
     target = prepared.target if row is None else prepared.target[:, row]
@@ -151,7 +166,7 @@ def _padded_after(values: Shaped[Array, "*axis entry"], padding: int) -> Shaped[
     return jnp.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
 
 
-def make_problem(prepared: Prepared, units: Units, plan: Plan) -> Problem:
+def make_problem(prepared: Prepared, units: Units, plan: LoopPlan) -> Problem:
     """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
     codes = prepared.codes
     if plan.starts_in_row_order and codes.shape[1] < plan.entry_capacity:

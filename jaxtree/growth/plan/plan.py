@@ -3,12 +3,13 @@
 Two growths with equal plans and equally shaped arguments share one compiled program.
 """
 
+import dataclasses
 import functools
 from typing import NamedTuple
 
-from jaxtree.growth.inputs.bundles import ResolvedRules, Sizes
+from jaxtree.growth.inputs.bundles import Data, ResolvedRules, Sizes
 from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, sizes_of_subsets
-from jaxtree.growth.native import slots_in_row_order
+from jaxtree.growth.native import KernelSizes, slots_in_row_order
 from jaxtree.growth.plan.backends import CPU, Accumulation, Backend
 from jaxtree.growth.plan.costs import Costs
 from jaxtree.kernels.choose import Engine
@@ -34,50 +35,38 @@ class TablePlan(NamedTuple):
     features_per_group: int
 
 
-class Plan(NamedTuple):
-    """The static sizes of one growth program.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The static sizes of a growth in a program, whoever grows.
 
     Attributes:
+        rules: The rules for scoring and choosing splits.
         backend: The choices for the kind of device.
         devices: The devices that the rows are divided among; the entries below are those of one.
         capacity: The number of nodes that the table holds.
         num_roots: The number of trees.
-        entry_capacity: The greatest number of entries, including those of rows shared among branches.
-        rules: The rules for scoring and choosing splits.
-        tables: The features scored by histograms, by kind of split.
-        num_slots: The number of slots of a chunk, whose splits are found together. For the kernel in C++, the most
-            nodes of a level whose entries stay in row order.
         num_bins: The number of codes of the feature that has most.
-        engine: Who grows the trees; if it is the kernel, the fields below are blank, except those of subsets.
+        entry_capacity: The greatest number of entries, including those of rows shared among branches.
         subsets: The sizes of subsets.
-        num_scanned: The number of features scored by a scan over sorted entries.
-        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
-        entries_per_block: Entries read together for a histogram once they are sorted by slot.
-        entries_per_move: Entries sent to their children together.
         max_branches: The greatest number of branches of a split.
-        sorts: Whether every level sorts the entries by slot: for a scan, and where it may have several chunks, each of
-            which otherwise reads all entries.
         starts_in_row_order: Whether entry e is row e at the start.
     """
 
+    rules: ResolvedRules
     backend: Backend
     devices: Devices
     capacity: int
     num_roots: int
-    entry_capacity: int
-    rules: ResolvedRules
-    tables: tuple[TablePlan, ...]
-    num_slots: int
     num_bins: int
-    engine: Engine
+    entry_capacity: int
     subsets: SubsetSizes
-    num_scanned: int
-    num_sampled: int
-    entries_per_block: int
-    entries_per_move: int
     max_branches: int
-    sorts: bool
     starts_in_row_order: bool
+
+    @property
+    def engine(self) -> Engine:
+        """Who grows the trees."""
+        return Engine.XLA if isinstance(self, LoopPlan) else Engine.PROGRAM
 
     @property
     def costs(self) -> Costs:
@@ -100,6 +89,43 @@ class Plan(NamedTuple):
         if not self.backend.host_ends_loops:
             return {}
         return {"xla_gpu_enable_command_buffer": "FUSION,CUSTOM_CALL,WHILE,CONDITIONAL"}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KernelPlan(Plan):
+    """The plan of a growth by the kernel in C++.
+
+    Attributes:
+        sizes: The sizes that the kernel is given.
+        bytes_lent: Bytes of memory that XLA lends to the kernel.
+    """
+
+    sizes: KernelSizes
+    bytes_lent: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LoopPlan(Plan):
+    """The plan of a growth by the loop of levels.
+
+    Attributes:
+        tables: The features scored by histograms, by kind of split.
+        num_slots: The number of slots of a chunk, whose splits are found together.
+        num_scanned: The number of features scored by a scan over sorted entries.
+        num_sampled: The number of sampled features that a node scores in one round; 0 where it scores all features.
+        entries_per_block: Entries read together for a histogram once they are sorted by slot.
+        entries_per_move: Entries sent to their children together.
+        sorts: Whether every level sorts the entries by slot: for a scan, and where it may have several chunks, each of
+            which otherwise reads all entries.
+    """
+
+    tables: tuple[TablePlan, ...]
+    num_slots: int
+    num_scanned: int
+    num_sampled: int
+    entries_per_block: int
+    entries_per_move: int
+    sorts: bool
 
     @property
     def nodes_at_a_time(self) -> int:
@@ -127,30 +153,30 @@ class Plan(NamedTuple):
         return self.entry_capacity // self.entries_per_move
 
 
-def make_plan(
+def make_loop_plan(
     rules: ResolvedRules,
     sizes: Sizes,
     shapes: tuple[TableShape, ...],
+    data: Data,
     *,
     num_scanned: int,
     num_sampled: int,
-    num_entries: int,
     devices: Devices,
     backend: Backend,
-) -> Plan:
-    """Returns the plan of a growth.
+) -> LoopPlan:
+    """Returns the plan of a growth by the loop of levels.
 
     Args:
         rules: The rules.
         sizes: The requested sizes.
         shapes: The features that are scored by histograms.
+        data: The entries of all devices.
         num_scanned: The number of features that are scored by a scan.
-        num_sampled: See `Plan`.
-        num_entries: The number of entries on all devices.
+        num_sampled: See `LoopPlan`.
         devices: The devices.
         backend: The choices for their kind.
     """
-    costs = backend.costs
+    costs, num_entries = backend.costs, _num_entries(data)
     if rules.samples_thresholds and backend.accumulation == Accumulation.SHARED:
         # A drawn threshold has a cell for each of a few parts, which that kernel does not tell apart.
         backend = backend._replace(accumulation=Accumulation.SCATTER)
@@ -170,59 +196,71 @@ def make_plan(
     num_slots = min(num_slots, max(widest_level, widest_block))
     block = min(num_entries, costs.entries_per_block)
     entry_capacity, per_move = _moves(entry_capacity, block, costs.entries_per_move)
-    return Plan(
+    return LoopPlan(
+        rules=rules,
         backend=backend,
         devices=devices,
         capacity=sizes.capacity,
         num_roots=sizes.num_roots,
+        num_bins=sizes.num_bins,
         entry_capacity=entry_capacity,
-        rules=rules,
+        subsets=sizes_of_subsets(shapes, sizes.num_bins),
+        max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
+        starts_in_row_order=_is_in_row_order(data, rules),
         tables=tables,
         num_slots=num_slots,
-        num_bins=sizes.num_bins,
-        engine=Engine.XLA,
-        subsets=sizes_of_subsets(shapes, sizes.num_bins),
         num_scanned=num_scanned,
         num_sampled=num_sampled,
         entries_per_block=block,
         entries_per_move=per_move,
-        max_branches=widest_bins if SplitKind.MULTIWAY in all_kinds else 2,
         sorts=num_scanned > 0 or widest_level > num_slots,
-        starts_in_row_order=False,
     )
 
 
-def make_native_plan(
+def make_kernel_plan(
     rules: ResolvedRules,
     sizes: Sizes,
     shapes: tuple[TableShape, ...],
+    data: Data,
     *,
-    engine: Engine,
-    num_entries: int,
-    num_features: int,
     is_multiway: bool,
-) -> Plan:
-    """Returns the plan of a growth by the kernel in C++; see `make_plan`."""
-    return Plan(
+) -> KernelPlan:
+    """Returns the plan of a growth by the kernel in C++; see `make_loop_plan`."""
+    num_entries, is_in_row_order = _num_entries(data), _is_in_row_order(data, rules)
+    subsets = sizes_of_subsets(shapes, sizes.num_bins)
+    num_slots = slots_in_row_order(rules, sizes.num_bins, num_entries, len(data.codes))
+    return KernelPlan(
+        rules=rules,
         backend=CPU,
         devices=Devices(1),
         capacity=sizes.capacity,
         num_roots=sizes.num_roots,
-        entry_capacity=num_entries,
-        rules=rules,
-        tables=(),
-        num_slots=slots_in_row_order(rules, sizes.num_bins, num_entries, num_features),
         num_bins=sizes.num_bins,
-        engine=engine,
-        subsets=sizes_of_subsets(shapes, sizes.num_bins),
-        num_scanned=0,
-        num_sampled=0,
-        entries_per_block=num_entries,
-        entries_per_move=num_entries,
+        entry_capacity=num_entries,
+        subsets=subsets,
         max_branches=sizes.num_bins if is_multiway else 2,
-        sorts=False,
-        starts_in_row_order=False,
+        starts_in_row_order=is_in_row_order,
+        sizes=KernelSizes(sizes.num_bins, subsets, num_slots, is_in_row_order),
+        bytes_lent=_bytes_lent(rules, num_entries) if is_in_row_order and num_slots > 0 else 0,
     )
+
+
+def _num_entries(data: Data) -> int:
+    return (data.target if data.row is None else data.row).shape[-1]
+
+
+def _is_in_row_order(data: Data, rules: ResolvedRules) -> bool:
+    """Whether entry e is row e at the start."""
+    return data.row is None and not rules.shares_missing
+
+
+def _bytes_lent(rules: ResolvedRules, num_entries: int) -> int:
+    """Memory that XLA lends to the growth of a tree in the order of the rows; more is allocated where it is too little.
+
+    An entry has a slot, a row, a base and two vectors of values, see native/src/histogram/row_subset.h.
+    """
+    width = -(-(rules.num_channels + 1) // 4) * 4
+    return 0 if rules.has_wide_sums else num_entries * 4 * (3 + 2 * width)
 
 
 def _entry_capacity(num_entries: int, given: int | None, rules: ResolvedRules) -> int:
