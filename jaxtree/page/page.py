@@ -167,8 +167,9 @@ def _notes(model: PageModel) -> list[str]:
     """Sentences about the model below its facts."""
     rare = [(column, column.rare_words) for column in model.schema.columns if column.rare_words is not None]
     notes = [f"Column {column.name} {words.in_words(column.num_values - 1)}." for column, words in rare]
-    lacks_curve = model.kind == ModelKind.BOOSTED and not model.estimator.evals_result_
-    return [*notes, NO_CURVE] if lacks_curve else notes
+    if model.kind == ModelKind.BOOSTED and not model.estimator.evals_result_:
+        notes.append(NO_CURVE if model.estimator.ensemble_weights_ is None else NO_CURVE_OF_MEAN)
+    return notes
 
 
 def _outlines(model: PageModel, tree: int) -> tuple[list[OutlinedTree], str]:
@@ -182,6 +183,7 @@ def _outlines(model: PageModel, tree: int) -> tuple[list[OutlinedTree], str]:
 
 
 NO_CURVE = "No validation loss was recorded: fit with early_stopping, or with eval_set."
+NO_CURVE_OF_MEAN = "The model is a mean of models, which has no validation loss after each round."
 
 HINT_OF_ROUNDS = (
     "The addition of each node to the score of a row that ends there, or the mean of those below it: blue more, orange "

@@ -143,9 +143,10 @@ def reason_in_words(tuned: Any) -> str:
     gain = tuned.scores - best
     wins, folds = int((gain > 0).sum()), len(gain)
     alike = _likeness(tuned.predicted_by_members())
-    verb = "better" if gain.mean() > 0 else "no better"
-    words = f"The ensemble is {verb} than the best setting: by {score_in_words(float(gain.mean()))} in the mean, "
-    words += f"on {wins} of {folds} folds. Its {len(members)} members' predictions correlate by {alike:z.3f}: "
+    verb = "better" if gain.mean() > 0 else "worse" if gain.mean() < 0 else "no better"
+    words = f"The ensemble is {verb} than the best setting: by {score_in_words(abs(float(gain.mean())))} in the mean; "
+    words += f"it is better on {wins} of {folds} folds. "
+    words += f"The predictions of its {len(members)} members correlate by {alike:z.3f}: "
     if gain.mean() > 0:
         return words + "the less they do, the more a mean of them gains."
     return words + "members that predict alike, or that one beats clearly, gain little by a mean."
@@ -170,7 +171,7 @@ def _history(tuned: Any) -> Card | None:
     shown, best = yardstick.shown(means), yardstick.shown(np.maximum.accumulate(means))
     ends = _limits(shown)
     hidden = int(((shown < ends[0]) | (shown > ends[1])).sum())
-    words = f"{hidden} far worse settings stand at the edge." if hidden else ""
+    words = f"{hidden} far worse setting{' stands' if hidden == 1 else 's stand'} at the edge." if hidden else ""
     charts = {}
     for x, label in ((np.arange(1.0, len(means) + 1), "settings tried"), (tried.seconds, "seconds")):
         series = [
@@ -238,7 +239,7 @@ def _bars(name: str, title: str, hint: str, named: list[tuple[str, float]]) -> C
     return Card(name, title, hint, {"": bars_by_name(title, named)})
 
 
-COLOURS = (("a setting", SOFT), ("a member of the ensemble", ACCENT), ("the best", "#D55E00"))
+COLOURS = (("a setting", SOFT), ("part of the model", ACCENT), ("the best", "#D55E00"))
 
 
 class _Scored(NamedTuple):
