@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 import jaxtree
 from jaxtree import boosting
@@ -278,7 +279,8 @@ def _bagged(estimator: Any, y: Any) -> Model:
 @functools.cache
 def _tuned_search(of_classes: bool) -> Any:
     y, kind = (CLASSES, BOOSTED) if of_classes else (NUMBERS, BOOSTED_NUMBERS)
-    return jaxtree.tune(ROWS, y, minutes=0.05, n_iter=1, cv=2, verbose=0, estimator=kind())
+    folds = KFold(2, shuffle=True, random_state=0)  # a splitter: the model does not depend on the time that is left
+    return jaxtree.tune(ROWS, y, minutes=600, n_iter=1, cv=folds, verbose=0, estimator=kind())
 
 
 def _tuned(y: Any, **options: Any) -> Model:
