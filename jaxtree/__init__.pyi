@@ -77,8 +77,8 @@ from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.registry import load as load
 from jaxtree.page import to_html as to_html
 from jaxtree.search.search import SearchCV as SearchCV
-from jaxtree.search.tuned_search import TunedSearchCV as TunedSearchCV
-from jaxtree.search.tuned_search import tune as tune
+from jaxtree.search.tune import TunedSearchCV as TunedSearchCV
+from jaxtree.search.tune import tune as tune
 from jaxtree.table.dense import one_hot as one_hot
 from jaxtree.table.probabilities import ClassProbabilities as ClassProbabilities
 from jaxtree.tree import Tree as Tree

@@ -27,7 +27,7 @@ from jaxtree.estimators.common.fixed import FixedPredictions
 from jaxtree.estimators.trees import ccp_cv
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.resampling import BorutaSelector, ConformalRegressor, bag, bagging, cross_validate
-from jaxtree.search import tuned_search
+from jaxtree.search import tune as tune_module
 from tests.estimators.lone_folds import assert_models_are_lone
 
 ROWS = 120
@@ -353,9 +353,11 @@ def tuning(of, folder, patch):
     """Settings that a tuning tries predict every fold as their lone fits, and its members are those of all rows."""
     few = {name: value for name, value in of.estimator.get_params().items() if name in ("n_estimators", "max_rounds")}
     for name in ("space_for", "additive_space_for"):
-        space = getattr(tuned_search, name)
-        patch.setattr(tuned_search, name, lambda *shape, space=space, **more: of_few_rounds(space(*shape, **more), few))
-    found = quietly(jaxtree.tune, of.table, of.y, estimator=of.estimator, n_iter=3, cv=PredefinedSplit(PART), verbose=0)
+        space = getattr(tune_module, name)
+        patch.setattr(tune_module, name, lambda *shape, space=space, **more: of_few_rounds(space(*shape, **more), few))
+    found = quietly(
+        jaxtree.tune, of.table, of.y, estimator=of.estimator, n_iter=3, cv=PredefinedSplit(PART), verbose=0, minutes=600
+    )
     members = found.tuned_.members
     assert_same_models(members, [quietly(clone(own).fit, of.table, of.y) for own in members], folder)
 

@@ -38,7 +38,7 @@ WAYS = {
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 321, 59),
     "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 421, 70),
     "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 340, 58),
-    "search": (_search, 507, 80),
+    "search": (_search, 503, 80),
     "prediction": (lambda: _fitted(X).predict(X), 37, 14),
     "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 68, 16),
 }

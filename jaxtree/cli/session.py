@@ -320,6 +320,7 @@ def _in_one_line(error: BaseException) -> str:
         message = f"{error.filename}: {error.strerror}"
     elif isinstance(error, MemoryError):
         message = f"there is not enough memory for this: {error}".removesuffix(": ")
+    message = "; ".join([message, *getattr(error, "__notes__", ())])
     line, half = " ".join(message.split()), _LONGEST_MESSAGE // 2
     return line if len(line) <= _LONGEST_MESSAGE else f"{line[:half]} … {line[-half:]}"
 

@@ -32,8 +32,8 @@ from jaxtree.cli.session import (
     progress_bar,
 )
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common.folds import shuffled_folds
 from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
-from jaxtree.search.folds import shuffled_folds
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.table.rare_words import are_identifiers, in_words

@@ -99,7 +99,7 @@ def _names_by(data: str, page: str | None) -> tuple[str, str]:
 
 def _tuned(session: Session, rows: Any, seconds: float, began: float, options: dict[str, Any]) -> Any:
     """Searches for what is left of the time, with a bar in a terminal."""
-    from jaxtree.search.tuned_search import ALGORITHMS, TunedSearchCV
+    from jaxtree.search.tune import ALGORITHMS, TunedSearchCV
 
     for_classes, for_numbers = ALGORITHMS[options.pop("algorithm")]
     estimator = (for_classes if rows.task == "classification" else for_numbers)(**rows.parameters)

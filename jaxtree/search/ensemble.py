@@ -14,7 +14,7 @@ from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.common.conventions import configured
 from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.losses.links import link_of
-from jaxtree.search.evaluation import Search
+from jaxtree.search.evaluation import Parameters, Search
 from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.sklearn_compat import check_method_params
 from jaxtree.tree.link import Link
@@ -146,6 +146,7 @@ class Ensemble(NamedTuple):
 
 def fit_ensemble(
     search: Search,
+    settings: Sequence[Parameters],
     able: Int[np.ndarray, " able"],
     predictions: Float[np.ndarray, "setting row column"],
     scorer: Any,
@@ -155,7 +156,8 @@ def fit_ensemble(
     """Chooses settings by their out-of-fold predictions, and fits them on all rows.
 
     Args:
-        search: The task.
+        search: The problem.
+        settings: The parameters of all settings.
         able: The numbers of the settings that can be chosen.
         predictions: The out-of-fold predictions of all settings; NaN of rows that no fold tests.
         scorer: The scorer that chooses.
@@ -167,10 +169,10 @@ def fit_ensemble(
     score = ScoresOfPredictions(scorer, np.asarray(search.y)[tested], search.classes, params.get("sample_weight"))
     of_scores: Any = lambda own: score(scale.predictions(own))  # noqa: E731
     shares = select_with_replacement(list(scale.scores(known)), of_scores)
-    weights = np.zeros(len(search.candidates))
+    weights = np.zeros(len(settings))
     weights[able] = shares
     chosen = np.flatnonzero(weights).tolist()
-    models: list[Any] = [clone(configured(search.estimator, search.candidates[number])) for number in chosen]
+    models: list[Any] = [clone(configured(search.estimator, settings[number])) for number in chosen]
     of_models = weights[chosen]
     if of_folds:
         parts = [train for train, _ in search.splits]

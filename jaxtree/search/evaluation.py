@@ -1,8 +1,8 @@
-"""The task of a search, and the results of its jobs."""
+"""The problem of a search, and the measuring of one model on a fold of it."""
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,45 +10,56 @@ from jax.sharding import Mesh
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
+from jaxtree.boosting.batch import Paused
 from jaxtree.errors import JaxtreeError
+from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.common.conventions import configured, overrides
-from jaxtree.estimators.common.jobs import FittedJob, Job, MakeTogether, TablePart, fit_many
-from jaxtree.search.settings import Parameters
+from jaxtree.estimators.common.jobs import FittedJob, TablePart
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 from jaxtree.table.weights import rows_of_weight
 
-Results = list[list[dict[str, Any] | None]]
-"""A row of every setting, with the result of every fold in the form of scikit-learn's `fit_and_score`, or None."""
+Parameters = dict[str, Any]
+"""The parameters of a setting, by name."""
 
 
 class Search(NamedTuple):
-    """The task of a search.
+    """The problem of a search.
 
     Attributes:
         estimator: The estimator.
-        candidates: The parameters of every setting.
         X: The table.
         y: The target.
         splits: The rows of the training and of the test part of every fold.
-        scorer: A scorer of scikit-learn, one or several.
+        scorer: A scorer of scikit-learn, one or several; None where a yardstick scores predictions.
         fit_params: Further arguments of `fit`, split like the rows.
         score_params: Further arguments of the scorer.
         error_score: The score where a fit fails, or "raise".
         return_train_score: Whether the training part is scored, too.
         mesh: The devices that boosted models of one program are divided among; None for one.
+        yardstick: The `jaxtree.search.out_of_fold.Yardstick` of a tuning, which scores out-of-fold predictions.
     """
 
     estimator: Any
-    candidates: Sequence[Parameters]
     X: Any
     y: Any
     splits: Sequence[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]
-    scorer: Any
-    fit_params: dict[str, Any]
-    score_params: dict[str, Any]
-    error_score: Any
-    return_train_score: bool
+    scorer: Any = None
+    fit_params: Mapping[str, Any] = {}
+    score_params: Mapping[str, Any] = {}
+    error_score: Any = np.nan
+    return_train_score: bool = False
     mesh: Mesh | None = None
+    yardstick: Any = None
+
+    @property
+    def makes_rounds(self) -> bool:
+        """Whether boosted trees of all settings make their rounds side by side, in programs that score them."""
+        return makes_rounds(self.estimator, self.return_train_score)
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether the predictions of the test part are kept of every model."""
+        return self.makes_rounds or self.yardstick is not None
 
     @property
     def classes(self) -> Shaped[np.ndarray, " class"] | None:
@@ -57,6 +68,11 @@ class Search(NamedTuple):
             return None
         y, there = np.asarray(self.y), rows_of_weight(self.fit_params.get("sample_weight"), self.y)
         return np.unique(y if there is None else y[there])
+
+
+def makes_rounds(estimator: Any, return_train_score: bool) -> bool:
+    """Returns whether a search over an estimator fits boosted trees in programs that score their test parts."""
+    return isinstance(estimator, BaseBoosting) and not return_train_score
 
 
 class SearchFold(TablePart):
@@ -71,73 +87,73 @@ class SearchFold(TablePart):
         self.number = number
 
 
-def evaluate(
-    search: Search, results: Results, on_scored: Callable[[int], object], together: MakeTogether | None = None
-) -> None:
-    """Fills in the results of every candidate and fold, in the form of scikit-learn's `fit_and_score`.
+class Fitted(NamedTuple):
+    """The result of a setting on a fold.
 
-    Args:
-        search: The task.
-        results: A row for every candidate, with None for every fold.
-        on_scored: Called with the number of further results.
-        together: The function that makes results of jobs of one kind; if not given, fitted estimators are scored.
-
-    Raises:
-        InternalError: Settings could not be fitted together, but each of them alone.
-        KeyboardInterrupt: There was an interrupt, which leaves the results that are known by then.
+    Attributes:
+        result: Scores and times, in the form of scikit-learn's `fit_and_score`.
+        num_rounds: The number of rounds of the model; NaN where it is not known.
+        curve: The loss of the rows of the test part after every round; empty where a program has not measured it.
+        predicted: Probabilities or predictions of these rows; None where the fit failed, or nobody asks for them.
+        was_cut: Whether it ended for lack of time.
+        paused: The state of a model that may go on.
+        error: The reason why the fit failed.
     """
-    settings = [_only_scored(search, configured(search.estimator, parameters)) for parameters in search.candidates]
-    folds = [SearchFold(search, number) for number in range(len(search.splits))]
-    jobs = [Job(setting, fold) for setting in settings for fold in folds]
-    for fitted in fit_many(jobs, keeps_errors=search.error_score != "raise", together=together):
-        candidate, fold = divmod(fitted.number, len(folds))
-        is_scored = isinstance(fitted.made, dict)
-        results[candidate][fold] = fitted.made if is_scored else result_of(search, fitted, fold)
-        on_scored(1)
+
+    result: dict[str, Any]
+    num_rounds: float = np.nan
+    curve: Float[np.ndarray, " round"] = np.zeros(0)
+    predicted: Float[np.ndarray, "row column"] | None = None
+    was_cut: bool = False
+    paused: Paused | None = None
+    error: Exception | None = None
 
 
-def _only_scored(search: Search, setting: Any) -> Any:
+def measure(search: Search, job: FittedJob, fold: int) -> Fitted:
+    """Returns the result of a model that was fitted by itself on a fold, or of a fit that failed."""
+    if job.error is not None:
+        return failed(search, job.error, job.seconds)
+    began, model, (train, test) = time.perf_counter(), job.made, search.splits[fold]
+    scores = {}
+    for part, rows in (("train", train), ("test", test)):
+        if search.scorer is not None and (part == "test" or search.return_train_score):
+            X, y = safe_split(model, search.X, search.y, rows, train)
+            params = check_method_params(search.X, params=search.score_params, indices=rows)
+            scores[f"{part}_scores"] = score_by_scorer(model, X, y, search.scorer, params, search.error_score)
+    times = {"fit_error": None, "fit_time": job.seconds, "score_time": time.perf_counter() - began}
+    if not search.keeps_predictions:
+        return Fitted(times | scores)
+    X, _ = safe_split(model, search.X, search.y, test, train)
+    is_boosted = hasattr(model, "n_estimators_")
+    num_rounds = model.n_estimators_ if is_boosted else model.num_rounds_.sum(axis=1).mean()
+    return Fitted(times | scores, float(num_rounds), predicted=predictions(model, X))
+
+
+def failed(search: Search, error: Exception, seconds: float) -> Fitted:
+    """Returns the result of a fit that failed after some seconds."""
+    names = getattr(search.scorer, "_scorers", None)
+    score = search.error_score if names is None else dict.fromkeys(names, search.error_score)
+    parts = ("train", "test") if search.return_train_score else ("test",)
+    scores = {f"{part}_scores": score if names is None else dict(score) for part in parts}
+    times = {"fit_time": seconds, "score_time": 0.0}
+    return Fitted({"fit_error": "".join(traceback.format_exception(error)), **times, **scores}, error=error)
+
+
+def only_scored(search: Search, setting: Any) -> Any:
     """Returns a setting that makes no out-of-bag scores, unless a scorer gets the estimator itself and may read them.
 
     One that is not allowed stays as it is, and fails.
     """
+    if not getattr(setting, "oob_score", False) or overrides(type(setting)):
+        return setting
     scorers = getattr(search.scorer, "_scorers", None) or {"score": search.scorer}
-    takes_predictions = all(hasattr(own, "get_metadata_routing") for own in scorers.values())  # as scikit-learn's have
-    if not takes_predictions or not getattr(setting, "oob_score", False) or overrides(type(setting)):
+    if not all(hasattr(own, "get_metadata_routing") for own in scorers.values()):  # as scikit-learn's have
         return setting
     try:
         setting.check_parameters()
     except JaxtreeError:
         return setting
     return configured(setting, {"oob_score": False})
-
-
-def result_of(search: Search, fitted: FittedJob, fold: int) -> dict[str, Any]:
-    """Returns the result of a fitted estimator, or of a fit that failed."""
-    began = time.perf_counter()
-    if fitted.error is None:
-        scores = scores_of_parts(search, fitted.made, fold)
-        times = {"fit_time": fitted.seconds, "score_time": time.perf_counter() - began}
-        return {"fit_error": None, **times, **scores}
-    names = getattr(search.scorer, "_scorers", None)
-    parts = ("train", "test") if search.return_train_score else ("test",)
-    failed = {
-        f"{part}_scores": search.error_score if names is None else dict.fromkeys(names, search.error_score)
-        for part in parts
-    }
-    error = "".join(traceback.format_exception(fitted.error))
-    return {"fit_error": error, "fit_time": fitted.seconds, "score_time": 0.0, **failed}
-
-
-def scores_of_parts(search: Search, estimator: Any, number: int) -> dict[str, Any]:
-    """Returns the scores of a fitted estimator on the parts of a fold, by the names that they have in a result."""
-    splits, scores = search.splits[number], {}
-    for part, rows in zip(("train", "test"), splits, strict=True):
-        if part == "test" or search.return_train_score:
-            X, y = safe_split(estimator, search.X, search.y, rows, splits[0])
-            params = check_method_params(search.X, params=search.score_params, indices=rows)
-            scores[f"{part}_scores"] = score_by_scorer(estimator, X, y, search.scorer, params, search.error_score)
-    return scores
 
 
 def predictions(model: Any, X: Any) -> Float[np.ndarray, "row column"]:

@@ -1,4 +1,4 @@
-"""Scores of out-of-fold predictions: of settings fold by fold, and of ensembles that other folds have chosen."""
+"""Scores of out-of-fold predictions, and the ensembles that they choose, which other folds judge."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -10,9 +10,11 @@ from jaxtree.boosting.ending import Deadline
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named, weighted_if_taken
 from jaxtree.search.ensemble import AveragingScale, select_with_replacement
-from jaxtree.search.evaluation import Search
 from jaxtree.search.quick_scores import BY_NAME
 from jaxtree.tree.link import Link
+
+PART_OF_DEFAULTS = 0.5
+"""The least weight of the defaults in an ensemble; see `choose`."""
 
 
 class Yardstick(NamedTuple):
@@ -92,28 +94,6 @@ def make_yardstick(
     return Yardstick(name, classes, target, most, scale or AveragingScale(Link.SOFTMAX), weight)
 
 
-def out_of_fold(search: Search, fits: Sequence[Sequence[Any]]) -> Float[np.ndarray, "setting row column"]:
-    """Returns the mean predictions of every row by the models of the folds that test it; NaN where none does.
-
-    Args:
-        search: The task.
-        fits: The `jaxtree.search.boosted_folds.Fitted` of every setting and fold.
-    """
-    y, classes = np.asarray(search.y), search.classes
-    predicted = [own.predicted for row in fits for own in row if own.predicted is not None]
-    num_columns = len(classes) if classes is not None else max((own.shape[1] for own in predicted), default=1)
-    total, number = np.zeros((len(fits), len(y), num_columns)), np.zeros((len(fits), len(y), 1))
-    for row, own_total, own_number in zip(fits, total, number, strict=True):
-        for own, (train, test) in zip(row, search.splits, strict=True):
-            if own.predicted is None:
-                continue
-            # Classes that the training part of a fold does not have get no probability.
-            columns = slice(None) if classes is None else np.searchsorted(classes, np.unique(y[train]))
-            own_total[np.ix_(test, np.arange(num_columns)[columns])] += own.predicted
-            own_number[test] += 1
-    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
-
-
 def scores_of_folds(
     yardstick: Yardstick, predicted: Float[np.ndarray, "setting row column"], tests: Sequence[Int[np.ndarray, " row"]]
 ) -> Float[np.ndarray, "setting fold"]:
@@ -186,3 +166,49 @@ def or_first(
     if judged.mean() >= scores[0].mean():
         return chosen
     return Choice((np.arange(len(scores)) == 0).astype(np.float64), predicted[0])
+
+
+class Finalists(NamedTuple):
+    """The results of a final round.
+
+    Attributes:
+        numbers: The numbers of the settings.
+        predicted: Their out-of-fold predictions as means of models of folds.
+        scores: Their scores on every fold, greater if better.
+    """
+
+    numbers: list[int]
+    predicted: Float[np.ndarray, "finalist row column"]
+    scores: Float[np.ndarray, "finalist fold"]
+
+
+def choose(
+    finalists: Finalists, yardstick: Yardstick, tests: Sequence[Int[np.ndarray, " row"]], deadline: Deadline
+) -> Choice:
+    """Chooses an ensemble of finalists.
+
+    Every fold chooses greedily one of its own. The ensemble is the mean of these, and of the defaults, which have
+    `PART_OF_DEFAULTS` of the weight: finalists differ by little more than chance, and the best of many by less than
+    they seem to.
+
+    Args:
+        finalists: The finalists; the first is that of the defaults.
+        yardstick: How predictions are scored.
+        tests: The test rows of every fold.
+        deadline: When the choices end with what they have.
+    """
+    predicted, scores = finalists.predicted, finalists.scores
+    choices = []
+    for fold, rows in enumerate(tests):
+        due = deadline.of_next(len(tests) - fold).own()
+        choices.append(select(yardstick, predicted, scores[:, fold], rows, due))
+    prior = np.arange(len(scores)) == 0
+
+    def joined(some: list[Any]) -> Float[np.ndarray, " finalist"]:
+        return PART_OF_DEFAULTS * prior + (1 - PART_OF_DEFAULTS) * np.mean(some, axis=0)
+
+    judged = np.full(predicted.shape[1:], np.nan)
+    for fold, rows in enumerate(tests):
+        weights = joined(choices[:fold] + choices[fold + 1 :])
+        judged[rows] = yardstick.scale.mean(weights, predicted[:, rows])
+    return Choice(joined(choices), judged)

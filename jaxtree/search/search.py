@@ -1,28 +1,72 @@
-"""One search over every estimator of jaxtree, which shares what settings and folds have in common."""
+"""The search over settings of any estimator of jaxtree, which shares what settings and folds have in common."""
 
+import contextlib
+import functools
+import itertools
+import os
+import time
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, Int
+from sklearn import get_config
+from sklearn.base import clone, is_classifier
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
-from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.common.conventions import configured, generator_of, progress_of, whole
-from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.dataset.arguments import plain_target
+from jaxtree.errors import (
+    InterruptedFitWarning,
+    InvalidInputError,
+    TrainingError,
+    all_or_nothing,
+    present,
+    set_all_parameters,
+    warn_user,
+)
+from jaxtree.estimators.common.conventions import SEED, configured, progress_of, whole
+from jaxtree.estimators.common.display import Shown
+from jaxtree.estimators.common.extras import check_arguments_of_fits, extras_of_scores
+from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.export.models import best_of_search
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
-from jaxtree.search.base import BaseSettingsSearch, all_or_scores, cloned
+from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
-from jaxtree.search.evaluation import Results, Search, evaluate
-from jaxtree.search.rounds import Halving, search_in_rounds, with_seeds
-from jaxtree.search.tree_folds import evaluate_trees
-from jaxtree.sklearn_compat import Interval
+from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
+from jaxtree.search.results import ParameterImportances, parameter_importances
+from jaxtree.search.scoring import check_scorer
+from jaxtree.search.spaces import settings_of
+from jaxtree.search.strategies import AllAtOnce, Halving, Strategy, run
+from jaxtree.search.trials import Trials
+from jaxtree.sklearn_compat import (
+    BaseSearchCV,
+    Interval,
+    check_method_params,
+    insert_error_scores,
+    warn_about_failures,
+)
+
+USUAL_FOLDS = 5
+"""The folds that a splitter is taken to have, where it does not matter how many there are."""
+
+ROUNDING = 1e-12
+"""Scores that differ by a smaller share of the greatest one are equal."""
+
+NOT_ALWAYS = (
+    *("best_index_", "best_score_", "best_params_", "best_estimator_", "refit_time_", "feature_names_in_"),
+    *("n_resources_", "n_candidates_", "ensemble_weights_", "learning_curves_", "oof_predictions_"),
+)
+"""Results that a search has by its parameters and its table: an earlier fit's are none of the next one's."""
 
 
-class SearchCV(BaseSettingsSearch):
+class SearchCV(Shown, BaseSearchCV):
     """Cross-validated search over any estimator of jaxtree, with the results of `sklearn.model_selection.GridSearchCV`.
 
     The scores and the winner are those of `GridSearchCV` on the same folds, with `n_iter` those of
@@ -60,8 +104,8 @@ class SearchCV(BaseSettingsSearch):
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
             Boosted trees of classes, or of numbers that are scored by themselves, also take "ensemble": settings chosen
             by their out-of-fold predictions and one score (see `jaxtree.search.ensemble.select_with_replacement`),
-            fitted on all rows, whose scores are averaged: one model of the estimator's class; or "fold-ensemble": of
-            every chosen setting the models of all folds, averaged, which share the bins and categories of the whole
+            fitted on all rows, whose scores are averaged: one model of the estimator's class; and "fold-ensemble": the
+            models of all folds of every chosen setting, averaged, which share the bins and categories of the whole
             table.
         error_score: The score of a fit that fails, or "raise".
         return_train_score: Whether `cv_results_` has scores on the training rows, too.
@@ -113,9 +157,16 @@ class SearchCV(BaseSettingsSearch):
         (2, 400, 1)
     """
 
-    _estimators = (KeptInFiles,)
+    _estimators: ClassVar[tuple[type, ...]] = (KeptInFiles,)
+    """The classes that are searched over."""
+
     _parameter_constraints: ClassVar[dict] = {
-        **BaseSettingsSearch._parameter_constraints,
+        **{name: BaseSearchCV._parameter_constraints[name] for name in ("refit", "cv", "error_score")},
+        "scoring": [str, callable, list, tuple, dict, None],
+        "param_grid": [dict, list],
+        "n_iter": [None, whole(1)],
+        "random_state": [*SEED],
+        "verbose": ["verbose"],
         "return_train_score": ["boolean"],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
@@ -149,7 +200,7 @@ class SearchCV(BaseSettingsSearch):
         self.factor = factor
         self.min_resources = min_resources
 
-    @all_or_scores
+    @functools.partial(all_or_nothing, kept="cv_results_")
     def fit(self, X: Any, y: Any = None, *, mesh: Mesh | None = None, **params: Any) -> Self:
         """Scores every setting, and fits the best one, or the best ensemble, on all rows.
 
@@ -166,17 +217,20 @@ class SearchCV(BaseSettingsSearch):
         forks.check_is_whole("a search")
         self._check_options(mesh)
         scorers, refit_metric = self._get_scorers()
-        candidates = self._settings()
-        self._check_names(candidates)
-        halving = self._halving(refit_metric)
-        with self._placed(X, len(candidates), mesh):
-            search = self._task(X, y, params, candidates, scorers)._replace(mesh=mesh)
-            if self._makes_rounds():
-                search = self._score_in_rounds(search, halving, refit_metric)
-            else:
-                self._score(search, refit_metric)
+        parameters = settings_of(self.param_grid, self.n_iter, self.random_state, "param_grid")
+        halving = None if self.factor is None else self._halving(refit_metric)
+        with self._placed(X, len(parameters), mesh):
+            search = self._search_of(X, y, params, parameters)._replace(scorer=scorers, mesh=mesh)
+            trials = Trials(len(search.splits))
+            trials.add(search, parameters)
+            for trial in trials:
+                if search.makes_rounds:
+                    trial.estimator.check_parameters()
+                elif hasattr(search.estimator, "oob_score"):
+                    trial.estimator = only_scored(search, trial.estimator)
+            self._score(search, halving or AllAtOnce(), trials, refit_metric)
             if self._asks_for_ensemble():
-                self._fit_ensemble(search)
+                self._fit_ensemble(search._replace(splits=search.splits[: trials.num_folds]), trials)
             elif self.refit:
                 self._refit(search)
         return self
@@ -190,69 +244,193 @@ class SearchCV(BaseSettingsSearch):
                 "sklearn.model_selection.GridSearchCV searches over anything, pipelines with estimators of jaxtree too"
             )
         self._validate_params()
-        if self._asks_for_ensemble():
+        is_ensemble = self._asks_for_ensemble()
+        if is_ensemble:
             check_can_average(estimator, self.refit, self.scoring)
         if mesh is not None:
             check_mesh(mesh)
-        asked = {"mesh": mesh, "factor": self.factor, "refit": self.refit if self._asks_for_ensemble() else None}
-        for name, given in asked.items():
-            if given is not None and not self._makes_rounds():
+        for name, given in {"mesh": mesh, "factor": self.factor, "refit": self.refit if is_ensemble else None}.items():
+            if given is not None and not makes_rounds(estimator, self.return_train_score):
                 raise InvalidInputError(
                     f"{name}={given!r} is for searches over boosted trees without training scores, got "
                     f"{type(estimator).__name__} and return_train_score={self.return_train_score}"
                 )
 
-    def _makes_rounds(self) -> bool:
-        """Whether all settings make their rounds side by side."""
-        return isinstance(self.estimator, BaseBoosting) and not self.return_train_score
-
     def _asks_for_ensemble(self) -> bool:
         return isinstance(self.refit, str) and self.refit in (ENSEMBLE, FOLD_ENSEMBLE)
 
     def _get_scorers(self) -> tuple[Any, Any]:
-        """Returns scikit-learn's scorers, and the name of the metric that chooses."""
-        if not self._asks_for_ensemble():
-            return super()._get_scorers()
-        kind, self.refit = self.refit, True
+        """Returns scikit-learn's scorers, which score parts without a class too, and the metric that chooses."""
+        scoring, refit = self.scoring, self.refit
+        self.scoring, self.refit = with_own_names(scoring), self._asks_for_ensemble() or refit
         try:
-            return super()._get_scorers()
+            scorers, refit_metric = super()._get_scorers()
         finally:
-            self.refit = kind
+            self.scoring, self.refit = scoring, refit
+        return (scorers if scoring is None else apart(of_all_classes(scorers))), refit_metric
 
-    def _halving(self, refit_metric: Any) -> Halving | None:
-        """Returns when settings are dropped."""
-        if self.factor is None:
-            return None
+    def _halving(self, refit_metric: Any) -> Halving:
+        """Returns the strategy that drops settings."""
         metric = self.refit if callable(self.scoring) and isinstance(self.refit, str) else refit_metric
         if not isinstance(metric, str) or metric in (ENSEMBLE, FOLD_ENSEMBLE):
             raise InvalidInputError(f"factor compares settings by one metric: refit must name it, got {self.refit!r}")
-        return Halving(self.factor, self.min_resources, metric)
+        return Halving(present(self.factor), self.min_resources, metric, self.random_state)
 
-    def _score(self, search: Search, refit_metric: Any) -> None:
-        """Scores all settings on all folds; an interrupt is raised again, and leaves those that are scored."""
-        fill_in = evaluate_trees if isinstance(search.estimator, BaseTree) else evaluate
-        results: Results = [[None] * len(search.splits) for _ in search.candidates]
-        total = len(search.candidates) * len(search.splits)
+    def _search_of(self, X: Any, y: Any, params: dict[str, Any], parameters: list[Parameters]) -> Search:
+        """Returns the problem: the rows of every fold, and the arguments of fits and scores."""
+        for name in NOT_ALWAYS:
+            vars(self).pop(name, None)
+        X, y = indexable(X, plain_target(y))
+        routed = self._get_routed_params_for_fit(check_method_params(X, params=params))
+        fit_params = routed.estimator.fit
+        if fit_params:
+            check_arguments_of_fits(self.estimator, fit_params, parameters)
+        self._check_scoring(y)
+        splits = folds_of(self.estimator, X, y, self.cv, routed.splitter.split, fit_params)
+        self.n_splits_ = len(splits)
+        score_params = {**extras_of_scores(self.estimator, self.scoring, fit_params), **routed.scorer.score}
+        given = {"error_score": self.error_score, "return_train_score": self.return_train_score}
+        return Search(clone(self.estimator), X, y, splits, fit_params=fit_params, score_params=score_params, **given)
+
+    def _score(self, search: Search, strategy: Strategy, trials: Trials, refit_metric: Any) -> None:
+        """Scores all settings on all folds.
+
+        After an interrupt it takes the boosted settings and folds that are comparable, with a warning; of other
+        families it takes the settings that are scored on all folds, and raises the interrupt again.
+        """
+        num_settings, num_folds = len(trials), trials.num_folds
+        total, unit = num_folds * sum(trials.each("most_rounds")), "rounds" if search.makes_rounds else "fits"
         try:
-            with progress_of(self.verbose, total, "fitting settings", "fits") as report:
-                fill_in(search, results, report or (lambda number: None))
+            with progress_of(self.verbose, total, "fitting settings", unit) as report:
+                run(search, strategy, trials, report)
         except KeyboardInterrupt:
-            self._keep_scored(search, results, refit_metric)
-            raise
-        self._choose(search, results, refit_metric)
+            if not search.makes_rounds:
+                # Whatever is wrong with the results, the interrupt is what the caller is to see.
+                with contextlib.suppress(Exception):
+                    trials.leave_out_unfinished()
+                    if len(trials):
+                        self._choose(search, trials, refit_metric, {})
+                raise
+            trials.leave_out_incomparable()
+            if not len(trials):
+                raise
+            text = f"{len(trials)} of {num_settings} settings on {trials.num_folds} of {num_folds} folds"
+            warn_user(f"the search was interrupted: it has scores of {text}", InterruptedFitWarning)
+        self._choose(search, trials, refit_metric, self._results_of_rounds(search, strategy, trials))
 
-    def _score_in_rounds(self, search: Search, halving: Halving | None, refit_metric: Any) -> Search:
-        """Scores all settings on all folds; after an interrupt it returns the settings and folds that are scored."""
-        settings = [configured(cloned(search.estimator), own) for own in search.candidates]
-        for setting in settings:
-            setting.check_parameters()
-        if halving is not None:
-            settings = with_seeds(settings, generator_of(self.random_state))
-        scored = search_in_rounds(search, settings, halving, self.verbose)
-        self.n_splits_ = len(scored.search.splits)
-        vars(self).update(scored.known)
-        self._choose(scored.search, scored.results, refit_metric, scored.columns)
-        return scored.search
+    def _results_of_rounds(self, search: Search, strategy: Strategy, trials: Trials) -> dict[str, Any]:
+        """Sets the results that boosted trees have beside their scores, and returns more columns of `cv_results_`."""
+        if not search.makes_rounds:
+            return {}
+        trials.predict(search)
+        self.n_splits_ = trials.num_folds
+        self.learning_curves_, self.oof_predictions_ = trials.curves, trials.predicted
+        rounds = trials.num_rounds
+        columns: dict[str, Any] = {f"split{fold}_n_rounds": column for fold, column in enumerate(rounds.T)}
+        columns["mean_n_rounds"] = rounds.mean(axis=1)
+        if isinstance(strategy, Halving):
+            columns |= {"iter": np.array(trials.each("rung")), "n_resources": np.array(trials.each("num_rounds"))}
+            self.n_resources_ = [*strategy.rungs(trials.most_rounds), trials.most_rounds]
+            self.n_candidates_ = [int((columns["iter"] >= rung).sum()) for rung in range(len(self.n_resources_))]
+        return columns
+
+    def parameter_importances(
+        self, metric: str | None = None, *, n_repeats: int = 20, random_state: int = 0
+    ) -> ParameterImportances:
+        """Returns how much each parameter counts for the mean scores of the settings.
+
+        A random forest predicts the score from the settings; what counts is the coefficient of determination that it
+        loses when the values of a parameter are shuffled (see `jaxtree.search.results.parameter_importances`).
+
+        Args:
+            metric: The name of the metric; the one that chose if not given.
+            n_repeats: How often every parameter is shuffled.
+            random_state: The seed of the forest and the shuffles.
+
+        Raises:
+            InvalidInputError: There is no such metric, or there are too few settings with scores.
+        """
+        check_is_fitted(self, "cv_results_")
+        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
+        return parameter_importances(self.cv_results_, metric or chose, n_repeats=n_repeats, random_state=random_state)
+
+    def __sklearn_tags__(self):
+        """Returns scikit-learn's tags: tables may hold what the estimator's may."""
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, self._estimators):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+    def set_params(self, **params: Any) -> Self:
+        """Sets parameters by name, as scikit-learn's searches do, those of the estimator as `estimator__name`.
+
+        None is changed if one fails.
+        """
+        return set_all_parameters(self, super().set_params, params)
+
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Returns the score of the best estimator on rows, by the scorer that chose.
+
+        Args:
+            X: A table.
+            y: Its target.
+            **params: Further inputs of the scorer, a value a row, such as `event`, `group` and `offset`.
+        """
+        if not params or get_config()["enable_metadata_routing"] or not hasattr(self, "best_estimator_"):
+            base: Any = super()
+            return base.score(X, y, **params)
+        scorer: Any = self.scorer_[self.refit] if self.multimetric_ else self.scorer_
+        return scorer(self.best_estimator_, X, y, **params)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the best estimator into a file, which `jaxtree.load` reads.
+
+        Raises:
+            InvalidInputError: There is none, as `refit` was false; or see the `save` of the estimator.
+        """
+        best_of_search(self).save(path)
+
+    def _placed(self, X: Any, num_settings: int, mesh: Any = None) -> contextlib.AbstractContextManager[Any]:
+        """Returns a context in which all fits of a search compute at one place, chosen for all of them."""
+        num_folds = self.cv if isinstance(self.cv, int) else USUAL_FOLDS
+        return placed_fit(self.estimator, X, mesh, num_fits=num_settings * num_folds)
+
+    def _check_scoring(self, y: Any) -> None:
+        """Raises InvalidInputError if a scorer of scikit-learn that is named cannot score even a constant."""
+        if np.ndim(y) != 1:
+            return
+        names = [self.scoring] if isinstance(self.scoring, str) else self.scoring or []
+        names = names.values() if isinstance(names, Mapping) else [] if callable(names) else names
+        for name in names:
+            if isinstance(name, str) and scorer_or_none(name) is None:
+                check_scorer(name, y, of_classes=is_classifier(self.estimator))
+
+    def _check_scorers_accept_sample_weight(self) -> bool:
+        """Answers scikit-learn: `_task` says which scorers get weights."""
+        return False
+
+    def _choose(self, search: Search, trials: Trials, refit_metric: Any, columns: dict[str, Any]) -> None:
+        """Puts the results in scikit-learn's form, with further columns, and finds the best."""
+        results = trials.of_fits("result")
+        flat: Any = [*itertools.chain(*results)]
+        warn_about_failures(flat, self.error_score)
+        if callable(self.scoring):
+            insert_error_scores(flat, self.error_score)
+        _even_out(results)
+        formatted = self._format_results(trials.settings, trials.num_folds, flat, columns)
+        first = flat[0]["test_scores"]
+        self.multimetric_ = isinstance(first, dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(first)
+            refit_metric = self.refit
+        self.scorer_ = getattr(search.scorer, "_scorers", search.scorer)
+        if self.refit or not self.multimetric_:
+            self.best_index_ = self._select_best_index(self.refit, refit_metric, formatted)
+            if not callable(self.refit):
+                self.best_score_ = formatted[f"mean_test_{refit_metric}"][self.best_index_]
+            self.best_params_ = formatted["params"][self.best_index_]
+        # The last: an interrupted search is kept if it has these.
+        self.cv_results_ = formatted
 
     def _select_best_index(self, refit: Any, refit_metric: Any, results: Any) -> Any:
         """Returns the place of the best setting, of those that went on to the end."""
@@ -261,20 +439,51 @@ class SearchCV(BaseSettingsSearch):
         last = np.flatnonzero(results["iter"] == results["iter"].max())
         return int(last[results[f"rank_test_{refit_metric}"][last].argmin()])
 
-    def _fit_ensemble(self, search: Search) -> None:
+    def _refit(self, search: Search) -> None:
+        """Fits the best setting on all rows."""
+        began = time.perf_counter()
+        best: Any = clone(self.best_params_, safe=False)
+        estimator: Any = configured(clone(search.estimator), best)
+        self.best_estimator_ = estimator.fit(search.X, search.y, **search.fit_params)
+        self.refit_time_ = time.perf_counter() - began
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+    def _fit_ensemble(self, search: Search, trials: Trials) -> None:
         """Chooses an ensemble by the out-of-fold predictions, and fits it on all rows."""
-        ensemble = fit_ensemble(
-            search, self._able_numbers(), self.oof_predictions_, self.scorer_, of_folds=self.refit == FOLD_ENSEMBLE
-        )
+        given = search, trials.settings, self._able(trials), trials.predicted, self.scorer_
+        ensemble = fit_ensemble(*given, of_folds=self.refit == FOLD_ENSEMBLE)
         self.best_estimator_, self.ensemble_weights_, self.best_score_ = ensemble
 
-    def _able_numbers(self) -> Int[np.ndarray, " able"]:
+    def _able(self, trials: Trials) -> Int[np.ndarray, " able"]:
         """Returns the numbers of the settings that went on to the end and did not fail."""
-        rung = self.cv_results_.get("iter", np.zeros(len(self.oof_predictions_)))
-        is_missing = np.asarray(np.isnan(self.oof_predictions_).any(axis=2))
-        # A fold that no setting has been fitted on gives nothing to choose by.
+        rung, is_missing = np.array(trials.each("rung")), np.isnan(trials.predicted).any(axis=2)
+        # A fold that no setting has been fitted on says nothing of any.
         has_failed = (is_missing & ~is_missing.all(axis=0)).any(axis=1)
         able = np.flatnonzero((rung == rung.max()) & ~has_failed)
         if not len(able):
             raise TrainingError(f"refit={self.refit!r} needs a setting whose fits failed on no fold, got none")
         return able
+
+
+def even_out(scores: Float[np.ndarray, " setting"]) -> Float[np.ndarray, " setting"]:
+    """Makes scores equal that differ only by rounding, so that rounding decides no rank."""
+    known = np.flatnonzero(np.isfinite(scores))
+    order = known[np.argsort(scores[known], kind="stable")]
+    step = np.diff(scores[order], prepend=-np.inf)
+    first = np.flatnonzero(step > ROUNDING * np.abs(scores[known]).max(initial=0.0))
+    result = scores.copy()
+    result[order] = np.repeat(scores[order[first]], np.diff(first, append=order.size))
+    return result
+
+
+def _even_out(results: list[list[Any]]) -> None:
+    """Makes scores on a fold equal that differ by rounding alone."""
+    for fold in zip(*results, strict=True):
+        scores = [result["test_scores"] for result in fold]
+        is_one = not isinstance(scores[0], dict)
+        by_name = {"test_scores": fold} if is_one else dict.fromkeys(scores[0], scores)
+        for name, owners in by_name.items():
+            evened = even_out(np.array([owner[name] for owner in owners], np.float64))
+            for owner, score in zip(owners, evened.tolist(), strict=True):
+                owner[name] = score

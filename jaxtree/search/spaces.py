@@ -1,15 +1,24 @@
-"""Spaces of settings for boosted trees by the size of a table: small tables get many cautious rounds, large ones few.
+"""Spaces of settings: of a grid or of distributions, and those that suit the size of a table.
 
-The ranges are about those in which LightGBM is tuned in comparisons of learners, with the names of jaxtree's
-parameters, and the noise of CatBoost. The first setting is that of models of folds. All settings
-of a space share a program of boosting, except that large tables have two sizes of trees.
+Small tables get many cautious rounds, large ones few. The ranges of boosted trees are about those in which LightGBM is
+tuned in comparisons of learners, with the names of jaxtree's parameters, and the noise of CatBoost. The first setting
+is that of models of folds. All settings of a space share a program of boosting, except that large tables have two sizes
+of trees. The ranges of additive models are those of the parameters that interpret's users tune, around the defaults.
+Their settings are scored with one bag a fold, as the mean of bags is better for all of them; the winner has the bags of
+the estimator. Smaller tables get more settings at once, which share codes and sums of their folds.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 
+from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.additive.parameters import USUAL_LEAVES, USUAL_RATE, AdditiveParameters, usual_bins
 from jaxtree.estimators.boosting.parameters import FOLDS, usual_values
+from jaxtree.estimators.common.conventions import generator_of
+from jaxtree.search.evaluation import Parameters
 
 SMALL, MEDIUM = 20_000, 100_000
 """Rows times scores up to which a table is small, or of medium size."""
@@ -17,9 +26,63 @@ SMALL, MEDIUM = 20_000, 100_000
 ROUNDS_OF_FINALISTS = 1_000
 """The most rounds of the models of folds, of which early stopping leaves those that they need."""
 
-
 PART_KEPT = 0.5
 """The part of the values that a setting keeps of the defaults if it is to be like them."""
+
+SMOOTHEST, ROUGHEST = 0.01, 0.2
+"""The range of the learning rate of additive models."""
+
+MOST_ROUNDS = 5_000
+"""The most rounds of additive models: most end after some hundred, but the loss of separable classes falls forever."""
+
+MOST_PAIRS = 10
+"""The most pairs of an additive model, a column."""
+
+
+def settings_of(space: Any, number: int | None, random_state: Any, name: str) -> list[Parameters]:
+    """Returns the settings of a space.
+
+    Args:
+        space: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a list
+            of one.
+        number: How many settings are drawn; all of a grid if None.
+        random_state: The seed of what is drawn.
+        name: The name of the space in errors.
+
+    Raises:
+        InvalidInputError: There is no setting, or a distribution and no number.
+
+    Example:
+        >>> settings_of({"max_depth": [2, 3], "criterion": "gini"}, None, None, "param_grid")
+        [{'criterion': 'gini', 'max_depth': 2}, {'criterion': 'gini', 'max_depth': 3}]
+    """
+    spaces = [space] if isinstance(space, dict) else space
+    spaces = [{parameter: _listed(values) for parameter, values in own.items()} for own in spaces]
+    drawn = [parameter for own in spaces for parameter, values in own.items() if hasattr(values, "rvs")]
+    if number is None and drawn:
+        raise InvalidInputError(
+            f"{name} has a distribution of {drawn[0]!r}: n_iter must be the number of settings to draw, got None"
+        )
+    try:
+        own = (
+            ParameterGrid(spaces)
+            if number is None
+            else ParameterSampler(spaces, number, random_state=generator_of(random_state))
+        )
+        settings = list(own)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name}: {error}") from error
+    if not settings:
+        raise InvalidInputError(f"{name} must have one setting or more, got {space!r}")
+    return settings
+
+
+def _listed(values: Any) -> Any:
+    """A list of one for a single value."""
+    if hasattr(values, "rvs") or isinstance(values, np.ndarray | range):
+        return values
+    is_several = isinstance(values, Sequence) and not isinstance(values, str)
+    return values if is_several else [values]
 
 
 class Range(NamedTuple):
@@ -120,3 +183,37 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
         "n_iter_no_change": usual.n_iter_no_change,
     }
     return Space(fixed, ranges, (8, 4, 2)[size], finals)
+
+
+def additive_space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
+    """Returns the space for a table.
+
+    Args:
+        num_rows: Rows of the table.
+        num_columns: Columns of it.
+        num_classes: Classes of the target; 0 for numbers.
+
+    >>> space = additive_space_for(1_000, 20, 2)
+    >>> space.batch, space.settings(2, seed=0)[0]["interactions"], sorted(space.ranges)[:3]
+    (8, 60, ['greedy_ratio', 'interactions', 'learning_rate'])
+    """
+    work = num_rows * (num_classes if num_classes > 2 else 1)
+    usual = AdditiveParameters()
+    most_rows = max(4, min(100, num_rows // 20))
+    all_pairs = num_columns * (num_columns - 1) // 2
+    pairs_a_column = 3 if num_classes else 5
+    bins = usual_bins(num_columns)
+    ranges = {
+        "learning_rate": Range(SMOOTHEST, ROUGHEST, True, False, USUAL_RATE),
+        "max_leaves": Range(2, 5, False, True, USUAL_LEAVES),
+        "greedy_ratio": Range(0, usual.greedy_ratio, False, False, usual.greedy_ratio),
+        "min_samples_leaf": Range(1, most_rows, True, True, usual.min_samples_leaf),
+        "reg_lambda": Range(0.01, 30, True, False, usual.reg_lambda),
+        "max_bins": Range(16, max(16, min(bins, num_rows)), True, True, bins),
+        "max_interaction_bins": Range(8, 64, True, True, 64),
+        "interactions": Range(0, min(all_pairs, MOST_PAIRS * num_columns), False, True,
+                              min(all_pairs, pairs_a_column * num_columns)),
+    }  # fmt: skip
+    return Space(
+        {"max_rounds": MOST_ROUNDS, "outer_bags": 1}, ranges, 8 if work <= SMALL else 4 if work <= MEDIUM else 1
+    )

@@ -1,25 +1,27 @@
 """Scores of settings of a tree on all folds: those that differ in prunings alone are masks of one growth."""
 
 import copy
-import functools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, PRNGKeyArray
 
 from jaxtree.errors import present
+from jaxtree.estimators.common.conventions import Role, identity, key_of, names_of
 from jaxtree.estimators.common.growing import GrowthTask
 from jaxtree.estimators.common.jobs import Job
+from jaxtree.estimators.common.limits import limit_masks
+from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.estimators.trees.base import BaseTree, GrownTree
 from jaxtree.prune.validation import HeldOut, hold_out
-from jaxtree.search.evaluation import Results, Search, evaluate
+from jaxtree.search.evaluation import Fitted, Search
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
-from jaxtree.search.settings import masks_of, votes_of
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 from jaxtree.tree import Tree
 from jaxtree.tree.model import FittedModel
+from jaxtree.tree.paths import stop_at
 
 Scores = dict[str, Float[np.ndarray, " setting"]]
 
@@ -44,16 +46,9 @@ class _GrownFold(NamedTuple):
     seconds: float
 
 
-def evaluate_trees(search: Search, results: Results, on_scored: Callable[[int], None]) -> None:
-    """Fills in the results of every candidate and fold, see `evaluate`."""
-    evaluate(search, results, on_scored, functools.partial(_score_together, search, _metrics(search)))
-
-
-def _score_together(
-    search: Search, metrics: dict[str, NodeMetric], jobs: Sequence[Job]
-) -> Iterator[Mapping[int, dict[str, Any]]]:
-    """Grows the trees of jobs together, and yields the results of those that have a tree in common."""
-    error = None
+def grow_and_score(search: Search, jobs: Sequence[Job]) -> Iterator[Mapping[int, Fitted]]:
+    """Grows the trees of jobs together, and yields the results of those that have a tree in common, by their places."""
+    error, metrics = None, _metrics(search)
     for grown in type(jobs[0].estimator).grow_jobs(jobs):
         try:
             fold: Any = jobs[grown.places[0]].part
@@ -62,10 +57,10 @@ def _score_together(
                 vars(setting).update(vars(jobs[place].estimator))
             results = _score_group(search, settings, _sent_down(search, grown, fold.number), metrics)
         except Exception as failed:
-            # The fits of other trees do not depend on it.
+            # Scores of other trees do not depend on it.
             error = error or failed
             continue
-        yield dict(zip(grown.places, results, strict=True))
+        yield {place: Fitted(result) for place, result in zip(grown.places, results, strict=True)}
     if error is not None:
         raise error
 
@@ -169,3 +164,62 @@ def _result(fold: _GrownFold, scores: dict[str, Any], seconds: float) -> dict[st
     """A result in scikit-learn's form."""
     times = {"fit_error": None, "fit_time": fold.seconds, "score_time": seconds}
     return times | {f"{part}_scores": of_part for part, of_part in scores.items()}
+
+
+def masks_of(
+    settings: Sequence[BaseTree], tree: Tree, task: GrowthTask, held: HeldOut | None
+) -> Bool[np.ndarray, "setting node"]:
+    """Returns the nodes that every setting collapses of a tree that was grown with the loosest limits of all.
+
+    Args:
+        settings: The estimator with the parameters of every setting, as it begins to fit.
+        tree: The tree.
+        task: The rows that it was grown on, and how.
+        held: The held-out rows of settings that prune with such.
+    """
+    masks = limit_masks(settings, tree, task)
+    stages = [setting.list_prunings() for setting in settings]
+    labels = settings[0].node_labels(tree)
+    for stage in range(max(map(len, stages))):
+        prunings = {i: own[stage] for i, own in enumerate(stages) if stage < len(own)}
+        for members, pruning, key in _alike(settings, prunings, masks):
+            stopped = stop_at(tree, masks[members[0]])
+            masks[members] |= pruning.collapsed(stopped, key=key, held=held, label=labels)
+    return masks
+
+
+def votes_of(
+    settings: Sequence[BaseTree], tree: Tree, masks: Bool[np.ndarray, "setting node"]
+) -> dict[int, Float[np.ndarray, "node column"]]:
+    """Returns the prediction at each node, by the number of every setting whose pruning is a vote."""
+    prunings = {i: s.pruning for i, s in enumerate(settings) if s.pruning is not None and s.pruning.votes}
+    own_votes, votes = settings[0].model_of(tree).node_votes(), {}
+    for members, pruning, key in _alike(settings, prunings, masks):
+        of_members = np.asarray(pruning.vote(stop_at(tree, masks[members[0]]), own_votes, key=key))
+        votes.update(zip(members, np.broadcast_to(of_members, (len(members), *own_votes.shape)), strict=True))
+    return votes
+
+
+def _alike(
+    settings: Sequence[BaseTree], prunings: dict[int, Pruning], masks: Bool[np.ndarray, "setting node"]
+) -> Iterable[tuple[list[int], Pruning, PRNGKeyArray | None]]:
+    """Settings that one call prunes: of the same tree so far, with prunings that differ in batched parameters alone."""
+    groups: dict[Hashable, list[int]] = {}
+    for number, pruning in prunings.items():
+        batched = names_of(pruning, Role.BATCHED)
+        fixed = tuple((name, identity(v)) for name, v in sorted(vars(pruning).items()) if name not in batched)
+        drawn = settings[number].random_state if pruning.draws_masks else None
+        kind = (masks[number].tobytes(), type(pruning), fixed, drawn)
+        groups.setdefault(kind, []).append(number)
+    for members in groups.values():
+        pruning = prunings[members[0]]
+        key = key_of(settings[members[0]].random_state) if pruning.draws_masks else None
+        yield members, _batched([prunings[number] for number in members]), key
+
+
+def _batched(prunings: Sequence[Pruning]) -> Pruning:
+    """One pruning with arrays of the parameters in which all differ."""
+    batch: Any = copy.copy(prunings[0])
+    for name in names_of(batch, Role.BATCHED) if len(prunings) > 1 else ():
+        setattr(batch, name, np.array([getattr(pruning, name) for pruning in prunings]))
+    return batch

@@ -1,38 +1,33 @@
-"""Tuning in a given time: settings in batches until the time is nearly over, and an ensemble of the best of them."""
+"""Tuning in a given time: settings in batches until the time is nearly over, and a model made of the best of them."""
 
-import contextlib
-import warnings
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import clone
 
-from jaxtree.boosting.ending import Deadline
-from jaxtree.errors import InterruptedFitWarning, TrainingError
+from jaxtree.errors import TrainingError
 from jaxtree.estimators.common.conventions import configured
-from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, Fitted, SearchProgress
+from jaxtree.estimators.common.jobs import until_interrupted
 from jaxtree.search.budget import PART_FOR_FINALS, Budget, Forecast
-from jaxtree.search.evaluation import Search, SearchFold
-from jaxtree.search.finals import Finalists, FinalRound, choose
-from jaxtree.search.members import FitsOfMembers, by_weight
+from jaxtree.search.evaluation import Search
+from jaxtree.search.finals import FinalRound, FitsOfMembers, by_weight
 from jaxtree.search.out_of_fold import (
     Choice,
+    Finalists,
     Yardstick,
+    choose,
     or_first,
-    out_of_fold,
     predictions_of_other_choices,
     scores_of_folds,
     select,
 )
-from jaxtree.search.rounds import Standings, fit_settings
 from jaxtree.search.spaces import Space
-from jaxtree.search.tried import OnProgress, Task, Tried, silent
+from jaxtree.search.strategies import InTime, OnProgress, silent
+from jaxtree.search.trials import Trials
 from jaxtree.tree.kinds import ModelKind, kind_of
 
-FitBatch = Callable[[Search, Sequence[Any], Standings, SearchProgress, Deadline | None], None]
-"""The function that fits some settings on all folds, with fewer rounds if it can end in time by this."""
+OF_THE_SEARCH = ("outer_bags",)
+"""Parameters of fits of additive models on folds that the fit on all rows has not."""
 
 
 class TunedModel(NamedTuple):
@@ -41,7 +36,7 @@ class TunedModel(NamedTuple):
     Attributes:
         model: The mean of the members, or the best additive model, fitted on all rows.
         members: The models that are averaged, that of the greatest weight first; the one additive model.
-        tried: The settings.
+        tried: The settings that were tried, and their fits.
         finalists: The settings that were judged as members are; None if members are single models.
         weights: The weight of every setting in the model; of an additive model it is that of one.
         predicted: Out-of-fold predictions of what was chosen on other folds.
@@ -53,7 +48,7 @@ class TunedModel(NamedTuple):
 
     model: Any
     members: list[Any]
-    tried: Tried
+    tried: Trials
     finalists: Finalists | None
     weights: Float[np.ndarray, " setting"]
     predicted: Float[np.ndarray, "row column"]
@@ -86,7 +81,9 @@ class TunedModel(NamedTuple):
         return self.finalists.predicted[np.isin(self.finalists.numbers, members)]
 
 
-def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent) -> TunedModel:
+def find_ensemble(
+    search: Search, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent
+) -> TunedModel:
     """Tries settings of a space while there is time, chooses an ensemble by the folds, and fits it on all rows.
 
     The first setting, which is that of the defaults, is tried first, in any case and to its end, however long it takes.
@@ -108,7 +105,7 @@ def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, repor
     the fits of its members.
 
     Args:
-        task: The task.
+        search: The problem.
         space: The settings.
         budget: The time.
         seed: The seed of what is drawn.
@@ -119,273 +116,176 @@ def find_ensemble(task: Task, space: Space, budget: Budget, seed: int = 0, repor
         TrainingError: No setting predicts finite numbers on every fold.
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
-    estimator = configured(task.estimator, {**space.fixed, "random_state": seed})
-    forecast = Forecast(budget.seconds, space.batch, len(task.splits))
-    search = SearchInTime(
-        task._replace(estimator=estimator), space.settings(budget.settings, seed), budget, forecast, _fit_boosted
-    )
-    blank = task._replace(estimator=configured(task.estimator, {"random_state": seed}))
+    forecast = Forecast(budget.seconds, space.batch, len(search.splits))
+    blank, tried = _with(search, random_state=seed), Trials(len(search.splits))
+    settings = space.settings(budget.settings, seed)
+    strategy = InTime(_with(blank, **space.fixed), settings, budget, forecast, report)
     if space.finals is not None:
         forecast.keep(PART_FOR_FINALS * budget.seconds)
-    if not search.go_on(report):
+    if not strategy.go_on(tried):
         raise KeyboardInterrupt
-    if space.finals is not None and not search.was_interrupted:
+    if space.finals is not None and not strategy.was_interrupted:
         finals = FinalRound(blank, space.finals, space.fixed["n_estimators"], budget, forecast)
-        if finals.go_on(search.tried(), report):
-            return _of_finalists(task, search, finals, budget, forecast, report)
-        search.was_interrupted = finals.was_interrupted
+        if finals.go_on(tried, report):
+            return _of_finalists(tried, strategy, finals)
+        strategy.was_interrupted = finals.was_interrupted
     forecast.keep(0.0)
-    return _of_single_models(task, search, FitsOfMembers(blank, budget, forecast), budget, forecast, report)
+    return _of_single_models(tried, strategy, FitsOfMembers(blank, budget, forecast))
 
 
-def _of_finalists(
-    task: Task, search: "SearchInTime", finals: FinalRound, budget: Budget, forecast: Forecast, report: OnProgress
+def find_additive(
+    search: Search, space: Space, budget: Budget, seed: int = 0, report: OnProgress = silent
 ) -> TunedModel:
-    """Looks for further finalists while there is time, and chooses an ensemble of all."""
-    try:
-        while finals.has_time():
-            forecast.keep(PART_FOR_FINALS * max(budget.left(), 0.0))
-            if not search.go_on(report) or search.was_interrupted or not finals.go_on(search.tried(), report):
-                break
-    except KeyboardInterrupt:
-        search.was_interrupted = True
-    tried, finalists = search.tried(), finals.finalists()
-    tests = _tests(task, tried)
-    chosen = choose(finalists, task.yardstick, tests, budget.deadline(0.0))
-    chosen = or_first(chosen, task.yardstick, finalists.predicted, finalists.scores, tests)
-    every = np.zeros(len(tried.settings))
-    every[finalists.numbers] = chosen.weights
-    members = by_weight(every)
-    models = [finals.models[number] for number in members]
-    return TunedModel(
-        models[0].mean_of(models, every[members]),
-        models,
-        tried,
-        finalists,
-        every,
-        *_judged(task, tried, chosen),
-        search.was_interrupted or finals.was_interrupted,
-    )
+    """Tries settings of a space while there is time, and fits the best one on all rows.
 
-
-def _of_single_models(
-    task: Task, search: "SearchInTime", fits: FitsOfMembers, budget: Budget, forecast: Forecast, report: OnProgress
-) -> TunedModel:
-    """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
-    chosen = _chosen(task, search.tried(), budget, forecast)
-    if not fits.go_on(search.tried(), chosen.weights, search.was_interrupted, report):
-        fewer = _chosen_of(task, search.tried(), chosen.weights * fits.are_fitted(chosen.weights), budget)
-        chosen = _or_defaults(task, search.tried(), fewer)
-        if not fits.are_fitted(chosen.weights)[chosen.weights > 0].all() and not fits.make(search.tried(), 0):
-            chosen = fewer
-    try:
-        while not fits.was_interrupted and search.go_on(report):
-            other = _chosen(task, search.tried(), budget, forecast)
-            if fits.go_on(search.tried(), other.weights, True, report):
-                chosen = other
-    except KeyboardInterrupt:
-        search.was_interrupted = True
-    tried = search.tried()
-    # Also settings that were tried after the last choice.
-    every = np.pad(chosen.weights, (0, len(tried.settings) - len(chosen.weights)))
-    was_interrupted = search.was_interrupted or fits.was_interrupted
-    members = fits.members(chosen.weights)
-    model = members[0].mean_of(members, chosen.weights[by_weight(chosen.weights)])
-    return TunedModel(model, members, tried, None, every, *_judged(task, tried, chosen), was_interrupted)
-
-
-def _chosen(task: Task, tried: Tried, budget: Budget, forecast: Forecast) -> Choice:
-    """Chooses an ensemble of the settings that were tried."""
-    tests, means = _tests(task, tried), tried.scores.mean(axis=1)
-    if not np.isfinite(means).any():
-        raise TrainingError(f"none of {len(means)} settings predicts finite numbers on every fold")
-    if len(tests) == 1:
-        # Nothing could judge an ensemble.
-        return Choice((np.arange(len(means)) == means.argmax()).astype(np.float64), tried.predicted[means.argmax()])
-    began, deadline = budget.used(), budget.deadline(forecast.of_members())
-    due = deadline.of_next(len(tests) + 1).own()
-    weights = select(task.yardstick, tried.predicted, means, np.concatenate(tests), due)
-    predicted = predictions_of_other_choices(task.yardstick, tried.predicted, tried.scores, tests, deadline)
-    forecast.choice_takes(budget.used() - began)
-    return _or_defaults(task, tried, Choice(weights, predicted))
-
-
-def _chosen_of(task: Task, tried: Tried, weights: Float[np.ndarray, " setting"], budget: Budget) -> Choice:
-    """The ensemble of these weights, judged by choices among its members alone."""
-    of, tests = weights > 0, _tests(task, tried)
-    judged = predictions_of_other_choices(
-        task.yardstick, tried.predicted[of], tried.scores[of], tests, budget.deadline(0.0)
-    )
-    return Choice(weights / weights.sum(), judged)
-
-
-def _or_defaults(task: Task, tried: Tried, chosen: Choice) -> Choice:
-    """The choice, or the defaults where these are better."""
-    return or_first(chosen, task.yardstick, tried.predicted, tried.scores, _tests(task, tried))
-
-
-def _tests(task: Task, tried: Tried) -> list[Int[np.ndarray, " row"]]:
-    """The test rows of the folds that settings were tried on."""
-    return [np.asarray(test) for _, test in task.splits[: tried.scores.shape[1]]]
-
-
-def _judged(task: Task, tried: Tried, chosen: Choice) -> tuple[Any, Any, Any, Any]:
-    """The predictions of ensembles of other choices, their scores, how these are made, and the test rows."""
-    tests = _tests(task, tried)
-    scores = scores_of_folds(task.yardstick, chosen.predicted[None], tests)[0]
-    return chosen.predicted, scores, task.yardstick, tests
-
-
-class SearchInTime:
-    """Settings that are tried batch by batch.
+    A model of which people read the curves is one setting, no ensemble. It is judged by settings that were chosen on
+    the other folds; where these are worse than the defaults, the defaults are taken. The first setting, which is that
+    of the defaults, and the fit on all rows are made in any case, and to their ends. A batch of settings begins if one
+    like the longest so far ends in time; those of its settings that are not finished in time are left out. An interrupt
+    (Ctrl-C) ends the search: the best setting is of those that are finished. Another one ends the fit on all rows, with
+    the rounds that its bags have.
 
     Args:
-        task: The task.
-        settings: The settings.
+        search: The problem.
+        space: The settings.
         budget: The time.
-        forecast: The time that a batch is expected to take, and that it leaves.
-        fit: Fits a batch.
-        is_for_ensemble: Whether time is left for the choice of an ensemble.
+        seed: The seed of what is drawn.
+        report: Called after every step.
+
+    Raises:
+        InvalidInputError: An argument is not allowed.
+        TrainingError: No setting predicts finite numbers on every fold.
+        KeyboardInterrupt: There was an interrupt before any setting was finished, or before any bag was begun.
     """
-
-    def __init__(
-        self,
-        task: Task,
-        settings: list[dict[str, Any]],
-        budget: Budget,
-        forecast: Forecast,
-        fit: FitBatch,
-        *,
-        is_for_ensemble: bool = True,
-    ):
-        self._task, self._settings, self._budget, self._forecast = task, settings, budget, forecast
-        self._fit, self._is_for_ensemble = fit, is_for_ensemble
-        self._parts: list[Tried] = []
-        self._begun = 0
-        self.was_interrupted = False
-
-    def tried(self) -> Tried:
-        """Returns the settings that are finished."""
-        return _joined(self._parts)
-
-    def go_on(self, report: OnProgress) -> bool:
-        """Tries settings while there is time; returns whether some were finished."""
-        finished = len(self._parts)
-        while self._begun < len(self._settings) and not self.was_interrupted:
-            size = self._forecast.size_for(self._budget.left())
-            if not size:
-                break
-            self._go_on_by(self._settings[self._begun : self._begun + size], report)
-            if self._parts:
-                self._tell(report)
-        return len(self._parts) > finished
-
-    def _go_on_by(self, batch: list[dict[str, Any]], report: OnProgress) -> None:
-        on_rounds = None if report is silent else lambda number, words: report(self._budget.used(), "")
-        began = self._budget.used()
-        # The defaults are tried to their end.
-        deadline = self._budget.deadline(self._forecast.reserve()) if self._parts else None
-        part, self.was_interrupted = _try_batch(self._task, batch, self._fit, self._budget, deadline, on_rounds)
-        self._begun += len(batch)
-        if part is None:
-            return
-        self._parts.append(part)
-        if len(self._parts) == 1 and self._is_for_ensemble:
-            self._forecast.choice_takes(_seconds_of_choice(self._task, part, self._budget))
-        self._forecast.batch_took(len(batch), self._budget.used() - began)
-
-    def _tell(self, report: OnProgress) -> None:
-        yardstick, means = self._task.yardstick, [part.scores.mean(axis=1).max() for part in self._parts]
-        many = "s" if self._begun > 1 else ""
-        words = f"{self._begun} setting{many}, {yardstick.in_words} {yardstick.shown(max(means)):.4g}"
-        report(self._budget.used(), words)
+    forecast = Forecast(budget.seconds, space.batch, len(search.splits))
+    blank, tried = _with(search, random_state=seed), Trials(len(search.splits))
+    settings = space.settings(budget.settings, seed)
+    strategy = InTime(_with(blank, **space.fixed), settings, budget, forecast, report, is_for_ensemble=False)
+    if not strategy.go_on(tried):
+        raise KeyboardInterrupt
+    scores, predicted, tests = _scores_of(tried), tried.predicted, _tests(search, tried)
+    best = Choice(_one_of(scores, scores.mean(axis=1).argmax()), _of_other_choices(scores, predicted, tests))
+    chosen = or_first(best, search.yardstick, predicted, scores, tests)
+    fixed = {name: value for name, value in space.fixed.items() if name not in OF_THE_SEARCH}
+    setting = configured(blank.estimator, {**fixed, **tried[int(chosen.weights.argmax())].parameters})
+    model, was_interrupted = until_interrupted(lambda: setting.fit(search.X, search.y, **search.fit_params))
+    report(budget.used(), "the best setting on all rows")
+    judged = _judged(search, tried, chosen)
+    was_interrupted |= strategy.was_interrupted
+    return TunedModel(model, [model], tried, None, chosen.weights, *judged, was_interrupted)
 
 
-def _seconds_of_choice(task: Task, tried: Tried, budget: Budget) -> float:
-    """The seconds that the choices of the ensemble, of all folds and without each, are expected to take."""
-    num_folds = tried.scores.shape[1]
-    rows = np.concatenate([np.asarray(test) for _, test in task.splits[:num_folds]])
-    began = budget.used()
-    scale, own = task.yardstick.scale, tried.predicted[0][rows]
-    task.yardstick.score(scale.predictions(scale.scores(own)), rows)
-    return (budget.used() - began) * task.yardstick.most**2 * num_folds
-
-
-def _joined(parts: Sequence[Tried]) -> Tried:
-    """The settings of all batches; those that were interrupted on some folds only count in the first batch."""
-    num_folds = parts[0].scores.shape[1]
-    parts = [part for part in parts if part.scores.shape[1] == num_folds]
-    return Tried(
-        [own for part in parts for own in part.settings],
-        np.concatenate([part.predicted for part in parts]),
-        [own for part in parts for own in part.curves],
-        np.concatenate([part.num_rounds for part in parts]),
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.fit_seconds for part in parts]),
-        np.concatenate([part.seconds for part in parts]),
-        np.concatenate([part.was_cut for part in parts]),
-    )
-
-
-def _try_batch(
-    task: Task,
-    batch: list[dict[str, Any]],
-    fit: FitBatch,
-    budget: Budget,
-    deadline: Deadline | None,
-    on_rounds: Callable[..., Any] | None,
-) -> tuple[Tried | None, bool]:
-    """Fits some settings on all folds; returns what is finished, None if nothing is, and whether it was interrupted."""
-    fit_params = {} if task.weight is None else {"sample_weight": task.weight}
-    X, y, splits = task.X, task.y, task.splits
-    search = Search(task.estimator, batch, X, y, splits, _no_score, fit_params, {}, np.nan, False)
-    settings = [configured(task.estimator, own) for own in batch]
-    # A setting that does not count its rounds counts once.
-    standings = Standings([getattr(own, "most_rounds", 1) for own in settings], len(splits))
-    was_interrupted = False
+def _of_finalists(tried: Trials, strategy: InTime, finals: FinalRound) -> TunedModel:
+    """Looks for further finalists while there is time, and chooses an ensemble of all."""
+    search, budget = strategy.search, strategy.budget
     try:
-        fit(search, settings, standings, SearchProgress(on_rounds, standings.most_rounds()), deadline)
+        while finals.has_time():
+            strategy.forecast.keep(PART_FOR_FINALS * max(budget.left(), 0.0))
+            if not strategy.go_on(tried) or strategy.was_interrupted or not finals.go_on(tried, strategy.report):
+                break
     except KeyboardInterrupt:
-        was_interrupted = True
-    numbers, num_folds = [number for number, fits in enumerate(standings.fits) if fits], len(splits)
-    if not numbers:
-        numbers, num_folds = standings.kept()
-    if not numbers:
-        return None, was_interrupted
-    fits = [standings.row(number, num_folds) for number in numbers]
-    if all(any(own.predicted is None for own in row) for row in fits):
-        _raise_as_alone(search, settings[numbers[0]], fits[0])
-    predicted = out_of_fold(search._replace(splits=splits[:num_folds]), fits)
-    tests = [np.asarray(test) for _, test in splits[:num_folds]]
-    tried = Tried(
-        [batch[number] for number in numbers],
-        predicted,
-        [[own.curve for own in row] for row in fits],
-        np.array([[own.num_rounds for own in row] for row in fits]),
-        scores_of_folds(task.yardstick, predicted, tests),
-        np.array([[own.result["fit_time"] for own in row] for row in fits]),
-        np.full(len(numbers), budget.used()),
-        np.array([any(own.was_cut for own in row) for row in fits]),
-    )
-    return tried, was_interrupted
+        strategy.was_interrupted = True
+    finalists, tests, yardstick = finals.finalists(), _tests(search, tried), search.yardstick
+    chosen = choose(finalists, yardstick, tests, budget.deadline(0.0))
+    chosen = or_first(chosen, yardstick, finalists.predicted, finalists.scores, tests)
+    weights = np.zeros(len(tried))
+    weights[finalists.numbers] = chosen.weights
+    members = by_weight(weights)
+    models = [finals.models[number] for number in members]
+    model = models[0].mean_of(models, weights[members])
+    judged = _judged(search, tried, chosen)
+    was_interrupted = strategy.was_interrupted or finals.was_interrupted
+    return TunedModel(model, models, tried, finalists, weights, *judged, was_interrupted)
 
 
-def _fit_boosted(
-    search: Search, settings: Sequence[Any], standings: Standings, progress: SearchProgress, deadline: Deadline | None
-) -> None:
-    """Fits settings of boosted trees."""
-    fit_settings(search, settings, None, standings, progress, deadline)
+def _of_single_models(tried: Trials, strategy: InTime, fits: FitsOfMembers) -> TunedModel:
+    """Chooses an ensemble of the settings, fits its members on all rows, and looks for others while there is time."""
+    chosen = _chosen(tried, strategy)
+    if not fits.go_on(tried, chosen.weights, strategy.was_interrupted, strategy.report):
+        fewer = _chosen_of(tried, strategy, chosen.weights * fits.are_fitted(chosen.weights))
+        chosen = _or_defaults(strategy.search, tried, fewer)
+        if not fits.are_fitted(chosen.weights)[chosen.weights > 0].all() and not fits.make(tried, 0):
+            chosen = fewer
+    try:
+        while not fits.was_interrupted and strategy.go_on(tried):
+            other = _chosen(tried, strategy)
+            if fits.go_on(tried, other.weights, True, strategy.report):
+                chosen = other
+    except KeyboardInterrupt:
+        strategy.was_interrupted = True
+    # Settings that were tried after the last choice have no weight.
+    weights = np.pad(chosen.weights, (0, len(tried) - len(chosen.weights)))
+    members = fits.members(weights)
+    model = members[0].mean_of(members, weights[by_weight(weights)])
+    judged = _judged(strategy.search, tried, chosen)
+    return TunedModel(model, members, tried, None, weights, *judged, strategy.was_interrupted or fits.was_interrupted)
 
 
-def _raise_as_alone(search: Search, setting: Any, fits: Sequence[Fitted]) -> None:
-    """Raises what the fit of a setting raises that has failed on some fold, unless it has left the numbers."""
-    fold = next(fold for fold, own in enumerate(fits) if own.predicted is None)
-    blank: Any = clone(setting)
-    with contextlib.suppress(TrainingError), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", LEFT_THE_NUMBERS, InterruptedFitWarning)
-        SearchFold(search, fold).fit(blank)
+def _with(search: Search, **parameters: Any) -> Search:
+    """The problem with parameters of its estimator."""
+    return search._replace(estimator=configured(search.estimator, parameters))
 
 
-def _no_score(estimator: Any, X: Any, y: Any) -> float:
-    """The score of a fit: the yardstick scores the predictions of all folds afterwards."""
-    return 0.0
+def _scores_of(tried: Trials) -> Float[np.ndarray, "trial fold"]:
+    """The scores of all settings; raises TrainingError if none has finite ones on every fold."""
+    scores = tried.scores
+    if not np.isfinite(scores.mean(axis=1)).any():
+        raise TrainingError(f"none of {len(scores)} settings predicts finite numbers on every fold")
+    return scores
+
+
+def _one_of(scores: Float[np.ndarray, "trial fold"], number: int) -> Float[np.ndarray, " trial"]:
+    """Weights that one setting has all of."""
+    return (np.arange(len(scores)) == number).astype(np.float64)
+
+
+def _chosen(tried: Trials, strategy: InTime) -> Choice:
+    """Chooses an ensemble of the settings that were tried."""
+    search, budget, forecast = strategy.search, strategy.budget, strategy.forecast
+    yardstick, tests, scores, predicted = search.yardstick, _tests(search, tried), _scores_of(tried), tried.predicted
+    means = scores.mean(axis=1)
+    if len(tests) == 1:
+        # Nothing could judge an ensemble.
+        return Choice(_one_of(scores, means.argmax()), predicted[means.argmax()])
+    began, deadline = budget.used(), budget.deadline(forecast.of_members())
+    due = deadline.of_next(len(tests) + 1).own()
+    weights = select(yardstick, predicted, means, np.concatenate(tests), due)
+    judged = predictions_of_other_choices(yardstick, predicted, scores, tests, deadline)
+    forecast.choice_takes(budget.used() - began)
+    return _or_defaults(search, tried, Choice(weights, judged))
+
+
+def _chosen_of(tried: Trials, strategy: InTime, weights: Float[np.ndarray, " setting"]) -> Choice:
+    """The ensemble of these weights, judged by choices among its members alone."""
+    search, of, deadline = strategy.search, weights > 0, strategy.budget.deadline(0.0)
+    given = search.yardstick, tried.predicted[of], tried.scores[of], _tests(search, tried)
+    return Choice(weights / weights.sum(), predictions_of_other_choices(*given, deadline))
+
+
+def _or_defaults(search: Search, tried: Trials, chosen: Choice) -> Choice:
+    """The choice, or the defaults where these are better."""
+    return or_first(chosen, search.yardstick, tried.predicted, tried.scores, _tests(search, tried))
+
+
+def _of_other_choices(
+    scores: Float[np.ndarray, "trial fold"],
+    predicted: Float[np.ndarray, "trial row column"],
+    tests: list[Int[np.ndarray, " _test"]],
+) -> Float[np.ndarray, "row column"]:
+    """The predictions of every fold by the setting that is the best on the other folds; NaN for rows in no fold."""
+    judged = np.full_like(predicted[0], np.nan)
+    for fold, rows in enumerate(tests):
+        others = np.delete(scores, fold, axis=1) if len(tests) > 1 else scores
+        judged[rows] = predicted[int(others.mean(axis=1).argmax())][rows]
+    return judged
+
+
+def _tests(search: Search, tried: Trials) -> list[Int[np.ndarray, " _test"]]:
+    """The test rows of the folds that settings were tried on."""
+    return [np.asarray(test) for _, test in search.splits[: tried.num_folds]]
+
+
+def _judged(search: Search, tried: Trials, chosen: Choice) -> tuple[Any, Any, Yardstick, list[Any]]:
+    """The predictions of ensembles of other choices, their scores, how these are made, and the test rows."""
+    yardstick, tests = search.yardstick, _tests(search, tried)
+    return chosen.predicted, scores_of_folds(yardstick, chosen.predicted[None], tests)[0], yardstick, tests

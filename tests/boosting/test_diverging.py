@@ -20,9 +20,9 @@ from jaxtree.boosting import Loss, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.kernels import choose
 from jaxtree.search.budget import Budget
+from jaxtree.search.evaluation import Search
 from jaxtree.search.out_of_fold import make_yardstick
 from jaxtree.search.spaces import Range, Space
-from jaxtree.search.tried import Task
 from jaxtree.search.tuning import find_ensemble
 from tests.marks import rest_is_slow
 
@@ -191,7 +191,7 @@ class TestSearches:
         y = targets["numbers"]
         splits = list(KFold(3, shuffle=True, random_state=0).split(X))
         own = GradientBoostingRegressor(20, max_depth=3, max_bins=31)
-        task = Task(own, X, y, None, splits, make_yardstick(None, y, of_classes=False))
+        task = Search(own, X, y, splits, yardstick=make_yardstick(None, y, of_classes=False))
         rates = Range(1e20, 1e30, True, False, 0.1)
         tuned = find_ensemble(task, Space({"n_estimators": 20}, {"learning_rate": rates}, 3), Budget(600.0, settings=3))
         assert tuned.weights.tolist() == [1, 0, 0] and np.isfinite(tuned.predicted).all()

@@ -13,13 +13,13 @@ from jaxtree.boosting import batch, many
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.page.tuned import tuned_page
-from jaxtree.search import spaces, tuning
+from jaxtree.search import spaces, strategies
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.ensemble import select_with_replacement
+from jaxtree.search.evaluation import Search
 from jaxtree.search.out_of_fold import make_yardstick
-from jaxtree.search.parameter_importances import parameter_importances
+from jaxtree.search.results import parameter_importances
 from jaxtree.search.spaces import Range, space_for
-from jaxtree.search.tried import Task
 from jaxtree.search.tuning import find_ensemble
 from tests.examples import mixed_classes, mixed_table
 from tests.marks import rows_are_slow
@@ -116,7 +116,7 @@ def test_without_an_output_files_have_the_name_of_the_table(run, table, tmp_path
     ],
 )
 def test_wrong_options_are_refused_before_the_work(run, table, options, status, said, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.tuned_search.find_ensemble", None)
+    monkeypatch.setattr("jaxtree.search.tune.find_ensemble", None)
     done = run("tune", table, "-t", "kind", "-o", "m", "--quiet", *options, status=status)
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
@@ -143,7 +143,8 @@ def task(folds=2):
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
     halves = np.arange(40) % folds
     splits = [(np.flatnonzero(halves != fold), np.flatnonzero(halves == fold)) for fold in range(folds)]
-    return Task(jaxtree.GradientBoostingRegressor(), X, y, None, splits, make_yardstick(None, y, of_classes=False))
+    yardstick = make_yardstick(None, y, of_classes=False)
+    return Search(jaxtree.GradientBoostingRegressor(), X, y, splits, yardstick=yardstick)
 
 
 def small_space():
@@ -274,20 +275,20 @@ class SlowSteps:
 
     def __init__(self, monkeypatch, a_setting, a_member, to_compile):
         self.now, sizes, members = 0.0, set(), []
-        fit_settings, fit = tuning.fit_settings, jaxtree.GradientBoostingRegressor.fit
+        fit_many, fit = strategies.fit_many, jaxtree.GradientBoostingRegressor.fit
 
-        def slow_settings(search, *arguments):
-            size = len(search.candidates)
+        def slow_batch(jobs, **options):
+            size = len({id(job.estimator) for job in jobs})
             self.now += a_setting * size + to_compile * (size not in sizes)
             sizes.add(size)
-            return fit_settings(search, *arguments)
+            return fit_many(jobs, **options)
 
         def slow_fit(*arguments, **options):
             self.now += a_member + to_compile * (not members)
             members.append(1)
             return fit(*arguments, **options)
 
-        monkeypatch.setattr(tuning, "fit_settings", slow_settings)
+        monkeypatch.setattr(strategies, "fit_many", slow_batch)
         monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", slow_fit)
 
     def __call__(self):

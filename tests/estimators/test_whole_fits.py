@@ -16,7 +16,7 @@ import jaxtree
 from jaxtree.errors import JaxtreeError
 from jaxtree.resampling.boruta import BorutaSelector
 from jaxtree.resampling.conformal import ConformalRegressor
-from jaxtree.search.tuned_search import TunedSearchCV
+from jaxtree.search.tune import TunedSearchCV
 from jaxtree.table import Encoder
 from tests.examples import EXTRAS, of_every_class, predictions, unfitted
 from tests.marks import rest_is_slow
@@ -139,7 +139,7 @@ SEARCHES = {
         jaxtree.SearchCV(jaxtree.SoftTreeRegressor(depth=1, max_epochs=2), {"scaling": ["standard", "quantile"]}, cv=2),
         NUMBERS,
     ),
-    "tuned": (TunedSearchCV(BOOSTED, n_iter=2, cv=2), NUMBERS),
+    "tuned": (TunedSearchCV(BOOSTED, n_iter=2, cv=2, minutes=600), NUMBERS),
     "conformal": (ConformalRegressor(jaxtree.DecisionTreeRegressor(max_depth=2), cv=2), NUMBERS),
     "leaves": (jaxtree.LeafEncoder(jaxtree.DecisionTreeClassifier(max_depth=2), sparse_output=False), CLASSES),
 }

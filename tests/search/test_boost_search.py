@@ -159,7 +159,7 @@ def test_selection_never_lowers_the_score_of_its_start():
     ],
 )
 def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.rounds.fit_settings", None)
+    monkeypatch.setattr("jaxtree.search.strategies.fit_many", None)
     X, y = load_iris(return_X_y=True)
     n_iter = 2 if hasattr(next(iter(space.values())), "rvs") else None
     with pytest.raises(ValueError, match=words):

@@ -15,7 +15,7 @@ from jaxtree import (
     SearchCV,
 )
 from jaxtree.errors import InvalidInputError
-from jaxtree.search.settings import settings_of
+from jaxtree.search.spaces import settings_of
 from tests.marks import rows_are_slow
 from tests.search.beside import FOLDS, assert_same_results, numbers
 
@@ -53,14 +53,14 @@ def test_a_single_value_stands_for_a_list_of_one():
 
 @pytest.mark.parametrize("refit", ["ensemble", "fold-ensemble"])
 def test_an_ensemble_is_chosen_by_one_score(refit, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.rounds.fit_settings", None)
+    monkeypatch.setattr("jaxtree.search.strategies.fit_many", None)
     search = SearchCV(GradientBoostingClassifier(2), {}, scoring=["accuracy", "neg_log_loss"], refit=refit)
     with pytest.raises(InvalidInputError, match="chooses by one score: scoring must be one"):
         search.fit(X, Y)
 
 
 def test_trees_make_no_ensembles(monkeypatch):
-    monkeypatch.setattr("jaxtree.search.tree_folds.evaluate_trees", None)
+    monkeypatch.setattr("jaxtree.search.strategies.fit_many", None)
     with pytest.raises(InvalidInputError, match="refit='ensemble' averages boosted models"):
         SearchCV(DecisionTreeClassifier(), {}, refit="ensemble").fit(X, Y)
 

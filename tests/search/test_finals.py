@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import jaxtree
+from jaxtree.errors import InternalError
 from jaxtree.page.tuned import reason_in_words, tuned_page
-from jaxtree.search import finals, tuning
+from jaxtree.search import finals, strategies
 from jaxtree.search.budget import Budget
-from jaxtree.search.out_of_fold import make_yardstick, scores_of_folds
-from jaxtree.search.tried import Task
+from jaxtree.search.evaluation import Search
+from jaxtree.search.out_of_fold import Finalists, choose, make_yardstick, scores_of_folds
 from jaxtree.search.tuning import find_ensemble
 from tests.cli.test_tune import Clock, interrupt_at, interrupt_fits, small_space, task
 from tests.marks import rows_are_slow
@@ -63,8 +64,8 @@ def test_every_fold_chooses_and_the_defaults_have_half_of_the_weight():
 
     def chosen(target):
         own = make_yardstick(None, target, of_classes=False)
-        finalists = finals.Finalists([0, 4, 7], predicted, scores_of_folds(own, predicted, tests))
-        return finals.choose(finalists, own, tests, Budget(1e6).deadline(0.0))
+        finalists = Finalists([0, 4, 7], predicted, scores_of_folds(own, predicted, tests))
+        return choose(finalists, own, tests, Budget(1e6).deadline(0.0))
 
     weights, judged = chosen(y)
     assert scores[1, 2] == 0 and weights.sum() == pytest.approx(1)
@@ -79,17 +80,17 @@ class SlowFits:
 
     def __init__(self, monkeypatch, a_batch, a_fit):
         self.now = 0.0
-        fit_settings, fit = tuning.fit_settings, jaxtree.GradientBoostingRegressor.fit
+        fit_many, fit = strategies.fit_many, jaxtree.GradientBoostingRegressor.fit
 
-        def slow_settings(*arguments):
+        def slow_batch(*arguments, **options):
             self.now += a_batch
-            return fit_settings(*arguments)
+            return fit_many(*arguments, **options)
 
         def slow_fit(*arguments, **options):
             self.now += a_fit
             return fit(*arguments, **options)
 
-        monkeypatch.setattr(tuning, "fit_settings", slow_settings)
+        monkeypatch.setattr(strategies, "fit_many", slow_batch)
         monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", slow_fit)
 
     def __call__(self):
@@ -200,9 +201,21 @@ def test_a_finalist_whose_fit_fails_is_left_out(whole, monkeypatch):
         return fit(*arguments, **options)
 
     monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", fails)
-    tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
+    with pytest.warns(UserWarning, match=r"the finalist with \{'learning_rate': .* failed: no numbers"):
+        tuned = find_ensemble(task(3), SPACE, Budget(1e6, 8))
     first, _, *others = whole.finalists.numbers
     assert tuned.finalists.numbers == [first, *others] and not tuned.was_interrupted
+
+
+def test_a_defect_in_the_fit_of_a_finalist_is_no_finalist_less(monkeypatch):
+    fit = jaxtree.GradientBoostingRegressor.fit
+
+    def fails(model, *arguments, **options):
+        return fit(model, *arguments, **options) if model.early_stopping != "cv" else undefined
+
+    monkeypatch.setattr(jaxtree.GradientBoostingRegressor, "fit", fails)
+    with pytest.raises(InternalError, match=r"the finalist with \{'learning_rate': .* failed: name 'undefined' is not"):
+        find_ensemble(task(3), SPACE, Budget(1e6, 2))
 
 
 def test_classes_that_a_part_lacks_and_rows_without_weight_are_judged():
@@ -211,7 +224,8 @@ def test_classes_that_a_part_lacks_and_rows_without_weight_are_judged():
     y = np.where(np.arange(40) == 4, "rare", np.where(X[:, 0] > 0, "high", "low"))
     weight = np.where(np.arange(40) == 7, 0.0, 1.0)
     yardstick = make_yardstick(None, y, of_classes=True)
-    own = Task(jaxtree.GradientBoostingClassifier(), X, y, weight, task(3).splits, yardstick)
+    given = {"fit_params": {"sample_weight": weight}, "yardstick": yardstick}
+    own = Search(jaxtree.GradientBoostingClassifier(), X, y, task(3).splits, **given)
     tuned = find_ensemble(own, SPACE, Budget(1e6, 2))
     predicted = tuned.finalists.predicted
     np.testing.assert_allclose(predicted.sum(axis=-1), 1)

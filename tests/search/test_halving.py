@@ -7,7 +7,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor, SearchCV
 from jaxtree.errors import InterruptedFitWarning
-from jaxtree.search import rounds as module
+from jaxtree.search import strategies
+from jaxtree.search.trials import Trials
 from tests.marks import rows_are_slow
 
 SPACE = {"learning_rate": loguniform(0.01, 0.5), "max_leaf_nodes": [3, 5], "max_depth": [3], "n_estimators": [8, 12]}
@@ -99,13 +100,13 @@ def test_an_ensemble_is_of_those_that_went_on(numbers):
     ],
 )
 def test_what_cannot_be_halved_fails_before_any_growth(options, words, numbers, monkeypatch):
-    monkeypatch.setattr(module, "fit_folds", None)
+    monkeypatch.setattr(strategies, "fit_many", None)
     with pytest.raises(ValueError, match=words):
         search_over(**options).fit(*numbers)
 
 
 def interrupt_after(monkeypatch, number):
-    keep = module.Standings.keep
+    keep = Trials.keep
     fits = iter(range(1000))
 
     def keep_some(*arguments):
@@ -113,7 +114,7 @@ def interrupt_after(monkeypatch, number):
         if next(fits) == number - 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.Standings, "keep", keep_some)
+    monkeypatch.setattr(Trials, "keep", keep_some)
 
 
 @pytest.mark.parametrize(
@@ -145,10 +146,10 @@ def test_an_interrupt_between_rungs_keeps_the_last_rung(numbers, plain, monkeypa
 
 
 def test_an_interrupt_before_the_first_fit_is_raised(numbers, monkeypatch):
-    def interrupted(*_):
+    def interrupted(*_, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "fit_folds", interrupted)
+    monkeypatch.setattr(strategies, "fit_many", interrupted)
     with pytest.raises(KeyboardInterrupt):
         search_over().fit(*numbers)
 

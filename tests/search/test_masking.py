@@ -24,8 +24,8 @@ from jaxtree.estimators.common.conventions import configured, key_of
 from jaxtree.estimators.common.growing import grow_tables
 from jaxtree.estimators.common.limits import limit_masks
 from jaxtree.growth import take_tree
-from jaxtree.search import settings as masking
-from jaxtree.search.settings import masks_of, votes_of
+from jaxtree.search import tree_folds as masking
+from jaxtree.search.tree_folds import masks_of, votes_of
 from jaxtree.tree.paths import stop_at
 from tests.estimators.comparing import assert_same_tree
 from tests.search.beside import numbers, targets, weights, words

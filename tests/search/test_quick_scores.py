@@ -39,7 +39,7 @@ def test_scores_are_those_of_scikit_learn(case, monkeypatch):
     kind = LinearRegression if y.dtype == np.float64 else LogisticRegression
     models = [kind().fit(x[number::4], y[number::4]) for number in range(3)]
     scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
-    search = Search(models[0], [], x, y, [], scorer, {}, {}, np.nan, False)
+    search = Search(models[0], x, y, [], scorer)
     asked = []
 
     def asks(*arguments):
@@ -58,7 +58,7 @@ def test_scores_are_those_of_scikit_learn(case, monkeypatch):
 def test_weights_of_rows_and_predictions_that_are_no_numbers_are_left_to_scikit_learn():
     x = np.random.default_rng(0).normal(size=(50, 1))
     model = LinearRegression().fit(x, x[:, 0] ** 2)
-    search = Search(model, [], x, None, [], get_scorer("neg_mean_squared_error"), {}, {}, np.nan, False)
+    search = Search(model, x, None, [], get_scorer("neg_mean_squared_error"))
     weight = {"sample_weight": np.arange(50.0)}
     for params in ({}, weight):
         scores = ScoresOfRows(search, None, x, x[:, 0], params)

@@ -11,8 +11,8 @@ from sklearn.metrics import check_scoring, get_scorer, make_scorer
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, prune_to
 from jaxtree.prune.validation import hold_out
-from jaxtree.search.base import even_out
 from jaxtree.search.scoring import NodeMetric, metric_of, outcome
+from jaxtree.search.search import even_out
 from tests.marks import rest_is_slow
 from tests.search.beside import ROWS, numbers, targets, words
 

@@ -111,6 +111,22 @@ def test_a_defect_of_fits_together_is_no_slow_way(name, monkeypatch):
         SearchCV(clone(estimator), grid_of(name, estimator), cv=FOLDS).fit(table, target)
 
 
+@pytest.mark.parametrize(
+    ("estimator", "grid"),
+    [
+        (jaxtree.DecisionTreeClassifier(), {"max_depth": [2, -1]}),
+        (jaxtree.RandomForestClassifier(2), {"max_depth": [2, -1]}),
+        (jaxtree.GradientBoostingClassifier(2), {"class_weight": [None, {7: 2.0}]}),
+    ],
+)
+def test_a_setting_that_fails_is_named(estimator, grid):
+    search = SearchCV(estimator, grid, cv=2, error_score="raise")
+    with pytest.raises(InvalidInputError) as caught:
+        search.fit(X, X[:, 0] > 0)
+    ((name, (_, wrong)),) = grid.items()
+    assert caught.value.__notes__ == [f"the setting that failed: { ({name: wrong}) }"]
+
+
 def test_measures_of_order_by_name_beside_those_of_scikit_learn():
     scoring = ["ndcg@3", "mrr", "map", "r2"]
     relevant = (RELEVANCE > 0).astype(int)

@@ -112,7 +112,7 @@ def test_splitters(cv):
     ],
 )
 def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
-    monkeypatch.setattr("jaxtree.search.rounds.fit_settings", None)
+    monkeypatch.setattr("jaxtree.search.strategies.fit_many", None)
     n_iter = 2 if isinstance(space, dict) else None
     with pytest.raises(ValueError, match=words):
         SearchCV(BASE, space, n_iter=n_iter, random_state=0).fit(X, Y)

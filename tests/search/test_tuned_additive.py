@@ -7,15 +7,16 @@ import pytest
 import jaxtree
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, tune
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
-from jaxtree.search import tuned_additive, tuned_search
-from jaxtree.search.additive_spaces import additive_space_for
+from jaxtree.search import strategies
+from jaxtree.search import tune as tune_module
 from jaxtree.search.budget import Budget
+from jaxtree.search.evaluation import Search
 from jaxtree.search.out_of_fold import make_yardstick
-from jaxtree.search.tried import Task
-from jaxtree.search.tuned_additive import find_additive
+from jaxtree.search.spaces import additive_space_for
+from jaxtree.search.tuning import find_additive
 from tests.examples import mixed_classes, mixed_table
 
-QUICK = {"algorithm": "additive", "n_iter": 3, "cv": 2, "verbose": 0}
+QUICK = {"algorithm": "additive", "n_iter": 3, "cv": 2, "verbose": 0, "minutes": 600}
 FRAME = mixed_table()
 WORDS = mixed_classes(FRAME)
 NUMBERS = np.round(np.cos(np.arange(len(FRAME))) + FRAME["is_new"].to_numpy(), 2)
@@ -30,7 +31,7 @@ def small_space(*shape, num_classes=0):
 def few_rounds():
     """Fits of a few rounds, in batches of two."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned_search, "additive_space_for", small_space)
+        patch.setattr(tune_module, "additive_space_for", small_space)
         yield
 
 
@@ -95,7 +96,7 @@ def test_what_is_not_tuned_is_refused(options, said):
 
 
 def test_an_interrupt_keeps_the_settings_that_are_finished(classes, monkeypatch):
-    fit, calls = tuned_additive.fit_many, []
+    fit, calls = strategies.fit_many, []
 
     def interrupted(*arguments, **options):
         calls.append(1)
@@ -103,7 +104,7 @@ def test_an_interrupt_keeps_the_settings_that_are_finished(classes, monkeypatch)
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(tuned_additive, "fit_many", interrupted)
+    monkeypatch.setattr(strategies, "fit_many", interrupted)
     at = (2,)
     with pytest.warns(InterruptedFitWarning, match="its model is of 1 setting$"):
         search = tune(FRAME, WORDS, **QUICK)
@@ -118,7 +119,7 @@ def test_settings_that_time_does_not_suffice_for_are_left_out_but_for_the_first(
     X = FRAME.select_dtypes("number").to_numpy(float)
     folds = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
     yardstick = make_yardstick(None, NUMBERS, of_classes=False)
-    task = Task(ExplainableBoostingRegressor(outer_bags=1), X, NUMBERS, None, folds, yardstick)
+    task = Search(ExplainableBoostingRegressor(outer_bags=1), X, NUMBERS, folds, yardstick=yardstick)
     tuned = find_additive(task, small_space(60, 3), Budget(1e-3, 4))
     assert len(tuned.tried.settings) == 1 and tuned.tried.settings[0]["learning_rate"] == 0.03
     assert tuned.tried.scores.shape == (1, 2) and not tuned.was_interrupted
@@ -130,7 +131,8 @@ def test_settings_that_time_does_not_suffice_for_are_left_out_but_for_the_first(
 @pytest.mark.parametrize("seed", range(4))
 def test_nothing_is_worse_than_the_defaults_in_the_scores_of_the_search(seed):
     noise = np.random.default_rng(seed).permutation(NUMBERS)
-    tuned = tune(FRAME[["size", "is_new"]], noise, **QUICK, random_state=seed, minutes=0.5 if seed else 1e-4).tuned_
+    options = QUICK | {"random_state": seed} | ({} if seed else {"minutes": 1e-4})
+    tuned = tune(FRAME[["size", "is_new"]], noise, **options).tuned_
     best, defaults = tuned.best_and_defaults()
     assert best.mean() >= defaults.mean() and tuned.scores.mean() >= defaults.mean()
     assert tuned.weights[0] == 1 or tuned.scores.mean() > defaults.mean()

@@ -13,11 +13,11 @@ import jaxtree
 from jaxtree import GradientBoostingRegressor, TunedSearchCV, tune
 from jaxtree.boosting import batch, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
-from jaxtree.search import tuned_search
-from jaxtree.search.leaderboard import Leaderboard
+from jaxtree.search import tune as tune_module
+from jaxtree.search.results import Leaderboard
 from tests.examples import mixed_classes, mixed_table
 
-QUICK = {"n_iter": 3, "cv": 2, "verbose": 0}
+QUICK = {"n_iter": 3, "cv": 2, "verbose": 0, "minutes": 600}
 FRAME = mixed_table()
 WORDS = mixed_classes(FRAME)
 NUMBERS = np.round(np.cos(np.arange(len(FRAME))) + FRAME["is_new"].to_numpy(), 2)
@@ -26,7 +26,7 @@ NUMBERS = np.round(np.cos(np.arange(len(FRAME))) + FRAME["is_new"].to_numpy(), 2
 @pytest.fixture(autouse=True, scope="module")
 def few_rounds():
     """Fits of a few rounds, in batches of three."""
-    whole = tuned_search.space_for
+    whole = tune_module.space_for
 
     def small(*shape, num_classes):
         space = whole(*shape, num_classes=num_classes)
@@ -34,7 +34,7 @@ def few_rounds():
         return space._replace(fixed=space.fixed | few, finals=space.finals | few, batch=3)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuned_search, "space_for", small)
+        patch.setattr(tune_module, "space_for", small)
         yield
 
 
@@ -176,7 +176,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_tuned_is_refused_before_the_work(name, monkeypatch):
-    monkeypatch.setattr(tuned_search, "find_ensemble", None)
+    monkeypatch.setattr(tune_module, "find_ensemble", None)
     X, y, options, said = REFUSED[name]
     with pytest.raises(ValueError, match=said):
         tune(X, y, **QUICK | options)

@@ -10,8 +10,9 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, Stratifi
 
 from jaxtree.dataset.arguments import check_groups, numbers_of_groups
 from jaxtree.dataset.sample import generator_of
+from jaxtree.errors import InvalidInputError
 from jaxtree.sklearn_compat import SplitsGiven, safe_indexing
-from jaxtree.table.weights import check_sample_weight
+from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 """The rows of the training part and of the test part."""
@@ -105,3 +106,59 @@ def split_rows_of_weight(splitter: Any, X: Any, y: Any, sample_weight: Any, **sp
     own = {name: None if values is None else safe_indexing(values, there) for name, values in split_params.items()}
     target = None if y is None else safe_indexing(y, there)
     return [(there[train], there[test]) for train, test in splitter.split(np.zeros((len(there), 1)), target, **own)]
+
+
+def shuffled_folds(y: Any, number: int, seed: int, *, of_classes: bool) -> list[Split]:
+    """Returns the rows of every fold, to fit on and to score on; shuffled, and with like shares of classes.
+
+    Classes keep their shares if one of them has a row for every fold.
+
+    Args:
+        y: The target.
+        number: The number of folds.
+        seed: The seed of the shuffle.
+        of_classes: Whether the target has classes.
+
+    Raises:
+        InvalidInputError: There are fewer rows than folds.
+
+    Example:
+        >>> [test.tolist() for _, test in shuffled_folds(["a", "b"] * 2, 2, 0, of_classes=True)]
+        [[1, 2], [0, 3]]
+    """
+    labels = np.asarray(y)
+    if number > len(labels):
+        raise InvalidInputError(f"the number of folds must be at most {len(labels)}, the number of rows, got {number}")
+    return list(shuffled_splitter(number, seed, labels if of_classes else None).split(labels, labels))
+
+
+def folds_for(
+    X: Any, y: Any, cv: Any, seed: int, *, of_classes: bool, groups: Any = None, sample_weight: Any = None
+) -> list[Split]:
+    """Returns the folds of a number, which are shuffled, or those of a splitter of scikit-learn, of rows of weight.
+
+    Args:
+        X: The table.
+        y: The target.
+        cv: A number of folds, a splitter, or pairs of rows to fit on and to score on.
+        seed: The seed of the shuffle.
+        of_classes: Whether the target has classes.
+        groups: The groups that the splitter keeps together, a value a row; a number of folds takes none.
+        sample_weight: The weight of every row, or None.
+
+    Raises:
+        InvalidInputError: There are fewer rows than folds, groups are given with a number of folds, or a row has none.
+    """
+    if isinstance(cv, int | np.integer):
+        if groups is not None:
+            raise InvalidInputError(
+                f"groups are for a splitter that keeps them together, such as cv=GroupKFold({cv}), got cv={cv}"
+            )
+        there = rows_of_weight(sample_weight, y)
+        rows = np.arange(len(y)) if there is None else np.flatnonzero(there)
+        splits = shuffled_folds(safe_indexing(y, rows), int(cv), seed, of_classes=of_classes)
+        return [(rows[train], rows[test]) for train, test in splits]
+    if groups is not None:
+        check_groups("groups", groups)
+    splitter: Any = check_cv(cv, y, classifier=of_classes)
+    return split_rows_of_weight(splitter, X, y, sample_weight, groups=groups)

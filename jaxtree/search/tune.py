@@ -4,13 +4,14 @@ import contextlib
 import inspect
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
-from sklearn.utils import indexable
+from jaxtyping import Bool
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
@@ -26,27 +27,27 @@ from jaxtree.errors import (
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
+from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
+from jaxtree.estimators.common.folds import Split, folds_for
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.kernels import library
-from jaxtree.search.additive_spaces import additive_space_for
-from jaxtree.search.base import BaseSettingsSearch, cloned
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.search.budget import MOST_SETTINGS, Budget
 from jaxtree.search.ensemble import AveragingScale
-from jaxtree.search.evaluation import Results
-from jaxtree.search.folds import check_rows_to_fit_on, folds_for
-from jaxtree.search.leaderboard import Leaderboard, make_leaderboard
+from jaxtree.search.evaluation import Search
 from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.results import Leaderboard, make_leaderboard
 from jaxtree.search.scoring import check_scorer
-from jaxtree.search.spaces import Space, space_for
-from jaxtree.search.tried import OnProgress, Task, silent
-from jaxtree.search.tuned_additive import find_additive
-from jaxtree.search.tuned_targets import check_loss, checked_target, scoring_of
-from jaxtree.search.tuning import TunedModel, find_ensemble
+from jaxtree.search.search import SearchCV
+from jaxtree.search.spaces import Space, additive_space_for, space_for
+from jaxtree.search.strategies import OnProgress, silent
+from jaxtree.search.tuning import TunedModel, find_additive, find_ensemble
 from jaxtree.sklearn_compat import Interval, safe_indexing
 from jaxtree.table.sources import is_source
-from jaxtree.table.target import has_classes
+from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
 FEW_WITHOUT_KERNEL = 2
@@ -67,8 +68,15 @@ ALGORITHMS = {
 }
 """The families that are tuned, and their estimators of classes and of numbers."""
 
+SCORING_OF_LOSSES = {
+    "absolute": "neg_mean_absolute_error",
+    "poisson": "neg_mean_poisson_deviance",
+    "gamma": "neg_mean_gamma_deviance",
+}
+"""The scorers of losses of numbers that are not those of squares."""
 
-class TunedSearchCV(BaseSettingsSearch):
+
+class TunedSearchCV(SearchCV):
     """The best ensemble of boosted trees, or the best additive model, that is found in a given time.
 
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
@@ -82,9 +90,9 @@ class TunedSearchCV(BaseSettingsSearch):
     Members are single models where time does not suffice for that, after an interrupt before there is a finalist, and
     where a splitter says what may judge what.
 
-    Values of the space (rounds and their early stopping, learning rate, leaves, the least rows and weight of a leaf,
-    penalties, parts of rows and columns) replace those of the estimator; the other parameters, such as `monotonic_cst`,
-    `categorical_features` or `loss`, are kept.
+    The space has values of rounds and their early stopping, the learning rate, leaves, the least rows and weight of a
+    leaf, penalties, and parts of rows and columns, in place of the estimator's; the other parameters of the estimator,
+    such as `monotonic_cst`, `categorical_features` or `loss`, are kept.
 
     An additive model is no ensemble, so that its curves can be read: it is the best setting, or that of the defaults
     where settings that are chosen on other folds are worse, fitted on all rows with the bags of the estimator. In the
@@ -134,7 +142,7 @@ class TunedSearchCV(BaseSettingsSearch):
 
     _estimators = tuple(itertools.chain.from_iterable(ALGORITHMS.values()))
     _parameter_constraints: ClassVar[dict] = {
-        **{name: BaseSettingsSearch._parameter_constraints[name] for name in ("cv", "random_state", "verbose")},
+        **{name: SearchCV._parameter_constraints[name] for name in ("cv", "random_state", "verbose")},
         "estimator": [*_estimators],
         "minutes": [Interval(Real, 0, MOST_MINUTES, closed="right")],
         "scoring": [str, None],
@@ -152,10 +160,10 @@ class TunedSearchCV(BaseSettingsSearch):
         random_state: Any = 0,
         verbose: int = 0,
     ):
-        super().__init__(estimator, scoring=scoring, refit=True, cv=cv, verbose=verbose, return_train_score=False)
+        super().__init__(
+            estimator, {}, scoring=scoring, cv=cv, n_iter=n_iter, random_state=random_state, verbose=verbose
+        )
         self.minutes = minutes
-        self.n_iter = n_iter
-        self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
@@ -177,10 +185,10 @@ class TunedSearchCV(BaseSettingsSearch):
         most: Any = self.n_iter
         budget = Budget(60 * self.minutes, most, used_before=time.monotonic() - began)
         seed = _seed_of(self.random_state)
-        task = self._task_of(X, y, sample_weight, groups, seed)
+        search, rows = self._problem(X, y, sample_weight, groups, seed)
         with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
             find = find_additive if isinstance(self.estimator, BaseAdditive) else find_ensemble
-            self._take(find(task, self._space(task), budget, seed, report))
+            self._take(find(search, self._space(search), budget, seed, report), rows)
         self._say_what_time_did_not_suffice_for(budget.used() / 60)
         if self.was_interrupted_:
             kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
@@ -206,12 +214,12 @@ class TunedSearchCV(BaseSettingsSearch):
         The score stands there by the name of what is measured, a loss without its sign.
         """
         check_is_fitted(self)
-        tried, yardstick = self.tuned_.tried, self.tuned_.yardstick
+        tried, yardstick, scores = self.tuned_.tried, self.tuned_.yardstick, self.tuned_.tried.scores
         return make_leaderboard(
             yardstick.in_words.replace(" ", "_"),
             tried.settings,
-            yardstick.shown(np.where(np.isfinite(tried.scores), tried.scores, np.nan)),
-            tried.scores.mean(axis=1),
+            yardstick.shown(np.where(np.isfinite(scores), scores, np.nan)),
+            scores.mean(axis=1),
             tried.num_rounds.mean(axis=1),
             self.tuned_.weights,
         )
@@ -243,7 +251,7 @@ class TunedSearchCV(BaseSettingsSearch):
             names = ", ".join(own.__name__ for own in self._estimators)
             raise InvalidTypeError(f"TunedSearchCV tunes {names}, got {type(self.estimator).__name__}")
         self._validate_params()
-        cloned(self.estimator).check_parameters()
+        clone(self.estimator).check_parameters()
         if is_regressor(self.estimator):
             check_loss(self.estimator.loss)
         if is_source(X):
@@ -252,8 +260,8 @@ class TunedSearchCV(BaseSettingsSearch):
                 "parts: read it first"
             )
 
-    def _task_of(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> Task:
-        """Returns what is tuned, with all that was given checked."""
+    def _problem(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> tuple[Search, Any]:
+        """Checks the arguments; returns the problem, of the rows of weight, and which rows these are (None for all)."""
         of_classes = is_classifier(self.estimator)
         X = X if hasattr(X, "shape") else np.asarray(X)
         y = checked_target(y, of_classes=of_classes)
@@ -261,27 +269,28 @@ class TunedSearchCV(BaseSettingsSearch):
         there = rows_of_weight(sample_weight, y)
         weight = check_sample_weight(sample_weight, len(y))
         splits = folds_for(X, y, self.cv, seed, of_classes=of_classes, groups=groups, sample_weight=weight)
-        self._rows, self._num_rows = None if there is None else np.flatnonzero(there), len(y)
-        if self._rows is not None:
-            X, y, weight = (safe_indexing(own, self._rows) for own in (X, y, weight))
-            splits = [(np.searchsorted(self._rows, own), np.searchsorted(self._rows, test)) for own, test in splits]
+        if there is not None:
+            rows = np.flatnonzero(there)
+            X, y, weight = (safe_indexing(own, rows) for own in (X, y, weight))
+            splits = [(np.searchsorted(rows, own), np.searchsorted(rows, test)) for own, test in splits]
         check_rows_to_fit_on(splits, LEAST_ROWS, len(y))
         scoring = self.scoring or (None if of_classes else scoring_of(self.estimator.loss))
         check_scorer(scoring, y, of_classes=of_classes)
         scale = AveragingScale.of(self.estimator)
         yardstick = make_yardstick(scoring, y, of_classes=of_classes, scale=scale, weight=weight)
-        return Task(cloned(self.estimator), X, y, weight, splits, yardstick)
+        given = {} if weight is None else {"sample_weight": weight}
+        return Search(clone(self.estimator), X, y, splits, fit_params=given, yardstick=yardstick), there
 
-    def _space(self, task: Task) -> Space:
+    def _space(self, search: Search) -> Space:
         """Returns the settings that suit the table."""
-        classes = task.yardstick.classes
+        classes = search.yardstick.classes
         num_classes = 0 if classes is None else len(classes)
         if isinstance(self.estimator, BaseAdditive):
-            space = additive_space_for(*task.X.shape, num_classes=num_classes)
+            space = additive_space_for(*search.X.shape, num_classes=num_classes)
             if self.estimator.interactions != "auto":
                 space.ranges.pop("interactions")
         else:
-            space = space_for(*task.X.shape, num_classes=num_classes)
+            space = space_for(*search.X.shape, num_classes=num_classes)
         if not isinstance(self.cv, int):
             # The user says which rows may judge which: no other folds may.
             space = space._replace(finals=None)
@@ -306,32 +315,35 @@ class TunedSearchCV(BaseSettingsSearch):
 
             yield tell
 
-    def _take(self, tuned: TunedModel) -> None:
-        """Takes what was found, in scikit-learn's form."""
-        tried = tuned.tried
+    def _take(self, tuned: TunedModel, there: Bool[np.ndarray, " row"] | None) -> None:
+        """Takes the result, in scikit-learn's form.
+
+        Args:
+            tuned: The result.
+            there: The rows of the table that have a weight; None if all have.
+        """
+        tried, scores = tuned.tried, tuned.tried.scores
         self.tuned_, self.was_interrupted_ = tuned, tuned.was_interrupted
         self.multimetric_, self.n_splits_ = False, len(tuned.tests)
         self.scorer_ = scorer_named(tuned.yardstick.name)
-        more = {"mean_n_rounds": tried.num_rounds.mean(axis=1), "weight": tuned.weights}
-        results: Results = [
-            [
-                {"fit_error": None, "fit_time": took, "score_time": 0.0, "test_scores": score}
-                for took, score in zip(*row, strict=True)
-            ]
-            for row in zip(tried.fit_seconds.tolist(), _or_nan(tried.scores).tolist(), strict=True)
+        # The score of a fit that failed is NaN, as in scikit-learn's searches.
+        shown = np.where(np.isfinite(scores), scores, np.nan)
+        flat: Any = [
+            {"fit_error": None, "fit_time": seconds, "score_time": 0.0, "test_scores": score}
+            for seconds, score in zip(tried.fit_seconds.ravel().tolist(), shown.ravel().tolist(), strict=True)
         ]
-        flat: Any = [own for row in results for own in row]
-        self.best_index_ = int(tried.scores.mean(axis=1).argmax())
+        self.best_index_ = int(scores.mean(axis=1).argmax())
         self.best_params_ = tried.settings[self.best_index_]
         self.best_score_ = float(tuned.scores.mean())
         self.best_estimator_ = tuned.model
         self.oof_predictions_ = tuned.predicted
-        if self._rows is not None:
-            self.oof_predictions_ = np.full((self._num_rows, tuned.predicted.shape[1]), np.nan)
-            self.oof_predictions_[self._rows] = tuned.predicted
+        if there is not None:
+            self.oof_predictions_ = np.full((len(there), tuned.predicted.shape[1]), np.nan)
+            self.oof_predictions_[there] = tuned.predicted
         vars(self).pop("feature_names_in_", None)
         if hasattr(tuned.model, "feature_names_in_"):
             self.feature_names_in_ = tuned.model.feature_names_in_
+        more = {"mean_n_rounds": tried.num_rounds.mean(axis=1), "weight": tuned.weights}
         self.cv_results_ = self._format_results(tried.settings, self.n_splits_, flat, more)
 
 
@@ -396,6 +408,64 @@ def _seed_of(random_state: Any) -> int:
     return int(generator_of(random_state).randint(2**31 - 1))
 
 
-def _or_nan(scores: Any) -> Any:
-    """Scores with NaN where a fit has failed, as scikit-learn's searches have it."""
-    return np.where(np.isfinite(scores), scores, np.nan)
+def check_loss(loss: Any) -> None:
+    """Raises InvalidInputError if the predictions of a loss are no numbers close to one target a row."""
+    if scores_by_loss(_loss_of(loss), 1):
+        raise InvalidInputError(
+            f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
+            "with SearchCV"
+        )
+
+
+def scoring_of(loss: Any) -> str | None:
+    """Returns the scorer of a loss of numbers if none is given; None for that of squares.
+
+    Raises:
+        InvalidInputError: The loss asks for another one, as it is least at quantiles or expectiles.
+    """
+    made = _loss_of(loss)
+    if made.name in ("quantile", "expectile"):
+        raise InvalidInputError(f"squares do not score predictions of the loss {made}: give scoring")
+    return SCORING_OF_LOSSES.get(made.name)
+
+
+def checked_target(y: Any, *, of_classes: bool) -> Any:
+    """Returns the target, a value a row; raises InvalidInputError if it cannot be learned or has one class only."""
+    shape = getattr(y, "shape", np.shape(y) if isinstance(y, list | tuple) else ())
+    if len(shape) == 2 and shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    elif len(shape) > 1:
+        raise InvalidInputError(f"y must have one value a row, got an array of shape {tuple(shape)}")
+    if not of_classes:
+        encode_numbers(y)
+        return y
+    classes = encode_classes(y).classes
+    if len(classes) == 1 and len(classes[0]) < 2:
+        raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
+    if len(classes) == 1 and len(classes[0]) == len(y):
+        raise InvalidInputError(
+            f"y has {len(y)} different values in {len(y)} rows, of which no class can be learned: give numbers, of "
+            "dates such as days since one of them, or classes that several rows have"
+        )
+    return y
+
+
+def _loss_of(loss: Any) -> BaseLoss:
+    return LOSSES[loss]() if isinstance(loss, str) else loss
+
+
+def check_rows_to_fit_on(splits: Sequence[Split], least: int, num_rows: int) -> None:
+    """Raises InvalidInputError if a fold has too few rows to fit on, of which a tenth decides when to stop.
+
+    >>> check_rows_to_fit_on([(range(6), range(6, 12))], 10, 12)
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidInputError: tune needs 10 rows or more to fit on, as a tenth of them decides when to stop, and
+    1 fold leaves 6 of 12
+    """
+    fewest = min((len(train) for train, _ in splits), default=0)
+    if fewest < least:
+        plural = "s leave" if len(splits) != 1 else " leaves"
+        raise InvalidInputError(
+            f"tune needs {least} rows or more to fit on, as a tenth of them decides when to stop, and {len(splits)} "
+            f"fold{plural} {fewest} of {num_rows}"
+        )
