@@ -66,7 +66,7 @@ def blocks_of(num_rows: int, size: int = ROWS_AT_A_TIME, *, equal: bool = False)
     starts = range(0, num_rows, size)
     if equal and num_rows > size:
         return [slice(min(start, num_rows - size), min(start, num_rows - size) + size) for start in starts]
-    return [slice(start, min(start + size, num_rows)) for start in starts]
+    return list(map(slice, starts, [*starts[1:], num_rows]))
 
 
 def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int | None = None) -> list[Result]:
@@ -76,6 +76,17 @@ def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int |
         return list(map(work, *items))
     with Threads(num_threads) as pool:
         return list(pool.map(with_share_of_cores(work, num_threads), *items))
+
+
+def by_blocks(work: Callable[[slice], Result], num_rows: int, size: int = ROWS_AT_A_TIME) -> list[Result]:
+    """Calls a function for blocks of rows, in threads where there are many, and returns its results in their order.
+
+    >>> by_blocks(lambda block: block.stop - block.start, 5, 3)
+    [3, 2]
+    """
+    if num_rows <= size:
+        return [work(slice(0, num_rows))]
+    return in_threads(work, blocks_of(num_rows, size), num_threads=threads_for(num_rows))
 
 
 def threads_for(num_rows: int) -> int:

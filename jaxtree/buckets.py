@@ -5,6 +5,7 @@ leaves that no walk reaches. Codes are the largest array of a fit, and XLA copie
 a multiple of 64 bytes; so codes are written to an array that has both, the bucket and the beginning.
 """
 
+import bisect
 import math
 from typing import Any
 
@@ -48,7 +49,8 @@ def feature_round(num_drawn: int) -> int:
 
 def bin_bucket(num_bins: int) -> int:
     """Codes rounded up to 2, 8, 32, 256, 1024, 4096, 16384 or 65536."""
-    return next(size for size in (2, 8, 32, 256, 1024, 4096, 16384, 65536) if num_bins <= size)
+    sizes = (2, 8, 32, 256, 1024, 4096, 16384, 65536)
+    return sizes[bisect.bisect_left(sizes, num_bins)]
 
 
 def subset_bins(num_codes: int) -> int:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int64, Integer, Num, Real, Shaped, UInt, UInt8, UInt16
 
-from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.blocks import by_blocks, in_threads, threads_for
 from jaxtree.table.columns import SparseVector, TableColumn
 
 MAX_EXACT_ROWS = 100_000  # of a table that has as many bins as codes allow, if their number is left open
@@ -126,7 +126,7 @@ class BinTable(Sequence[Bins]):
 
     def __post_init__(self):
         """Makes the arrays read-only: a schema is shared."""
-        for array in self.arrays:
+        for array in vars(self).values():
             array.setflags(write=False)
 
     @classmethod
@@ -409,7 +409,7 @@ def bin_columns(
                 out[np.isnan(values)] = bins[number].num_bins
         return between
 
-    blocks = in_threads(bin_block, blocks_of(num_rows), num_threads=num_threads)
+    blocks = by_blocks(bin_block, num_rows)
     if not widen:
         return list(bins)
     rows = [np.concatenate(of_column) for of_column in zip(*blocks, strict=True)]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int, Int64, Num, Shaped
 
-from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.blocks import blocks_of, by_blocks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.rare_words import RareWords
 from jaxtree.table.times import KINDS, TimeScale, as_times, in_ticks, origin_of
@@ -298,8 +298,7 @@ def check_numbers(X: Shaped[np.ndarray, "row column"], names: Sequence[str]) -> 
             "objects."
         )
     if kind == "f":
-        sums = in_threads(partial(_sum_of_block, X), blocks_of(len(X)), num_threads=threads_for(len(X)))
-        if np.isfinite(np.array(sums)).all():  # one cheap pass settles nearly every table
+        if np.isfinite(by_blocks(partial(_sum_of_block, X), len(X))).all():  # one cheap pass settles nearly every table
             return no_column
         _refuse(np.isinf(X), names, "Input X contains infinity in column {}: replace it, or make it NaN")
         return np.any(np.isnan(X), axis=0)

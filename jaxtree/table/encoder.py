@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64, Num, Shaped
 from scipy.sparse import issparse
 
-from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.blocks import by_blocks
 from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing
 from jaxtree.table.binning import (
@@ -105,7 +105,7 @@ class Encoder:
             InvalidTypeError: If a column is of a type that has no meaning for a tree; see `read_table`.
         """
         if not is_source(X):
-            table, _ = self._fit_table(X)
+            table, _ = self._fit_table(read_table(X))
             if self._is_sampled:
                 self._encode(table, widen=True)
             return self
@@ -126,11 +126,12 @@ class Encoder:
     def fit_transform(self, X: Any) -> Codes:
         """Returns the codes of `fit(X).transform(X)`, but reads a table once, and a source twice."""
         if isinstance(X, Table) or not is_source(X):
+            X = read_table(X)
             table, of_blocks = self._fit_table(X)
-            codes = self._empty_codes(len(table))
+            codes = self._empty_codes(len(X))
             for place, own in of_blocks:
                 codes[_all_or(place, codes)] = own
-            return self._encode(replace(table, blocks=()) if of_blocks else table, codes, widen=True)
+            return self._encode(table, codes, widen=True)
         source = open_source(X, to_fit=True)
         summary = self.summarise(source)
         self.fit_summary(summary)
@@ -254,16 +255,18 @@ class Encoder:
 
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
-    def _fit_table(self, X: Any) -> tuple[Table, CodesOfBlocks]:
+    def _fit_table(self, table: Table) -> tuple[Table, CodesOfBlocks]:
         """Learns the schema of a table that is held whole; returns the table as the schema has it.
 
-        With it come the codes of its blocks, if they were found on the way.
+        Where the codes of its blocks were found on the way, these come in place of the blocks.
         """
         self.check_options()
-        table = with_categorical(read_table(X), self.categorical_features)
-        taken = lowest_hashes(np.arange(len(table)))
-        codes = self._learn(sample_table(table, taken), len(table), is_sampled=not isinstance(taken, slice))
-        return match_columns(table, self.schema_, unseen="missing"), [] if self._is_sampled else codes
+        num_rows, table = len(table), with_categorical(table, self.categorical_features)
+        taken = lowest_hashes(np.arange(num_rows))
+        codes = self._learn(sample_table(table, taken), num_rows, is_sampled=not isinstance(taken, slice))
+        if self._is_sampled:
+            codes = []
+        return match_columns(replace(table, blocks=()) if codes else table, self.schema_, unseen="missing"), codes
 
     def _learn(self, sampled: Table, num_rows: int, *, is_sampled: bool) -> CodesOfBlocks:
         """Learns the schema of a table of `num_rows` rows from its sampled rows; see `learn_schema`."""
@@ -290,8 +293,14 @@ class Encoder:
         """Raises InvalidInputError if an option is not allowed."""
         if self.unseen not in _UNSEEN:
             raise InvalidInputError(f"unseen must be one of {', '.join(map(repr, _UNSEEN))}, got {self.unseen!r}")
-        _check_limit("max_bins", self.max_bins, 2, words=("auto",))
-        _check_limit("max_categories", self.max_categories, 1)
+        for name, lowest, also in (("max_bins", 2, "'auto', "), ("max_categories", 1, "")):
+            limit = getattr(self, name)
+            is_number = isinstance(limit, int | np.integer) and not isinstance(limit, bool)
+            if limit is None or (is_number and lowest <= limit <= MAX_CODES) or (also and limit == "auto"):
+                continue
+            raise InvalidInputError(
+                f"{name} must be {also}None or an integer from {lowest} to {MAX_CODES}, got {limit!r}"
+            )
 
     @property
     def _has_bins(self) -> Bool[np.ndarray, " bin"]:
@@ -401,7 +410,7 @@ class Encoder:
                 if column.has_categories and column.has_missing:
                     values[rows, place][own == len(column.categories)] = np.nan
 
-        in_threads(fill_block, blocks_of(len(table)), num_threads=threads_for(len(table)))
+        by_blocks(fill_block, len(table))
         return values
 
 
@@ -410,14 +419,6 @@ def _read(source: Source, prepare: Callable[[Table], Table]) -> Iterator[tuple[s
     for part in source:
         with naming(part.label):
             yield part.label, prepare(read_table(part.table))
-
-
-def _check_limit(name: str, limit: Any, lowest: int, words: tuple[str, ...] = ()) -> None:
-    if isinstance(limit, int | np.integer) and not isinstance(limit, bool) and lowest <= limit <= MAX_CODES:
-        return
-    if limit is not None and limit not in words:
-        also = "".join(f"{word!r}, " for word in words)
-        raise InvalidInputError(f"{name} must be {also}None or an integer from {lowest} to {MAX_CODES}, got {limit!r}")
 
 
 def _all_or(place: Int64[np.ndarray, " column"], columns: Shaped[np.ndarray, "all_columns row"]) -> Any:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Int64, Num, UInt, UInt64
 
-from jaxtree.blocks import blocks_of, in_threads, threads_for
+from jaxtree.blocks import blocks_of, by_blocks, in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.binning import SMALL_COLUMN, Bins, BinTable, comparison_dtype, fit_bins, rank_columns
 from jaxtree.table.columns import MAX_CODES, ColumnStatistics, TableColumn, as_categorical, recoded
@@ -271,7 +271,7 @@ def _rows_of_block(block: NumberBlock, taken: Int64[np.ndarray, " taken"]) -> Nu
     def gather(rows: slice) -> None:
         sampled[:, rows] = block.matrix[taken[rows]][:, block.at].T
 
-    in_threads(gather, blocks_of(len(taken), _ROWS_GATHERED), num_threads=threads_for(len(taken)))
+    by_blocks(gather, len(taken), _ROWS_GATHERED)
     return replace(block, matrix=sampled.T, at=np.arange(len(block.at)))
 
 
@@ -284,9 +284,9 @@ def _fit_block(
         return BinTable.of(
             in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(matrix)))
         ), None
-    ranked = [rank_columns(values[block]) for block in blocks_of(len(values), max(_CELLS_RANKED // len(matrix), 1))]
-    codes = ranked[0][1] if len(ranked) == 1 else np.concatenate([own for _, own in ranked])
-    return BinTable.chained([bins for bins, _ in ranked]), codes
+    blocks = blocks_of(len(values), max(_CELLS_RANKED // len(matrix), 1))
+    bins, codes = zip(*map(rank_columns, map(values.__getitem__, blocks)), strict=True)
+    return BinTable.chained(bins), codes[0] if len(codes) == 1 else np.concatenate(codes)
 
 
 def read_column(source: Source, name: str) -> TableColumn:

@@ -107,8 +107,7 @@ def encode_classes(y: Any) -> ClassTarget:
         from sklearn.exceptions import DataConversionWarning  # loads all of scikit-learn
 
         warn_user(_COLUMN_WARNING, DataConversionWarning)
-    encoded = [_encode(*output, _prefix(position, outputs)) for position, output in enumerate(outputs)]
-    classes, codes, declared, absent = zip(*encoded, strict=True)
+    classes, codes, declared, absent = zip(*map(_encode, outputs, _prefixes(len(outputs))), strict=True)
     return ClassTarget(classes, np.stack(codes), declared, absent)
 
 
@@ -147,8 +146,8 @@ def encode_numbers(y: Any) -> NumberTarget:
     NumberTarget(values=array([[1. , 2.5]]), is_vector=True)
     """
     outputs, _ = _read_outputs(y)
-    names = (f"{_prefix(position, outputs)}y" for position in range(len(outputs)))
-    numbers = [finite_numbers(name, _numbers_of(values)) for name, (values, _) in zip(names, outputs, strict=True)]
+    pairs = zip(_prefixes(len(outputs)), outputs, strict=True)
+    numbers = [finite_numbers(f"{prefix}y", _numbers_of(values)) for prefix, (values, _) in pairs]
     return NumberTarget(np.stack(numbers), len(numbers) == 1)
 
 
@@ -211,24 +210,27 @@ def _numbers_of(values: Values) -> Shaped[np.ndarray, " row"]:
     return np.asarray(values.numbers()) if values.kind == "boolean" else values.items()
 
 
-def _prefix(position: int, outputs: Sequence[Output]) -> str:
-    """Returns how a message names an output, if there are several."""
-    return f"output {position} of " if len(outputs) > 1 else ""
+def _prefixes(num_outputs: int) -> list[str]:
+    """Returns how messages name every output, if there are several."""
+    return [""] if num_outputs == 1 else [f"output {position} of " for position in range(num_outputs)]
 
 
-def _encode(values: Values, categories: tuple | None, prefix: str) -> tuple:
+def _encode(output: Output, prefix: str) -> tuple:
     """The fields of `ClassTarget` for one output."""
+    values, categories = output
     try:
         classes, codes = _classes_of(values)
     except TypeError as error:
         raise InvalidTypeError(f"{prefix}y must be all strings, all numbers or all booleans: {error}") from error
     except ValueError as error:
         raise InvalidInputError(f"{prefix and prefix + 'y: '}{error}") from error
+    codes = codes.astype(np.int32, copy=False)
+    if categories is None:
+        return classes, codes, np.arange(len(classes), dtype=np.int32), ()
     position = {value: position for position, value in enumerate(classes.tolist())}
-    categories = tuple(position) if categories is None else categories
     declared = np.array([position[category] for category in categories if category in position], np.int32)
     absent = tuple(category for category in categories if category not in position)
-    return classes, codes.astype(np.int32, copy=False), declared, absent
+    return classes, codes, declared, absent
 
 
 def _classes_of(y: Values) -> tuple[Shaped[np.ndarray, " class"], Int[np.ndarray, " row"]]:

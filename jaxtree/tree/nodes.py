@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 from jax import lax
+from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped
 
 from jaxtree.arrays import AnyArray, is_traced, library_of, where
@@ -142,7 +143,7 @@ def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
 
 
 def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[AnyArray, "node column"]:
-    if is_traced(tree):
+    if isinstance(tree.weight, Tracer) or isinstance(tree.parent, Tracer) or isinstance(sums, Tracer):
         weight = jnp.asarray(tree.weight, float)[:, None]
         # As a whole matrix: by a column of it XLA would multiply with reciprocals, which gives other last bits.
         divisor = lax.optimization_barrier(jnp.broadcast_to(jnp.where(weight > 0, weight, 1), sums.shape))
