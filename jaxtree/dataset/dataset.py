@@ -92,7 +92,7 @@ class Dataset(NamedTuple):
     @property
     def num_classes(self) -> tuple[int, ...]:
         """The number of classes of every output; empty for numbers."""
-        return self.sample.num_classes
+        return self.sample.outputs.num_classes
 
     @property
     def weight(self) -> Weights:
@@ -103,11 +103,6 @@ class Dataset(NamedTuple):
     def fields(self) -> Fields:
         """The further data of rows, by name."""
         return self.sample.fields
-
-    @property
-    def num_columns(self) -> int:
-        """The number of columns of the table."""
-        return len(self.schema.columns)
 
     @property
     def num_rows(self) -> int:
@@ -250,12 +245,10 @@ def _read_target(
 def _classes_of(given: FitArguments) -> ClassTarget:
     """Returns the classes of the rows of weight; other rows have a negative code."""
     there = None if is_source(given.X) else rows_of_weight(given.sample_weight, given.y)
-    if there is None:
-        target = encode_classes(given.y)
-        note_identifiers(target)
-        return target
-    target = encode_classes(safe_indexing(given.y, np.flatnonzero(there)))
+    target = encode_classes(given.y if there is None else safe_indexing(given.y, np.flatnonzero(there)))
     note_identifiers(target)
+    if there is None:
+        return target
     codes = np.full((len(target.codes), len(there)), -1, np.int32)
     codes[:, there] = target.codes
     return dataclasses.replace(target, codes=codes)

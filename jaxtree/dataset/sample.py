@@ -99,11 +99,6 @@ class Sample(NamedTuple):
         return self.target.shape[1]
 
     @property
-    def num_classes(self) -> tuple[int, ...]:
-        """The number of classes of every output; empty for numbers."""
-        return self.outputs.num_classes
-
-    @property
     def labels(self) -> Real[np.ndarray, "output row"]:
         """The target, of shares the codes of the most probable classes."""
         return self.target.argmax(axis=0).astype(np.int32)[None] if self.outputs.has_shares else self.target
@@ -145,7 +140,7 @@ class Sample(NamedTuple):
         if group is not None:
             parts = split_groups(group, fraction, seed)
         else:
-            parts = split_rows(self.labels, self.num_classes, fraction, seed)
+            parts = split_rows(self.labels, self.outputs.num_classes, fraction, seed)
         train, held = map(self.take, parts)
         return train, held
 

@@ -314,7 +314,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         seed = self.seed()
         if codes.is_divided:
             data.exchange.check_same(seed, "random_state must be an integer over several processes, the same in all")
-        number = self.num_bags(sample.num_rows, max(sample.num_classes, default=1))
+        number = self.num_bags(sample.num_rows, max(sample.outputs.num_classes, default=1))
         bags = [self._rows_of_bag(sample, seed + bag) for bag in range(number)]
         return FitData(codes, data.schema, rows, loss, start, bags, devices, unit)
 
@@ -337,7 +337,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         if "group" in sample.fields:
             _, held = split_groups(sample.fields["group"], fraction, seed)
         else:
-            _, held = split_rows(sample.labels, sample.num_classes, fraction, seed)
+            _, held = split_rows(sample.labels, sample.outputs.num_classes, fraction, seed)
         is_held = np.zeros(sample.num_rows, bool)
         is_held[held] = True
         return BagRows(rows, is_held)

@@ -108,7 +108,7 @@ def _rows_there(sample: Sample) -> Rows:
 
 def _strata(sample: Sample) -> Shaped[np.ndarray, " row"] | None:
     """The labels to stratify by."""
-    if len(sample.num_classes) == 1:
+    if len(sample.outputs.num_classes) == 1:
         return sample.labels[0]
     return sample.fields["event"] != 0 if "event" in sample.fields else None
 

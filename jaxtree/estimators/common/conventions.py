@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from jaxtree import forks, keys
-from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import generator_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, set_all_parameters, warn_user
 from jaxtree.estimators.common.peers import hint_for, unknown_parameters
@@ -247,11 +246,6 @@ def overrides(kind: type) -> bool:
     )
 
 
-def learn_names(estimator: Any, data: Dataset) -> None:
-    """Learns the number and the names of the columns of a fit."""
-    _set_names(estimator, data.num_columns, data.given_names)
-
-
 def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
     """Learns the names of a table's columns in fit, or warns where only this table or that of the fit has some.
 
@@ -261,13 +255,14 @@ def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
     table = None if is_bare else read_table(X)
     names = table.names if table is not None and table.is_named else None
     if reset:
-        _set_names(estimator, X.shape[1] if table is None else len(table.names), names)
+        learn_names(estimator, X.shape[1] if table is None else len(table.names), names)
     elif (names is None) == hasattr(estimator, "feature_names_in_"):
         own, fitted = ("has feature names", "without") if names else ("does not have valid feature names", "with")
         warn_user(f"X {own}, but {type(estimator).__name__} was fitted {fitted} feature names")  # scikit-learn's words
 
 
-def _set_names(estimator: Any, number: int, names: tuple[str, ...] | None) -> None:
+def learn_names(estimator: Any, number: int, names: tuple[str, ...] | None) -> None:
+    """Learns the number of the columns of a fit, and their names if they came with the table."""
     estimator.n_features_in_ = number
     if names is None:
         vars(estimator).pop("feature_names_in_", None)

@@ -1,10 +1,12 @@
 """Parameters that several estimators have: what is allowed, and what they mean to growth."""
 
 import dataclasses
+import math
 from numbers import Integral, Real
 from typing import Annotated, Any
 
 from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA
+from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InvalidInputError, warn_user
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART, Pruning
@@ -115,6 +117,21 @@ class CartParameters(TableParameters):
     interaction_cst: Annotated[Any, INTERACTIONS, "array-like", list, tuple, None, Role.FIT] = None
     categorical_splits: Annotated[str, CATEGORICAL_SPLITS, Role.FIT] = "auto"
     ties: Annotated[str, TIES, Role.FIT] = "hash"
+
+    def learn(self, data: Dataset) -> None:
+        """Sets the fitted attributes that `predict` needs, and `max_features_`."""
+        base: Any = super()
+        base.learn(data)
+        self.max_features_ = number_of_features(self.max_features, data.schema.num_features)
+
+
+def number_of_features(max_features: Any, num_columns: int) -> int:
+    """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
+    if max_features is None or isinstance(max_features, Integral):
+        return num_columns if max_features is None else int(max_features)
+    roots = {"sqrt": math.sqrt, "log2": math.log2}
+    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
+    return max(1, int(number))
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

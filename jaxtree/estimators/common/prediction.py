@@ -45,7 +45,7 @@ class FittedTrees(EstimatorOnTables):
     def learn(self, data: Dataset) -> None:
         """Learns of the rows of a fit what predictions need: columns, outputs and classes."""
         self.encoder_, self.other_columns_ = data.encoder, data.sample.beside
-        learn_names(self, data)
+        learn_names(self, data.schema.num_features, data.given_names)
         outputs = data.outputs
         self.n_outputs_ = outputs.number
         if not outputs.classes:

@@ -29,12 +29,11 @@ from jaxtree.estimators.common.features import check_kept_trees
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.jobs import Family, Job, uninterrupted
 from jaxtree.estimators.common.limits import kind_of_growth, loosest, masks_of_limits
-from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters
+from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters, number_of_features
 from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.estimators.trees.cart import number_of_features
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
@@ -296,11 +295,6 @@ class BaseForest(ForestParameters, FittedTrees, Family):
             raise InvalidInputError(
                 f"{self.pruning} looks at rows that a tree has not seen: with bootstrap=True it takes those not drawn"
             )
-
-    def learn(self, data: Dataset) -> None:
-        """Learns of the rows of a fit what predictions need, and how many features a node looks at."""
-        super().learn(data)
-        self.max_features_ = number_of_features(self.max_features, data.num_columns)
 
     def tree_parameters(self) -> Any:
         """Returns the parameters of the trees, as an estimator of one."""

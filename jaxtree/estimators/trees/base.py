@@ -353,7 +353,7 @@ class BaseTree(TableParameters, FittedTrees, Family):
         needs = self.needs_classes() if sample.outputs.has_shares else None
         if needs is not None:
             raise InvalidInputError(f"{needs} looks at the class of every row, and y has probabilities")
-        if exchange.is_shared and not sample.num_classes and exponent_of(sample.target) > 0:
+        if exchange.is_shared and not sample.outputs.num_classes and exponent_of(sample.target) > 0:
             raise InvalidInputError(
                 "over several processes y must be below 2**400 in size, so that it can be squared, got "
                 f"{np.abs(sample.target).max():g}: divide it by a constant"
@@ -438,6 +438,9 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
     class_weight: Any = None
     class_order_: Any
 
+    orders_as_declared: ClassVar[bool] = False
+    """Whether of equal classes the first declared one is predicted, and not the first in ascending order."""
+
     def table_options(self) -> TableOptions:
         """Returns how the table of a fit is read."""
         return TableOptions(
@@ -451,12 +454,9 @@ class BaseTreeClassifier(PredictsClasses, BaseTree):
     def learn(self, data: Dataset) -> None:
         """Learns of the rows of a fit what predictions need, and the order of classes between equal ones."""
         super().learn(data)
-        orders = self._orders(data.outputs)
-        self.class_order_ = orders[0] if len(orders) == 1 else list(orders)
-
-    def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
-        """Returns the places of the classes of every output in the order that decides between equal ones."""
-        return [np.arange(number) for number in outputs.num_classes]
+        outputs = data.outputs
+        orders = [*(outputs.declared if self.orders_as_declared else map(np.arange, outputs.num_classes))]
+        self.class_order_ = orders[0] if len(orders) == 1 else orders
 
     def restore_table(self, table: FittedTable) -> None:
         """Takes what `fitted_table` of another tree returned."""

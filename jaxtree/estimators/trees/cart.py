@@ -15,7 +15,13 @@ from jaxtree.estimators.common.conventions import Role, Words, host_key_of
 from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
 from jaxtree.estimators.common.growing import Recipe
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS, order_for_trees
-from jaxtree.estimators.common.parameters import BALANCED, CLASS_CRITERIA, CartParameters, RegressionParameters
+from jaxtree.estimators.common.parameters import (
+    BALANCED,
+    CLASS_CRITERIA,
+    CartParameters,
+    RegressionParameters,
+    number_of_features,
+)
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.prune.weakest_links import cost_complexity_path
@@ -69,11 +75,6 @@ class _CART(CartParameters, BaseTree):
             encoder.max_bins = BINS_OF_RANDOM_THRESHOLDS
         return encoder
 
-    def learn(self, data: Dataset) -> None:
-        """Sets the fitted attributes that `predict` needs, and `max_features_`."""
-        super().learn(data)
-        self.max_features_ = number_of_features(self.max_features, data.num_columns)
-
     def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split; with weights, rows are counted if a limit on them is set."""
         num_rows, weight = data.num_rows, data.all_weights
@@ -88,7 +89,7 @@ class _CART(CartParameters, BaseTree):
             min_samples_leaf=leaf,
             min_weight_leaf=self.min_weight_fraction_leaf * (num_rows if weight is None else float(weight.sum())),
             min_impurity_decrease=float(self.min_impurity_decrease) - np.finfo(np.float64).eps,
-            max_features=number_of_features(self.max_features, data.num_columns),
+            max_features=number_of_features(self.max_features, data.schema.num_features),
         )
 
     def draws_growth(self) -> bool:
@@ -188,15 +189,6 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 4)
         0.5007
     """
-
-
-def number_of_features(max_features: Any, num_columns: int) -> int:
-    """Returns how many features a node looks at: a number, a share, "sqrt", "log2", or None for all (scikit-learn)."""
-    if max_features is None or isinstance(max_features, Integral):
-        return num_columns if max_features is None else int(max_features)
-    roots = {"sqrt": math.sqrt, "log2": math.log2}
-    number = roots[max_features](num_columns) if isinstance(max_features, str) else max_features * num_columns
-    return max(1, int(number))
 
 
 def _number_of_rows(number_or_share: int | float, num_rows: int) -> int:

@@ -88,7 +88,7 @@ def _splits(estimator: Any, pruning: CostComplexity, task: GrowthTask) -> list[t
     sample, cv = task.data.whole, pruning.cv
     if isinstance(cv, int | np.integer):
         seed = 0 if estimator.random_state is None else estimator.random_state
-        cv = shuffled_splitter(int(cv), seed, sample.target[0] if len(sample.num_classes) == 1 else None)
+        cv = shuffled_splitter(int(cv), seed, sample.target[0] if len(sample.outputs.num_classes) == 1 else None)
     splitter: Any = check_cv(cast(Any, cv))
     return list(splitter.split(np.zeros(sample.num_rows), sample.target[0]))
 

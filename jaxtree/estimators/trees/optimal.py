@@ -240,7 +240,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         super()._check_sample(sample, exchange)
         if sample.outputs.number > 1:
             raise InvalidInputError(f"y must have one column, got {sample.outputs.number}")
-        self._loss(sample.num_classes[0])
+        self._loss(sample.outputs.num_classes[0])
 
     def costed_target(self, data: Dataset, target: Any, least_rows: int) -> CostedTarget:
         """Returns the cost of leaves."""

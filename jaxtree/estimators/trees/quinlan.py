@@ -1,19 +1,17 @@
 """Quinlan's trees: ID3 and C4.5."""
 
 import dataclasses
-from collections.abc import Sequence
 from numbers import Real
 from typing import Annotated, Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from jaxtree.buckets import class_bucket, node_bucket
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.criteria import Criterion, entropy
 from jaxtree.dataset.dataset import Dataset
-from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import present
 from jaxtree.estimators.common.conventions import GrowthLimit, Role, Words, whole
 from jaxtree.estimators.common.features import FeatureOptions
@@ -185,6 +183,8 @@ class C45Classifier(BaseTreeClassifier):
         Size of the tree : 8
     """
 
+    orders_as_declared = True
+
     min_samples_leaf: Annotated[int | float, AT_LEAST_0, Role.FIT] = 2
     confidence: Annotated[float | int | None, Interval(Real, 0, MOST_CONFIDENCE, closed="right"), None, Role.PRUNES] = (
         0.25
@@ -200,9 +200,6 @@ class C45Classifier(BaseTreeClassifier):
     missing: str = "fraction"
     max_depth: Annotated[int | None, whole(0), None, GrowthLimit(deepest)] = None
     class_weight: Annotated[Any, dict, list, BALANCED, None, Role.FIT] = None
-
-    def _orders(self, outputs: Outputs) -> Sequence[Int[np.ndarray, " _class"]]:
-        return outputs.declared
 
     def growth_limits(self, data: Dataset) -> Limits:
         """Returns when nodes are not split."""
