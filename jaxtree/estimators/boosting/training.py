@@ -30,7 +30,7 @@ from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.shared import common_start, on_mesh
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.features import FeatureOptions, features_of, widths_of
-from jaxtree.estimators.common.growing import decode_thresholds, joined_codes, padded_rows
+from jaxtree.estimators.common.growing import decode_thresholds, padded_rows
 from jaxtree.estimators.common.ordered_categories import Derivatives, OrderedCategories, order_categories
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.forest import Forest, join_forests
@@ -182,8 +182,8 @@ def encode(task: BoostingTask) -> BoostingRows:
     derivatives = partial(_derivatives_at_start, data, loss, start, rows)
     categories = order_categories(data, task.features, task.is_ordered, derivatives, task.seed)
     grown_on = categories.data
-    widths = widths_of([grown_on])
-    codes = joined_codes([grown_on], widths)
+    widths = widths_of([grown_on.schema])
+    codes = buckets.pad_codes(grown_on.codes)
     padding = len(codes) - grown_on.schema.num_features
     named = task.held.by_name.items()
     evaluations = [Evaluation(name, own, encoder.values(own.X), task.predict) for name, own in named]

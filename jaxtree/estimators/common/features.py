@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float, Float64, Int, Int32, Real, UInt32
 
 from jaxtree import buckets
-from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.device.open_features import sets_in_bits
@@ -55,9 +54,10 @@ class Widths(NamedTuple):
         return buckets.bin_bucket(max(int(self.num_codes.max()), 2))
 
 
-def widths_of(datasets: Sequence[Dataset]) -> Widths:
-    """Returns the widths that suit all datasets."""
-    schemas = [data.schema for data in datasets]
+def widths_of(schemas: Sequence[Schema]) -> Widths:
+    """Returns the widths that suit the codes of all schemas."""
+    if len(schemas) == 1:
+        return Widths(schemas[0].num_values, schemas[0].num_codes)
     num_values = np.max([schema.num_values for schema in schemas], axis=0)
     has_missing = np.any([schema.num_codes > schema.num_values for schema in schemas], axis=0)
     return Widths(num_values, (num_values + has_missing).astype(np.int32))

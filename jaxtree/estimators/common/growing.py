@@ -149,7 +149,7 @@ def _with_exact_sums(tree: Tree, task: GrowthTask) -> Tree:
 def _kind_of_growth(task: GrowthTask) -> Hashable:
     """Returns what tasks must have in common to be roots of one growth."""
     data, schema = task.data, task.data.schema
-    features = features_of(schema, task.recipe.features, widths_of([data]), 0)
+    features = features_of(schema, task.recipe.features, widths_of([schema]), 0)
     # Thresholds need no common number of bins: codes past a feature's own never occur.
     of_categories = np.where(schema.is_categorical, (schema.num_values, schema.num_codes), -1)
     has_missing = bool(np.any(schema.num_codes > schema.num_values))
@@ -175,15 +175,23 @@ def _are_whole(weight: Float64[np.ndarray, " row"], most: float) -> bool:
 
 def _joined_data(tasks: Sequence[GrowthTask], widths: Widths, *, pads: bool) -> tuple[Data, Magnitude]:
     """Returns the rows of datasets whose features are the same, except for the number of bins; perhaps in buckets."""
-    datasets = [task.data for task in tasks]
-    sizes = [data.codes.shape[1] for data in datasets]
-    codes, target = joined_codes(datasets, widths, pads=pads), _joined([data.target for data in datasets], axis=1)
+    first, root = tasks[0].data, None
+    codes, target, weight = first.codes, first.target, first.weight
+    if len(tasks) > 1:
+        datasets = [task.data for task in tasks]
+        sizes = [data.codes.shape[1] for data in datasets]
+        root = np.repeat(np.arange(len(datasets), dtype=np.int32), sizes)
+        common = [_with_common_codes(data, widths) for data in datasets]
+        whole = buckets.empty_codes(len(codes), len(root), common[0].dtype) if pads else None
+        codes = np.concatenate(common, axis=1, out=whole)
+        target = np.concatenate([data.target for data in datasets], axis=1)
+        weight = None if weight is None else np.concatenate([present(data.weight) for data in datasets])
     magnitude = Magnitude.of(target, tasks[0].recipe.rules.objective)
     target = magnitude.divide(target) if magnitude.exponent else target
-    weight = as_summed([data.weight for data in datasets], sum(sizes))
-    root = np.repeat(np.arange(len(datasets), dtype=np.int32), sizes) if len(datasets) > 1 else None
+    weight = as_summed(weight, codes.shape[1])
     if pads:
         # The padding of codes and targets has weight 0.
+        codes = buckets.pad_codes(codes)
         target, weight = (padded_rows(values, codes.shape[1]) for values in (target, weight))
         root = None if root is None else padded_rows(root, codes.shape[1])
     return Data(codes, target, weight, root=root), magnitude
@@ -203,7 +211,7 @@ def _divided(own: Dataset, exchange: SharedExchange) -> Data:
     weight = np.ones(own.codes.shape[1]) if own.weight is None else own.weight
     # Types of 64 bits stay as they are whatever the user's setting.
     with jax.enable_x64(True):
-        summed = as_summed([own.all_weights], own.num_rows).dtype
+        summed = as_summed(own.all_weights, own.num_rows).dtype
         return Data(*map(place, (codes, own.target, weight.astype(summed))))
 
 
@@ -214,8 +222,9 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
         tasks: The tasks; over several processes one, of which each process has a part of the rows.
         mesh: Devices to divide the rows among.
     """
-    datasets, recipe = [task.data for task in tasks], tasks[0].recipe
-    first, widths = datasets[0], widths_of(datasets)
+    first, recipe = tasks[0]
+    schemas = [task.data.schema for task in tasks]
+    widths = widths_of(schemas)
     engine = engine_of(recipe.rules, current_platform(), mesh, on_host=True)
     if isinstance(first.exchange, SharedExchange):
         data, magnitude = _divided(first, first.exchange), Magnitude()
@@ -241,8 +250,8 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
             mesh=mesh,
         )
     table, trees = _trimmed(table, first.num_classes), []
-    for root, own in enumerate(datasets):
-        tree = _with_own_codes(take_tree(table, root=root), own.schema, widths)
+    for root, schema in enumerate(schemas):
+        tree = _with_own_codes(take_tree(table, root=root), schema, widths)
         trees.append(magnitude.restore(tree) if magnitude.exponent else tree)
     return trees
 
@@ -262,7 +271,7 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
     magnitude = Magnitude.of(data.target, recipe.rules.objective)
     forest = grow_forest(
         rows._replace(target=magnitude.divide(rows.target)),
-        features_of(data.schema, recipe.features, widths_of([data]), 0),
+        features_of(data.schema, recipe.features, widths_of([data.schema]), 0),
         magnitude.scale(recipe.limits),
         sampling,
         recipe.rules,
@@ -287,7 +296,7 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
 def rows_of(data: Dataset) -> Rows:
     """Returns a dataset as growth of forests takes it."""
     num_classes = buckets.class_bucket(max(data.num_classes)) if data.num_classes else 0
-    return Rows(data.codes, data.target, num_classes, widths_of([data]).num_bins, data.weight)
+    return Rows(data.codes, data.target, num_classes, widths_of([data.schema]).num_bins, data.weight)
 
 
 def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) -> Tree:
@@ -317,29 +326,11 @@ def mark_leaves(tree: Tree, **fields: Any) -> Tree:
     return dataclasses.replace(tree, feature=feature, threshold=threshold, **fields)
 
 
-def as_summed(weights: Sequence[Float64[np.ndarray, " row"] | None], num_rows: int) -> Real[np.ndarray, " row"]:
-    """Returns the weights of all datasets in the type that growth sums them in."""
-    if weights[0] is None:
+def as_summed(weight: Float64[np.ndarray, " row"] | None, num_rows: int) -> Real[np.ndarray, " row"]:
+    """Returns the weights of rows in the type that growth sums them in."""
+    if weight is None:
         return np.ones(num_rows, np.int32)
-    weight = _joined([w for w in weights if w is not None])
     return weight.astype(np.int32) if _are_whole(weight, MOST_WHOLE_WEIGHT) else weight
-
-
-def joined_codes(datasets: Sequence[Dataset], widths: Widths, *, pads: bool = True) -> UInt[np.ndarray, "feature row"]:
-    """Returns the codes of all datasets side by side, perhaps padded to buckets; of one without a copy if possible.
-
-    Args:
-        datasets: The datasets.
-        widths: The widths that suit all.
-        pads: Whether codes are padded.
-    """
-    codes = [_with_common_codes(data, widths) for data in datasets]
-    if not pads:
-        return _joined(codes, axis=1)
-    if len(codes) == 1:
-        return buckets.pad_codes(codes[0])
-    whole = buckets.empty_codes(len(codes[0]), sum(part.shape[1] for part in codes), codes[0].dtype)
-    return buckets.pad_codes(np.concatenate(codes, axis=1, out=whole))
 
 
 def _with_common_codes(data: Dataset, widths: Widths) -> UInt[np.ndarray, "feature row"]:
@@ -373,15 +364,12 @@ def padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[
     return padded
 
 
-def _joined(parts: Sequence[Real[np.ndarray, "..."]], axis: int = 0) -> Real[np.ndarray, "..."]:
-    """Returns parts side by side; one alone is not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axis)
-
-
 def _trimmed(tree: Tree, num_classes: tuple[int, ...]) -> Tree:
     """Returns the tree without the classes that pad a target; of one output as a view."""
     if num_classes == tree.num_classes:
         return tree
-    columns = [tree.count[:, sum(tree.num_classes[:o]) :][:, :n] for o, n in enumerate(num_classes)]
-    count = columns[0] if len(columns) == 1 else np.concatenate(columns, axis=1)
+    count = tree.count[:, : num_classes[0]]
+    if len(num_classes) > 1:
+        padded = np.split(tree.count, np.cumsum(tree.num_classes[:-1]), axis=1)
+        count = np.concatenate([own[:, :number] for own, number in zip(padded, num_classes, strict=True)], axis=1)
     return dataclasses.replace(tree, count=count, num_classes=num_classes)
