@@ -222,16 +222,18 @@ def read_fields(given: Mapping[str, Any], num_rows: int) -> Fields:
     Raises:
         InvalidInputError: One has another number of rows, or is no array.
     """
-    arrays = {name: _as_rows(name, values, num_rows) for name, values in given.items() if values is not None}
-    for name, values in arrays.items():
+    arrays = {}
+    for name, column in given.items():
+        if column is None:
+            continue
+        values = _as_rows(name, column, num_rows)
         if values.shape[:1] != (num_rows,):
             sizes = name == "group" and values.dtype.kind in "iu" and values.sum() == num_rows
             hint = "; sizes of groups become groups of rows by np.repeat(np.arange(len(sizes)), sizes)" if sizes else ""
             raise InvalidInputError(
                 f"{name} must have a value for each of {num_rows} rows, got shape {values.shape}{hint}"
             )
-        if values.dtype == bool:
-            arrays[name] = values.astype(np.int32)
+        arrays[name] = values.astype(np.int32) if values.dtype == bool else values
     if "group" in arrays:
         arrays["group"] = numbers_of_groups("group", arrays["group"])
     return arrays

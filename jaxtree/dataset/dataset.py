@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Real, Shaped, UInt
+from jaxtyping import Bool, Int, Real, Shaped, UInt
 
 from jaxtree.dataset.arguments import Fields, FitArguments, read_arguments, read_fields
 from jaxtree.dataset.exchange import LONE, AllRows, Exchange, SharedExchange
@@ -260,14 +260,14 @@ def _sample_of(
     """Returns the rows with their weights, which those of their classes multiply."""
     weight = check_sample_weight(given.sample_weight, target.num_rows)
     if isinstance(target, NumberTarget):
-        codes = target.values
+        codes, factor = target.values, None
         check_sums(codes, weight)
     elif isinstance(target, ShareTarget):
         codes, factor = weighted_shares(options.class_weight, target, weight)
-        weight = _product(weight, factor)
     else:
-        codes = target.codes
-        weight = _product(weight, class_weights(options.class_weight, target, counts, weight))
+        codes, factor = target.codes, class_weights(options.class_weight, target, counts, weight)
+    if factor is not None:
+        weight = factor if weight is None else weight * factor
     fields = read_fields(given.fields, target.num_rows)
     return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
 
@@ -292,10 +292,3 @@ def _with_common_fields(sample: Sample, given: FitArguments, exchange: SharedExc
     if "group" not in sample.fields:
         return sample
     return sample._replace(fields={**sample.fields, "group": exchange.common_groups(given.fields["group"])})
-
-
-def _product(weight: Weights, factor: Float64[np.ndarray, " row"] | None) -> Weights:
-    """Returns the product of two weights of every row."""
-    if weight is None or factor is None:
-        return weight if factor is None else factor
-    return weight * factor

@@ -17,6 +17,7 @@ other as numbers do, so that the bin of a number lies between the bins of the en
 search settle which it is.
 """
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -139,18 +140,16 @@ class BinTable(Sequence[Bins]):
         return cls(num_bins, low, high, edge, np.array([own.exact for own in bins], bool))
 
     @classmethod
-    def joined(cls, parts: Iterable[tuple[Int[np.ndarray, " _column"], "BinTable"]]) -> "BinTable":
-        """Returns the bins of parts of the columns, each with the places of its columns, in the order of places."""
-        places, tables = zip(*((place, bins) for place, bins in parts if len(bins)), strict=True)
-        of_all, order = cls.chained(tables), np.argsort(np.concatenate(places), kind="stable")
-        return of_all if (np.diff(order) == 1).all() else of_all.take(order)
+    def joined(cls, places: Sequence[Int[np.ndarray, " _column"]], tables: "Sequence[BinTable]") -> "BinTable":
+        """Returns the bins of parts of the columns in the order of their places, which come first."""
+        return cls.chained(tables).take(np.argsort(np.concatenate(places), kind="stable"))
 
     @classmethod
     def chained(cls, tables: "Sequence[BinTable]") -> "BinTable":
         """Returns the bins of the columns of several tables, one table after the other."""
         if len(tables) == 1:
             return tables[0]
-        return cls(*(np.concatenate(arrays) for arrays in zip(*(own.arrays for own in tables), strict=True)))
+        return cls(*map(np.concatenate, zip(*map(operator.attrgetter("arrays"), tables), strict=True)))
 
     @property
     def arrays(self) -> tuple[Shaped[np.ndarray, " _item"], ...]:

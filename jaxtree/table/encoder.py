@@ -4,6 +4,7 @@ The columns of another table are matched with those of the schema: names are com
 of values always, and the values of a categorical column become the categories of the schema.
 """
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -42,6 +43,7 @@ from jaxtree.table.summary import (
 
 _FEW_ROWS = 128  # up to here the numbers of all columns are coded together, and above it column by column
 _UNSEEN = ("missing", "error")
+_DTYPE_OF_BLOCK, _DTYPE_OF_COLUMN = operator.attrgetter("matrix.dtype"), operator.attrgetter("values.dtype")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -377,7 +379,7 @@ class Encoder:
             is_other = np.ones(len(bins), bool)
             is_other[places] = False
             others = np.flatnonzero(is_other)
-            self._set_bins(BinTable.joined([(places, BinTable.of(own)), (others, bins.take(others))]))
+            self._set_bins(BinTable.joined((places, others), (BinTable.of(own), bins.take(others))))
 
     def _values(self, table: Table, X: Any) -> Float[np.ndarray, "row feature"]:
         """The values of a table as the schema has it, which was read from X or a part of it."""
@@ -397,8 +399,8 @@ class Encoder:
 
     def _fill_values(self, table: Table) -> Float[np.ndarray, "row feature"]:
         """The values row by row."""
-        held = [*(block.matrix for block in table.blocks), *(column.values for column in table.alone.values())]
-        is_single = all(own.dtype == np.float32 for own in held)  # no codes are
+        dtypes = {*map(_DTYPE_OF_BLOCK, table.blocks), *map(_DTYPE_OF_COLUMN, table.alone.values())}
+        is_single = dtypes == {np.dtype(np.float32)}  # no codes are
         values = np.empty((len(table), self.schema_.num_features), np.float32 if is_single else np.float64)
 
         def fill_block(rows: slice) -> None:

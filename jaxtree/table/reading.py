@@ -340,16 +340,18 @@ def _read_blocks(frame: nw.DataFrame, names: tuple[str, ...]) -> Iterator[Number
     """
     if len(frame) > _MOST_ROWS_OF_BLOCK and len(names) * len(frame) > CELLS_AT_A_TIME:
         return
-    for kind, groups in _places_by_type(frame).items():
-        for place in groups:
-            is_whole = len(place) == len(names)
-            matrix = (frame if is_whole else frame[:, place.tolist()]).to_numpy()
-            if matrix.dtype.kind == kind:  # unless it has integers of which some are missing
-                yield _block_of(matrix, names if is_whole else [names[at] for at in place.tolist()], place)
+    for own, place in _places_by_type(frame).items():
+        kind = _kind_of_numbers(own, frame, place[0]) if len(place) > 1 else ""
+        if not kind:
+            continue
+        is_whole = len(place) == len(names)
+        matrix = (frame if is_whole else frame[:, place]).to_numpy()
+        if matrix.dtype.kind == kind:  # unless it has integers of which some are missing
+            yield _block_of(matrix, list(map(names.__getitem__, place)), np.array(place))
 
 
-def _places_by_type(frame: nw.DataFrame) -> dict[str, list[Int[np.ndarray, " column"]]]:
-    """Returns the places of columns of one type, several at least, by NumPy's kind of these; of types of numbers only.
+def _places_by_type(frame: nw.DataFrame) -> dict[Any, list[int]]:
+    """Returns the places of columns by their types.
 
     Types are told apart as the library has them: narwhals would look every one up by the column's name.
     """
@@ -360,13 +362,9 @@ def _places_by_type(frame: nw.DataFrame) -> dict[str, list[Int[np.ndarray, " col
         types = list(map(type, native.dtypes))
     else:
         types = list(map(str, frame.schema.values()))
-    number = {own: at for at, own in enumerate(dict.fromkeys(types))}
-    of_column = np.array(list(map(number.__getitem__, types)))
-    found: dict[str, list[Int[np.ndarray, " column"]]] = {}
-    for own, at in number.items():
-        place = np.flatnonzero(of_column == at)
-        if len(place) > 1 and (kind := _kind_of_numbers(own, frame, int(place[0]))):
-            found.setdefault(kind, []).append(place)
+    found: dict[Any, list[int]] = {}
+    for place, own in enumerate(types):
+        found.setdefault(own, []).append(place)
     return found
 
 

@@ -150,7 +150,8 @@ class Columns(Sequence[Column]):
         has_missing = np.zeros(len(names), bool)
         for place, _, own in parts:
             has_missing[place] = own
-        return cls(names, BinTable.joined([(place, bins) for place, bins, _ in parts]), has_missing, described)
+        places, bins, _ = zip(*parts, strict=True)
+        return cls(names, BinTable.joined(places, bins), has_missing, described)
 
     def __len__(self) -> int:
         """The number of columns."""

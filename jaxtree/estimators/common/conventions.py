@@ -246,19 +246,20 @@ def overrides(kind: type) -> bool:
     )
 
 
-def check_names(estimator: Any, X: Any, *, reset: bool = True) -> None:
-    """Learns the names of a table's columns in fit, or warns where only this table or that of the fit has some.
-
-    The encoder compares names that both have.
-    """
-    is_bare = is_plain_array(X) or issparse(X)
-    table = None if is_bare else read_table(X)
-    names = table.names if table is not None and table.is_named else None
-    if reset:
-        learn_names(estimator, X.shape[1] if table is None else len(table.names), names)
-    elif (names is None) == hasattr(estimator, "feature_names_in_"):
+def warn_of_names(estimator: Any, X: Any) -> None:
+    """Warns where only a table, or that of the fit, has names of columns; the encoder compares names that both have."""
+    names = given_names(X)
+    if (names is None) == hasattr(estimator, "feature_names_in_"):
         own, fitted = ("has feature names", "without") if names else ("does not have valid feature names", "with")
         warn_user(f"X {own}, but {type(estimator).__name__} was fitted {fitted} feature names")  # scikit-learn's words
+
+
+def given_names(X: Any) -> tuple[str, ...] | None:
+    """Returns the names of columns that came with a table; None if there are none."""
+    if is_plain_array(X) or issparse(X):
+        return None
+    table = read_table(X)
+    return table.names if table.is_named else None
 
 
 def learn_names(estimator: Any, number: int, names: tuple[str, ...] | None) -> None:

@@ -16,7 +16,7 @@ from jaxtree.cores import using_cores
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import allow_tables, check_names
+from jaxtree.estimators.common.conventions import allow_tables, warn_of_names
 from jaxtree.estimators.common.display import Shown
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.losses.loss import BaseLoss
@@ -61,11 +61,11 @@ def over_sources(method: Callable) -> Callable:
         with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
             if isinstance(X, np.ndarray | Table):
                 return method(self, X)
-            check_is_fitted(self)
             if scipy.sparse.issparse(X) and X.ndim == 2:
                 return _join([method(self, block) for block in blocks_of_rows(X)])
             if not is_source(X):
                 return method(self, read_table(X))
+            check_is_fitted(self)
             results = []
             for part in open_source(X).without(self.other_columns_):
                 with naming(part.label):
@@ -117,9 +117,10 @@ class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
     @over_sources
     def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
         """Returns what thresholds and planes are compared with."""
-        check_is_fitted(self)
+        if not hasattr(self, "encoder_"):
+            check_is_fitted(self)
         values = self.encoder_.values(X)
-        check_names(self, X, reset=False)
+        warn_of_names(self, X)
         return values
 
 

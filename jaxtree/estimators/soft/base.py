@@ -24,12 +24,14 @@ from jaxtree.errors import InvalidInputError, all_or_nothing, named, warn_user
 from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.common.conventions import (
     Role,
-    check_names,
     check_parameters,
+    given_names,
     identity,
     key_of,
+    learn_names,
     names_of,
     progress_of,
+    warn_of_names,
 )
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
@@ -71,7 +73,7 @@ from jaxtree.soft.runs import Trained, Validation, train_runs
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import check_same_length
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source
 from jaxtree.tree import Tree
 from jaxtree.tree.kinds import ModelKind
 
@@ -496,10 +498,11 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         if not keeps:
             self.encoder_ = self._encoder_to_fit(sample.X)
         values = self.encoder_.values(sample.X)
-        if not is_source(sample.X):
-            check_names(self, sample.X, reset=not is_known)
-        elif not is_known:
-            self.n_features_in_ = len(open_source(sample.X).names or self.schema_.columns)
+        if not is_known:
+            names = None if is_source(sample.X) else given_names(sample.X)
+            learn_names(self, self.schema_.num_features, names)
+        elif not is_source(sample.X):
+            warn_of_names(self, sample.X)
         check_same_length(len(values), target)
         factor, weight = self._class_factors(target, sample.weight), weight_of(sample)
         rows = SoftSample(values, target, weight if factor is None else weight * factor)
