@@ -15,7 +15,7 @@ import scipy.sparse
 import sklearn.tree
 from jax.sharding import Mesh
 from jaxtyping import Bool, Float, Int, Real, UInt
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,8 +71,12 @@ class BaseTree(TableParameters, FittedTrees, Family):
     joins_parts = True
     tree_: Tree
 
+    criterion: str | Criterion
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
+
+    poisson_sum: ClassVar[str] = "positive"
+    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
 
     split_limit_counts: ClassVar[str] = "weight"
     """The unit of `min_samples_split` where rows have weights: "rows" or "weight"."""
@@ -89,9 +93,16 @@ class BaseTree(TableParameters, FittedTrees, Family):
     def make_objective(self, outputs: Outputs) -> Objective:
         """Returns the objective that scores splits for a target."""
 
-    @abc.abstractmethod
     def table_options(self) -> TableOptions:
         """Returns how the table of a fit is read."""
+        return TableOptions(
+            self.make_encoder(),
+            of_classes=isinstance(self, ClassifierMixin),
+            class_weight=getattr(self, "class_weight", None),
+            counts=self.poisson_sum if self.criterion == "poisson" else None,
+            held_out=self.held_out_share(),
+            seed=self.random_state,
+        )
 
     def make_encoder(self) -> Encoder:
         """Returns an encoder for the estimator's tables."""
@@ -434,22 +445,10 @@ def check_fits_together(estimator: Any) -> None:
 class BaseTreeClassifier(PredictsClasses, BaseTree):
     """A single classification tree."""
 
-    criterion: str | Criterion
-    class_weight: Any = None
     class_order_: Any
 
     orders_as_declared: ClassVar[bool] = False
     """Whether of equal classes the first declared one is predicted, and not the first in ascending order."""
-
-    def table_options(self) -> TableOptions:
-        """Returns how the table of a fit is read."""
-        return TableOptions(
-            self.make_encoder(),
-            of_classes=True,
-            class_weight=self.class_weight,
-            held_out=self.held_out_share(),
-            seed=self.random_state,
-        )
 
     def learn(self, data: Dataset) -> None:
         """Learns of the rows of a fit what predictions need, and the order of classes between equal ones."""
@@ -480,15 +479,6 @@ class BaseTreeRegressor(PredictsNumbers, BaseTree):
     """A single regression tree."""
 
     criterion: str
-
-    poisson_sum = "positive"
-    """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""
-
-    def table_options(self) -> TableOptions:
-        """Returns how the table of a fit is read."""
-        counts = self.poisson_sum if self.criterion == "poisson" else None
-        held_out = {"held_out": self.held_out_share(), "seed": self.random_state}
-        return TableOptions(self.make_encoder(), of_classes=False, counts=counts, **held_out)
 
     def make_objective(self, outputs: Outputs) -> Numbers:
         """Returns the objective of growth."""
