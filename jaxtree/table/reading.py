@@ -344,10 +344,21 @@ def _read_blocks(frame: nw.DataFrame, names: tuple[str, ...]) -> Iterator[Number
         kind = _kind_of_numbers(own, frame, place[0]) if len(place) > 1 else ""
         if not kind:
             continue
-        is_whole = len(place) == len(names)
-        matrix = (frame if is_whole else frame[:, place]).to_numpy()
+        matrix = _matrix_of(frame, place)
         if matrix.dtype.kind == kind:  # unless it has integers of which some are missing
             yield _block_of(matrix, list(map(names.__getitem__, place)), np.array(place))
+
+
+def _matrix_of(frame: nw.DataFrame, place: list[int]) -> Num[np.ndarray, "row column"]:
+    """Returns some columns of numbers of one type as an array.
+
+    NumPy's types in pandas are read by pandas: narwhals would look at every column in the time of a small fit.
+    """
+    is_whole = len(place) == frame.shape[1]
+    if not frame.implementation.is_pandas():
+        return (frame if is_whole else frame[:, place]).to_numpy()
+    native: Any = frame.to_native()
+    return (native if is_whole else native.take(place, axis=1)).to_numpy()
 
 
 def _places_by_type(frame: nw.DataFrame) -> dict[Any, list[int]]:
@@ -381,7 +392,7 @@ def _kind_of_numbers(own: Any, frame: nw.DataFrame, place: int) -> str:
 
 
 def _read_series(name: str, series: nw.Series) -> TableColumn:
-    dtype, is_whole = series.dtype, not series.null_count()
+    dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime, nw.Duration):
         return _read_times(name, series)
     if dtype.is_temporal() or dtype.is_nested() or dtype in _UNREADABLE:
@@ -389,7 +400,7 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
             f"column {name!r} has dtype {dtype}, which is not read: turn times of day into numbers (such as hours), "
             "wide integers into floats, anything else into strings"
         )
-    if dtype.is_float() or (is_whole and (dtype.is_integer() or dtype.is_boolean())):
+    if dtype.is_float() or ((dtype.is_integer() or dtype.is_boolean()) and not series.null_count()):
         return column_of_array(name, series.to_numpy())
     if dtype.is_integer():  # checked as integers: a data frame's own conversion of nulls to NaN would round them
         known = column_of_array(name, series.fill_null(0).to_numpy()).values

@@ -83,6 +83,9 @@ class OrderedCategories:
         codes: UInt[np.ndarray, "feature row"],
     ):
         self._table, self._statistics = data.schema, statistics
+        self.data, self.features = data, features
+        if not statistics:
+            return
         num_features = max([data.schema.num_features - 1, *statistics]) + 1
         self._place = np.arange(num_features)
         self._place[list(statistics)] = [own.feature for own in statistics.values()]
