@@ -16,11 +16,11 @@ from jaxtyping import Array, Int32
 
 from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
-from jaxtree.boosting.batch import Bounds, Member
+from jaxtree.boosting.batch import Member
 from jaxtree.boosting.booster import Shrinkage
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.many import boost_many
+from jaxtree.boosting.many import Bounds, boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_tables
 from jaxtree.boosting.samples import MinimalVariance, OneSided
@@ -85,5 +85,5 @@ BOOSTING = {
 }
 """Programs of boosting, by their losses; that of two classes also draws rows by one side and drops trees."""
 
-MANY = {"boosting, many models": Program("make_rounds_of_many", boost_models)}
+MANY = {"boosting, many models": Program("make_rounds", boost_models)}
 """The program of many models, whose levels near the root are products."""

@@ -1,67 +1,61 @@
-"""Models that are boosted together, and a batch of them: slots, and the members in them, which come and go.
+"""The driver of boosting: a batch has slots, and members in them, whose rounds a compiled loop makes.
 
-Members that pause leave the batch for the host, and come back to a slot of another.
+Members come and go. A member that pauses leaves the batch for the host, and comes back to a slot of another. A model
+alone is the member of a batch of one slot.
 """
 
+import dataclasses
 import functools
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
-from jaxtyping import Bool, Float
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+from jaxtyping import Float
 
-from jaxtree.boosting.booster import Call, forest_of, reason_to_stop
-from jaxtree.boosting.ending import Deadline, Pace, Stop
-from jaxtree.boosting.many_rounds import (
-    ManyStates,
-    OwnRows,
-    RoundOutputsOfMany,
-    Slots,
-    divide_slots,
-    make_rounds_of_many,
-)
-from jaxtree.boosting.round_tree import Rates
-from jaxtree.boosting.rounds import BoostState
-from jaxtree.boosting.shrinkage import Shrinkage
-from jaxtree.growth.inputs.bundles import Limits
-from jaxtree.kernels.mesh import devices_of
-from jaxtree.tree.forest import Forest, join_forests
-
-ROUNDS_AT_A_TIME = 10
-"""Rounds of one call at most, after which models that have stopped give their slots to others."""
-
-OnRoundsOfMany: TypeAlias = Callable[[int], Any]
-"""The callback with a number of further rounds, those of all models together."""
+from jaxtree.boosting.dropping import keep_trees
+from jaxtree.boosting.early_stopping import EarlyStopping
+from jaxtree.boosting.ending import Stop
+from jaxtree.boosting.round_tree import Rates, ScoredRows
+from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
+from jaxtree.boosting.score_trees import with_all_scores
+from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
+from jaxtree.errors import present
+from jaxtree.growth.inputs.bundles import Limits, limits_of_roots
+from jaxtree.growth.inputs.newton import Penalties
+from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.plan.plan import Plan
+from jaxtree.heap import give_back_freed
+from jaxtree.kernels.mesh import ROWS
+from jaxtree.losses.loss import BaseLoss
+from jaxtree.tree import Tree
+from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 
 class Paused(NamedTuple):
-    """A paused model in host memory.
+    """A model after some rounds, from which it goes on.
 
     Attributes:
-        states: Its state, and the scores that are kept; those of one slot.
-        losses: The mean loss of every evaluation after each round.
-        forest: A tree a round, or one for every score, if trees are kept.
+        state: Its state, with an axis of one slot in front.
+        losses: The mean loss of every evaluation after each of these rounds that is known.
+        forest: The trees of these rounds: one a round, or one for every score; None if they are not kept.
     """
 
-    states: ManyStates
+    state: BoostState
     losses: Float[np.ndarray, "round evaluation"]
-    forest: Forest | None
-
-    @property
-    def num_rounds(self) -> int:
-        """The number of rounds made."""
-        return len(self.losses)
+    forest: Forest | None = None
 
 
 class Member(NamedTuple):
-    """One of many models: numbers alone.
+    """A model of a batch: numbers alone.
 
     Attributes:
         limits: When nodes are not split.
-        shrinkage: How the boosting holds back; no trees are dropped.
+        shrinkage: How the boosting holds back; only a model alone drops trees.
         num_rounds: The most rounds.
         seed: The seed of what is drawn.
         pause: The number of rounds after which it pauses, if it has not stopped before; None for never.
@@ -84,7 +78,7 @@ class Member(NamedTuple):
 
 
 class BoostedMember(NamedTuple):
-    """One of many models when it is done.
+    """A model of a batch when it is done.
 
     Attributes:
         losses: The mean loss of every evaluation after each round.
@@ -103,219 +97,258 @@ class BoostedMember(NamedTuple):
     paused: Paused | None = None
 
 
-class Bounds(NamedTuple):
-    """The resources of a boosting of many models.
+class Call(NamedTuple):
+    """The arguments that all calls of the compiled loop share."""
+
+    prepared: Prepared
+    plan: Plan
+    loss: BaseLoss
+    rows: ScoredRows
+    evaluations: tuple[ScoredRows, ...]
+    start: Float[np.ndarray, " score"]
+    precision: type[np.floating]
+    mesh: Mesh | None
+    trees_per_round: int
+
+
+class BatchPlan(NamedTuple):
+    """The data that all batches of some members share.
 
     Attributes:
-        num_slots: The number of models of a batch; as many as memory allows and speed asks for if None.
-        deadline: When the models end with the rounds that they have, one at least; those that have not begun by then
-            are left out of what is returned. None for never.
-        mesh: Devices of one kind, in one axis, that the models of a batch are divided among; None for one.
+        call: The arguments of all calls of the compiled loop.
+        members: The members.
+        rates: Their numbers, with learning rates of all their rounds.
+        shared: The start, targets and weights of members that have none of their own; None where none has any.
+        rounds_at_a_time: The most rounds of a call.
+        keeps_trees: Whether trees are kept.
+        keeps_scores: Whether the scores of evaluations are kept.
     """
 
-    num_slots: int | None = None
-    deadline: Deadline | None = None
-    mesh: Mesh | None = None
+    call: Call
+    members: Sequence[Member]
+    rates: Sequence[Rates]
+    shared: OwnRows | None
+    rounds_at_a_time: int
+    keeps_trees: bool
+    keeps_scores: bool
 
-    @property
-    def num_devices(self) -> int:
-        """The number of devices."""
-        return devices_of(self.mesh).number
+
+def rates_of(call: Call, members: Sequence[Member]) -> list[Rates]:
+    """Returns the numbers of members, with learning rates of all their rounds; what one draws is drawn of all."""
+    number, draws_columns, all_rates = int(np.sum(np.asarray(call.prepared.num_codes) > 0)), False, []
+    for member in members:
+        draws_columns |= member.shrinkage.column_fractions.tree < 1
+    for member in members:
+        own, limits = member.shrinkage, member.limits
+        of_tree, of_level, of_node = own.column_fractions.numbers(number)
+        if own.max_leaf_nodes is not None:
+            limits = limits._replace(max_leaf_nodes=own.max_leaf_nodes)
+        limits = limits._replace(
+            parameters=Penalties(own.l2, own.l1, own.max_step), level_features=of_level, max_features=of_node
+        )
+        rates = Rates(
+            learning_rate=learning_rates(own.learning_rate, member.num_rounds),
+            sample=jax.tree.map(np.float64, own.sample),
+            dropping=jax.tree.map(np.float64, own.dropping),
+            least_gain=np.float64(own.least_gain),
+            stopping=EarlyStopping(np.int32(own.patience), np.float64(own.tolerance)),
+            end=np.int32(member.end),
+            seed=np.uint32(member.seed),
+            penalties=Penalties(np.float64(own.l2), np.float64(own.l1), np.float64(own.max_step)),
+            limits=limits_of_roots(limits, 1),
+            num_columns=np.int32(of_tree) if draws_columns else None,
+            score_noise=np.float64(own.score_noise) if call.plan.rules.draws_scores else None,
+            units=call.loss.units(call.start if member.own is None else np.asarray(member.own.start, np.float64)),
+        )
+        all_rates.append(rates)
+    return all_rates
 
 
-class _Running(NamedTuple):
-    """A member in a slot.
+class Running(NamedTuple):
+    """A member in a slot; replaced as a whole, so that an interrupt finds nothing half done.
 
     Attributes:
         number: Its number among all members.
         last: The number of its rounds so far.
         losses: The losses after them.
         forests: Their trees.
+        state: Its state after them, without scores.
+        stop: Why it has ended or paused; None if it goes on.
     """
 
     number: int
     last: int = 0
     losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
     forests: tuple[Forest, ...] = ()
-
-    @classmethod
-    def after(cls, number: int, earlier: Paused) -> "_Running":
-        """A member that goes on."""
-        forests = () if earlier.forest is None else (earlier.forest,)
-        return cls(number, earlier.num_rounds, (earlier.losses,), forests)
+    state: BoostState | None = None
+    stop: Stop | None = None
 
 
-class BatchPlan(NamedTuple):
-    """The data that all batches of many models share.
-
-    Attributes:
-        call: The arguments of all calls of the compiled loop.
-        start: The state before the first round.
-        members: The models.
-        rates: Their numbers.
-        shared_rows: The targets and weights of members that have none of their own.
-        keeps_trees: Whether the trees of all models are kept.
-    """
-
-    call: Call
-    start: BoostState
-    members: Sequence[Member]
-    rates: Sequence[Rates]
-    shared_rows: OwnRows
-    keeps_trees: bool
-
-    @property
-    def has_own_rows(self) -> bool:
-        """Whether some member has targets and weights of its own."""
-        return any(member.own is not None for member in self.members)
-
-
-class ModelBatch:
-    """Slots, the members in them, and the states of these.
+class Batch:
+    """Slots, the members in them, and the states of these; its arrays have 64-bit types.
 
     Args:
         plan: The data that all batches share.
         num_slots: The number of slots.
-        pace: How many rounds are made in one call.
-        on_rounds: Called with the number of rounds that have just been made.
     """
 
-    def __init__(self, plan: BatchPlan, num_slots: int, pace: Pace, on_rounds: OnRoundsOfMany | None):
-        self._plan, self._pace, self._on_rounds = plan, pace, on_rounds
-        self._running: list[_Running | None] = [None] * num_slots
+    def __init__(self, plan: BatchPlan, num_slots: int):
+        self.running: list[Running | None] = [None] * num_slots
+        self._plan = plan
         # The numbers of an empty slot are those of any member.
         self._in_slot = [0] * num_slots
-        self._rates_in_slot = self._stacked_rates()
+        self._is_new = np.zeros(num_slots, bool)
+        self._slots: Slots | None = None
+        self._states = blank_states(plan, num_slots)
 
-        def spread(values: Any) -> np.ndarray:
-            return np.broadcast_to(np.asarray(values), (num_slots, *np.shape(values)))
+    def put(self, slot: int, number: int) -> None:
+        """Gives a slot to a member, which begins or goes on."""
+        earlier = self._plan.members[number].earlier
+        self._in_slot[slot], self._is_new[slot], self._slots = number, earlier is None, None
+        if earlier is None:
+            self.running[slot] = Running(number)
+            return
+        forests = () if earlier.forest is None else (earlier.forest,)
+        self.running[slot] = Running(number, int(earlier.state.round[0]), (earlier.losses,), forests)
+        is_alone = len(self.running) == 1
+        self._states = jax.device_put(earlier.state) if is_alone else put_in_slot(self._states, slot, earlier.state)
 
-        states = jax.tree.map(spread, plan.start)
-        with jax.enable_x64(True):
-            self._states = divide_slots(ManyStates(states, states.evaluated), plan.call.mesh)
-
-    def run(self, numbers: Sequence[int]) -> Iterator[tuple[int, BoostedMember]]:
-        """Boosts some of the members, in this order, and yields each that is done while the device goes on."""
-        waiting, ended = deque(numbers), list[tuple[int, BoostedMember]]()
-        while (waiting and not self._pace.is_over) or any(self._running):
-            try:
-                with jax.enable_x64(True):
-                    made = self._make_rounds(self._fill(waiting), self._pace.begin())
-            except BaseException:
-                # Neither an interrupt nor too little memory loses those that are done.
-                yield from ended
-                raise
-            yield from ended
-            with jax.enable_x64(True):
-                ended = self._collect(made)
-        yield from ended
-
-    def _fill(self, waiting: deque[int]) -> Bool[np.ndarray, " slot"]:
-        """Gives free slots to members that wait, and returns which slots have such as begin."""
-        is_new, is_filled = np.zeros(len(self._running), bool), False
-        for slot, running in enumerate(self._running):
-            if running is not None or not waiting:
-                continue
-            number = waiting.popleft()
-            self._in_slot[slot] = number
-            earlier = self._plan.members[number].earlier
-            is_new[slot] = earlier is None
-            if earlier is None:
-                self._running[slot] = _Running(number)
-            else:
-                self._running[slot] = _Running.after(number, earlier)
-                self._states = put_in_slot(self._states, slot, earlier.states)
-            is_filled = True
-        if is_filled:
-            self._rates_in_slot = self._stacked_rates()
-        return is_new
-
-    def _make_rounds(self, is_new: Bool[np.ndarray, " slot"], most: int) -> RoundOutputsOfMany:
-        """Makes the next rounds of all slots, so many at most."""
+    def make_rounds(self, most: int) -> RoundOutputs:
+        """Makes the next rounds of all slots, so many at most, and returns what they make while the device goes on."""
         call = self._plan.call
-        slots = Slots(self._rates_of_slots(most), self._rows_of_slots(), is_new, self._plan.start, self._states)
+        give_back_freed(call.rows.codes.shape[1])
         static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._plan.keeps_trees, "mesh": call.mesh}
-        self._states, made = make_rounds_of_many(call.prepared, call.rows, call.evaluations, slots, **static)
+        arrays = (call.prepared, call.rows, call.evaluations, self._next_rounds(most), self._states)
+        self._states, made = make_rounds(*arrays, **static)
+        self._is_new = np.zeros_like(self._is_new)
         return made
 
-    def _stacked_rates(self) -> Rates:
-        """The numbers of the members in all slots, but for learning rates, which are as many as a member's rounds."""
-        own = [self._plan.rates[number]._replace(learning_rate=None) for number in self._in_slot]
-        return jax.tree.map(lambda *values: np.stack(values), *own)
-
-    def _rates_of_slots(self, most: int) -> Rates:
-        """The numbers of the next rounds of all slots; an empty one has no round to make.
+    def _next_rounds(self, most: int) -> Slots:
+        """The members in all slots for the next rounds, of which an empty slot has none to make.
 
         The program is the same for fewer rounds: they end earlier.
         """
-        learning = np.zeros((len(self._running), ROUNDS_AT_A_TIME))
-        end = np.zeros(len(self._running), np.int32)
-        for slot, running in enumerate(self._running):
+        if self._slots is None:
+            self._slots = self._stacked()
+        number = self._plan.rounds_at_a_time
+        learning, end = np.zeros((len(self.running), number)), np.zeros(len(self.running), np.int32)
+        for slot, running in enumerate(self.running):
             if running is not None:
                 rates, first = self._plan.rates[running.number], running.last
-                learning[slot] = np.resize(rates.learning_rate[first : first + ROUNDS_AT_A_TIME], ROUNDS_AT_A_TIME)
+                learning[slot] = np.resize(rates.learning_rate[first : first + number], number)
                 end[slot] = min(rates.end, first + most)
-        return self._rates_in_slot._replace(learning_rate=learning, end=end)
+        rates = self._slots.rates._replace(learning_rate=learning, end=end)
+        return self._slots._replace(rates=rates, is_new=self._is_new)
 
-    def _rows_of_slots(self) -> OwnRows | None:
-        """The targets and weights of the members in all slots; None where no member has any of its own."""
-        if not self._plan.has_own_rows:
-            return None
-        shared = self._plan.shared_rows
-        given = [None if running is None else self._plan.members[running.number].own for running in self._running]
-        of_slots = [shared if own is None else own for own in given]
-        return jax.tree.map(lambda same, *own: np.stack(own).astype(same.dtype), shared, *of_slots)
+    def _stacked(self) -> Slots:
+        """The members in all slots, but for the numbers of the next rounds."""
+        plan, rates, rows = self._plan, [], []
+        for number in self._in_slot:
+            # Learning rates are as many as a member's rounds.
+            rates.append(plan.rates[number]._replace(learning_rate=None))
+            own = plan.members[number].own
+            rows.append(plan.shared if own is None else own)
+        rates = jax.tree.map(lambda *values: np.array(values), *rates)
+        if plan.shared is None:
+            return Slots(rates, np.tile(plan.call.start, (len(rows), 1)), self._is_new, None)
+        own = jax.tree.map(lambda same, *values: np.stack(values).astype(same.dtype), plan.shared, *rows)
+        return Slots(rates, own.start, self._is_new, own)
 
-    def _collect(self, made: RoundOutputsOfMany) -> list[tuple[int, BoostedMember]]:
-        """Takes what rounds have made to the host, and returns the members that are done."""
-        small = self._states.own._replace(scores=None, evaluated=())
-        # A slice of what is on the device would be a program for each array of each slot.
-        states, losses, trees_of_slots = jax.device_get((small, made.losses, made.trees))
-        self._pace.end()
-        num_made, done, num_scores = 0, list[tuple[int, BoostedMember]](), self._plan.call.loss.num_scores
-        for slot, running in enumerate(self._running):
+    def collect(self, made: RoundOutputs) -> int:
+        """Takes the trees and losses of rounds to the host, and returns how many rounds of all members they are."""
+        kept = self._states.kept
+        shares = None if kept is None else kept._replace(trees=None)
+        numbers = self._states._replace(scores=None, evaluated=(), kept=shares, final=())
+        num_made = 0
+        for slot, running in enumerate(self.running):
             if running is None:
                 continue
-            state = jax.tree.map(lambda own, slot=slot: own[slot], states)
-            # The tree of a round that leaves the numbers is worth nothing.
+            # A slice of what is on the device would be a program for each array of each slot.
+            state = jax.tree.map(lambda own, slot=slot: np.asarray(own)[slot], numbers)
+            # The last tree is discarded if its round made values that are not finite.
             last = int(state.round) if state.is_finite else int(state.round) - 1
-            number = last - running.last
+            number, forests = last - running.last, running.forests
+            if made.trees is not None and number:
+                forests = (*forests, forest_of(made.trees, slot, number, self._plan.call.loss.num_scores))
+            stop, all_losses = (
+                self._reason(running.number, state),
+                (*running.losses, np.asarray(made.losses)[:number, slot]),
+            )
+            self.running[slot] = Running(running.number, last, all_losses, forests, state, stop)
             num_made += number
-            running = running._replace(last=last, losses=(*running.losses, losses[:number, slot]))
-            if trees_of_slots is not None and number:
-                trees = jax.tree.map(lambda own, slot=slot: own[:, slot], trees_of_slots)
-                running = running._replace(forests=(*running.forests, forest_of(trees, number, num_scores)))
-            stop = self._reason(state, self._plan.members[running.number])
-            self._running[slot] = running if stop is None else None
-            if stop is not None:
-                done.append((running.number, self._result(slot, running, state, stop)))
-        if self._on_rounds is not None:
-            self._on_rounds(num_made)
-        return done
+        return num_made
 
-    def _result(self, slot: int, running: _Running, state: BoostState, stop: Stop) -> BoostedMember:
-        # On a CPU an array is not copied to the host, where a slice of it would be a program.
-        kept = tuple(np.array(np.asarray(scores)[slot]) for scores in self._states.kept)
-        forest = join_forests(list(running.forests)) if running.forests else None
-        best_round = int(state.best_round) if self._plan.call.evaluations else running.last
-        losses = np.concatenate(running.losses)
-        paused = Paused(state_in_slot(self._states, slot), losses, forest) if stop == Stop.ASKED else None
-        return BoostedMember(losses, best_round, kept, stop, forest, paused)
-
-    def _reason(self, state: BoostState, member: Member) -> Stop | None:
+    def _reason(self, number: int, state: BoostState) -> Stop | None:
         """Why a member has ended or paused; None if it goes on."""
-        stop = reason_to_stop(state, member.shrinkage, member.end, bool(self._plan.call.evaluations))
-        if stop is None and self._pace.is_over:
-            return Stop.NO_TIME
-        return Stop.ASKED if stop == Stop.ALL_ROUNDS and member.end < member.num_rounds else stop
+        member = self._plan.members[number]
+        if not state.is_finite:
+            return Stop.NOT_FINITE
+        if self._plan.call.evaluations and not member.shrinkage.stopping.has_patience(state.round, state.best_round):
+            return Stop.NO_BETTER_LOSS
+        end = self._plan.rates[number].end
+        if state.round < end:
+            return None
+        return Stop.ASKED if end < member.num_rounds else Stop.ALL_ROUNDS
+
+    def take(self, slot: int, stop: Stop) -> BoostedMember:
+        """Returns the member of a slot, which leaves it."""
+        running, self.running[slot] = present(self.running[slot]), None
+        # On a CPU an array is not copied to the host, where a slice of it would be a program.
+        final = jax.tree.map(lambda scores: np.array(np.asarray(scores)[slot]), self._states.final)
+        forest = join_forests(list(running.forests)) if running.forests else None
+        best_round = int(present(running.state).best_round) if self._plan.call.evaluations else running.last
+        losses = np.concatenate(running.losses)
+        is_paused = running.stop == Stop.ASKED
+        paused = Paused(state_in_slot(self._states, slot), losses, forest) if is_paused else None
+        return BoostedMember(losses, best_round, final, stop, forest, paused)
 
 
-def state_in_slot(states: ManyStates, slot: int) -> ManyStates:
-    """Returns what a slot holds, on the host; it outlives the batch."""
-    return jax.tree.map(lambda own: np.array(own[slot]), states)
+def blank_states(plan: BatchPlan, num_slots: int) -> BoostState:
+    """Returns the states of empty slots; on a mesh they are divided as every call leaves them.
+
+    On one device they are made by NumPy, so that no program is compiled for the number of rows.
+    """
+    call, dropping = plan.call, plan.members[0].shrinkage.dropping
+    axes, blank = () if call.mesh is None else call.mesh.axis_names, []
+    for rows in (call.rows, *call.evaluations):
+        weight, type_ = rows.weight, call.precision
+        of_rows = jnp.zeros_like(weight, type_) if ROWS in axes else np.zeros(weight.shape, type_)
+        blank.append(np.zeros((num_slots, len(call.start), 1), type_) + of_rows)
+    kept, numbers = None, np.zeros(num_slots, np.int32)
+    if dropping is not None:
+        kept = keep_trees(blank_trees(call.plan, call.loss, num_slots, plan.members[0].num_rounds))
+    scores, *evaluated = blank
+    states = BoostState(
+        round=numbers, scores=scores, evaluated=tuple(evaluated), best=np.zeros(num_slots, call.precision),
+        best_round=numbers, is_finite=np.zeros(num_slots, bool), kept=kept,
+        final=tuple(evaluated) if plan.keeps_scores else (),
+    )  # fmt: skip
+    return jax.device_put(states, NamedSharding(call.mesh, P(SLOTS)) if SLOTS in axes else None)
+
+
+def state_in_slot(states: BoostState, slot: int) -> BoostState:
+    """Returns the state in a slot, on the host, with an axis of one slot; it outlives the batch."""
+    return jax.tree.map(lambda own: np.array(own[slot : slot + 1]), states)
 
 
 @functools.partial(jax.jit, donate_argnums=0)
-def put_in_slot(states: ManyStates, slot: Any, own: ManyStates) -> ManyStates:
-    """Returns the states of a batch with those of a model in a slot; the memory of the old ones is used again."""
-    return jax.tree.map(lambda all_, one: all_.at[slot].set(one), states, own)
+def put_in_slot(states: BoostState, slot: Any, own: BoostState) -> BoostState:
+    """Returns the states of a batch with that of a model in a slot; the memory of the old ones is used again."""
+    return jax.tree.map(lambda all_, one: all_.at[slot].set(one[0]), states, own)
+
+
+def forest_of(trees: Tree, slot: int, number: int, num_scores: int) -> Forest:
+    """Returns the trees of the first rounds of a slot in one table, with a step for each of so many scores."""
+    *axes, capacity = trees.feature.shape
+    first = np.arange(number * math.prod(axes[2:]), dtype=np.int32) * capacity
+    size = len(first) * capacity
+
+    def one_by_one(column):
+        rest = column.shape[len(axes) + 1 :]
+        is_of_nodes = column.ndim > len(axes)
+        return np.asarray(column)[:number, slot].reshape(size, *rest) if is_of_nodes else np.array(size, np.int32)
+
+    flat, offset = jax.tree.map(one_by_one, trees), np.repeat(first, capacity)
+    links = {"first_child": flat.first_child + offset, "parent": flat.parent + offset, "root": flat.root + offset}
+    forest = take_trees(dataclasses.replace(flat, **links), first)
+    return forest if len(axes) == 2 else with_all_scores(forest, num_scores)

@@ -1,6 +1,5 @@
 """Boosting: trees grown one after another, each on the derivatives of a loss at the scores of those before it."""
 
-import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -12,30 +11,28 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
+from jaxtree import forks
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.checks import check_boosting, check_data, check_ordered
-from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, score_type
-from jaxtree.boosting.dropping import keep_trees, with_shares
+from jaxtree.boosting.batch import Batch, BatchPlan, BoostedMember, Call, Member, Paused, rates_of
+from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, check_data, check_evaluations, score_type
+from jaxtree.boosting.dropping import Kept, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
-from jaxtree.boosting.rounds import BoostState, RoundOutputs, blank_trees, loss_before, make_rounds
-from jaxtree.boosting.score_trees import with_all_scores
-from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.boosting.rounds import BoostState, loss_before
+from jaxtree.boosting.shrinkage import Shrinkage, check_shrinkage
 from jaxtree.devices import platform_of
-from jaxtree.errors import InvalidInputError, TrainingError
-from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Rules
+from jaxtree.errors import InvalidInputError, TrainingError, present
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Missing, Rules
 from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
 from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.native import engine_of
 from jaxtree.growth.plan.plan import Plan
-from jaxtree.heap import give_back_freed
 from jaxtree.kernels.mesh import ROWS, as_rows, check_mesh
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
-from jaxtree.tree import Tree
 from jaxtree.tree.checks import known
-from jaxtree.tree.forest import Forest, join_forests, take_trees
+from jaxtree.tree.forest import Forest
 
 ROUNDS_AT_A_TIME = 25
 """Rounds of one call of the compiled loop, after which the host looks at them; fewer of large trees."""
@@ -164,27 +161,87 @@ def boost_checked(
         if loss.joins_rows:
             raise InvalidInputError(f"{loss} cannot be given with a mesh: its rows depend on one another")
     with jax.enable_x64(True):
-        call, state = open_boosting(data, loss, learner, shrinkage, mesh)
-        return _run(call, shrinkage, state, num_rounds, seed, on_rounds)
+        call = open_boosting(data, loss, learner, shrinkage, mesh)
+        earlier = None if data.earlier is None else _paused(data.earlier, call)
+        members = [Member(learner.limits, shrinkage, num_rounds, seed, earlier=earlier)]
+        at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // (call.trees_per_round * call.plan.capacity)))
+        plan = BatchPlan(call, members, rates_of(call, members), None, at_a_time, keeps_trees=True, keeps_scores=False)
+        return _run(plan, on_rounds)
+
+
+def _run(plan: BatchPlan, on_rounds: OnRounds | None) -> Boosted:
+    """Makes the rounds of a model alone until it ends or is interrupted."""
+    batch, stop = Batch(plan, 1), None
+    batch.put(0, 0)
+    running = first = present(batch.running[0])
+    try:
+        while stop is None:
+            batch.collect(batch.make_rounds(plan.rounds_at_a_time))
+            last, running = running.last, present(batch.running[0])
+            if running.last == first.last:
+                scores = f"after round {first.last}" if first.last else f"of the start, {plan.call.start.tolist()},"
+                raise TrainingError(f"{plan.call.loss}: derivatives at the scores {scores} are {NO_NUMBERS}")
+            stop = running.stop
+            if on_rounds is not None and running.last > last:
+                is_asked = on_rounds(NewRounds(running.last, running.forests[-1], running.losses[-1]))
+                stop = Stop.ASKED if is_asked and stop is None else stop
+    except KeyboardInterrupt:
+        running = present(batch.running[0])
+        if not running.forests:
+            raise
+        stop = Stop.INTERRUPTED
+    return _boosted(batch.take(0, stop), present(running.state).kept, plan.call, first.last)
+
+
+def _boosted(made: BoostedMember, kept: Kept | None, call: Call, earlier: int) -> Boosted:
+    """A model that has ended, with what counts of its trees."""
+    forest = present(made.forest)
+    best = forest.first((made.best_round - earlier) * call.trees_per_round)
+    if kept is not None:
+        monotone = call.prepared.features.monotone if call.plan.rules.has_monotone else None
+        shares_of = functools.partial(with_shares, monotone=monotone, num_ordered=call.loss.num_ordered)
+        best = shares_of(best, kept.best_share if call.evaluations else kept.share)
+        forest = shares_of(forest, kept.share)
+    return Boosted(forest, call.start, made.losses, made.best_round, best, made.stop)
 
 
 def open_boosting(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None = None
-) -> tuple["Call", BoostState]:
-    """Returns what all calls of the compiled loop are given, and the state before the first; needs 64-bit types."""
+) -> Call:
+    """Returns what all calls of the compiled loop are given; needs 64-bit types."""
     rows = data.rows
-    check_boosting(data, loss, learner, shrinkage)
+    _check(data, loss, learner, shrinkage)
     start = _start(data, loss)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
-    if plan.rules.has_monotone:
-        check_ordered(loss)
+    if plan.rules.has_monotone and not loss.num_ordered:
+        raise InvalidInputError(
+            f"monotone constraints bound one score, quantiles, or a location: {loss} has {loss.num_scores} scores, the "
+            "first of which is none (a loss of one's own says so by has_location=True)"
+        )
     precision = score_type(rows, data.size) if data.precision is None else data.precision
     place = functools.partial(_placed, mesh=mesh, precision=precision)
-    rows, evaluations = _divided(rows, place), jax.tree.map(place, data.evaluations)
-    start, prepared = np.asarray(start, precision), prepared._replace(codes=rows.codes)
-    shown = start.astype(np.float64)
-    call = Call(prepared, plan, loss, rows, evaluations, shown, mesh, learner.trees_per_round(loss))
-    return call, _open(start, call, data.earlier)
+    extras = jax.tree.map(functools.partial(place, axis=0), rows.extras)
+    rows = ScoredRows(place(rows.codes, axis=1), place(rows.target, axis=0), place(rows.weight, axis=0), extras)
+    evaluations, prepared = jax.tree.map(place, data.evaluations), prepared._replace(codes=rows.codes)
+    start = np.asarray(start, precision).astype(np.float64)
+    divided = None if mesh is None else as_rows(mesh)
+    return Call(prepared, plan, loss, rows, evaluations, start, precision, divided, learner.trees_per_round(loss))
+
+
+def _check(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> None:
+    """Checks what neither the loss nor the rules and limits of growth check; arrays of rows are right."""
+    forks.check_is_whole("boosting")
+    if learner.missing == Missing.FRACTION:
+        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
+    if shrinkage.dropping is not None and data.earlier:
+        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
+    if shrinkage.dropping is not None and learner.trees_per_round(loss) > 1:
+        raise InvalidInputError("boosting drops trees that change all scores: one_output_per_tree must be False")
+    check_sizes(learner.sizes)
+    if learner.sizes.num_roots != 1:
+        raise InvalidInputError(f"num_roots must be 1, as every tree is grown alone, got {learner.sizes.num_roots}")
+    check_evaluations(data.evaluations, data.rows)
+    check_shrinkage(shrinkage)
 
 
 def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
@@ -195,91 +252,6 @@ def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
     if known(rows.target) is None:
         raise InvalidInputError("rows of which other processes have a part need start, got None")
     return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
-
-
-class Call(NamedTuple):
-    """The arguments that all calls of the compiled loop share."""
-
-    prepared: Prepared
-    plan: Plan
-    loss: BaseLoss
-    rows: ScoredRows
-    evaluations: tuple[ScoredRows, ...]
-    start: Float[np.ndarray, " score"]
-    mesh: Mesh | None
-    trees_per_round: int
-
-
-class _Progress(NamedTuple):
-    """The results of the calls so far; replaced as a whole, so that an interrupt finds nothing half done."""
-
-    state: BoostState
-    last: int
-    forests: tuple[Forest, ...] = ()
-    losses: tuple[Float[np.ndarray, "round evaluation"], ...] = ()
-
-    def then(self, state: BoostState, last: int, made: RoundOutputs, num_scores: int) -> "_Progress":
-        """The progress after the rounds up to the last one."""
-        number = last - self.last
-        forests = (*self.forests, forest_of(made.trees, number, num_scores))
-        return _Progress(state, last, forests, (*self.losses, np.asarray(made.losses[:number])))
-
-
-def _run(
-    call: Call, shrinkage: Shrinkage, state: BoostState, num_rounds: int, seed: int, on_rounds: OnRounds | None
-) -> Boosted:
-    """Calls the compiled loop until it ends or is interrupted, and joins the trees."""
-    rates = rates_of(shrinkage, call.prepared, num_rounds, seed)._replace(units=call.loss.units(call.start))
-    earlier = int(state.round)
-    if shrinkage.dropping is not None:
-        state = state._replace(kept=keep_trees(blank_trees(call.plan, call.loss, num_rounds)))
-    at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // (call.trees_per_round * call.plan.capacity)))
-    progress, stop = _Progress(state, earlier), None
-    try:
-        while stop is None:
-            first = progress.last
-            give_back_freed(call.rows.codes.shape[1])
-            own = np.resize(rates.learning_rate[first : first + at_a_time], at_a_time)
-            arguments = (call.prepared, call.rows, call.evaluations, rates._replace(learning_rate=own), progress.state)
-            state, made = make_rounds(*arguments, plan=call.plan, loss=call.loss, mesh=call.mesh)
-            # The last tree is discarded if its round made values that are not finite.
-            last = int(state.round) if state.is_finite else int(state.round) - 1
-            if last == earlier:
-                scores = f"after round {earlier}" if earlier else f"of the start, {call.start.tolist()},"
-                raise TrainingError(f"{call.loss}: derivatives at the scores {scores} are {NO_NUMBERS}")
-            stop = reason_to_stop(state, shrinkage, num_rounds, bool(call.evaluations))
-            if last > first:
-                progress = progress.then(state, last, made, call.loss.num_scores)
-                new = NewRounds(last, progress.forests[-1], progress.losses[-1])
-                if on_rounds is not None and on_rounds(new) and stop is None:
-                    stop = Stop.ASKED
-    except KeyboardInterrupt:
-        if not progress.forests:
-            raise
-        stop = Stop.INTERRUPTED
-    return _joined(progress, call, earlier, stop)
-
-
-def _joined(progress: _Progress, call: Call, earlier: int, stop: Stop) -> Boosted:
-    """The trees of all rounds in one forest, and those of the best."""
-    state, forest = progress.state, join_forests(list(progress.forests))
-    best_round = int(state.best_round) if call.evaluations else progress.last
-    best = forest.first((best_round - earlier) * call.trees_per_round)
-    if state.kept is not None:
-        monotone = call.prepared.features.monotone if call.plan.rules.has_monotone else None
-        shares_of = functools.partial(with_shares, monotone=monotone, num_ordered=call.loss.num_ordered)
-        best = shares_of(best, state.kept.best_share if call.evaluations else state.kept.share)
-        forest = shares_of(forest, state.kept.share)
-    return Boosted(forest, call.start, np.concatenate(progress.losses), best_round, best, stop)
-
-
-def reason_to_stop(state: BoostState, shrinkage: Shrinkage, num_rounds: int, is_evaluated: bool) -> Stop | None:
-    """Why boosting has ended; None if it goes on."""
-    if not state.is_finite:
-        return Stop.NOT_FINITE
-    if is_evaluated and not shrinkage.stopping.has_patience(int(state.round), int(state.best_round)):
-        return Stop.NO_BETTER_LOSS
-    return Stop.ALL_ROUNDS if int(state.round) >= num_rounds else None
 
 
 def _prepare(
@@ -305,16 +277,8 @@ def _prepare(
     plan, prepared = prepare(
         blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
     )
-    # Numbers of columns are set only now, so that no size of the program depends on them.
-    prepared = prepared._replace(limits=shrinkage.column_fractions.limits(prepared))
     prepared = prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
     return plan, prepared
-
-
-def _divided(rows: ScoredRows, place: Callable[..., Array]) -> ScoredRows:
-    """The rows, divided among the devices of a mesh if there is one."""
-    extras = {name: place(values, axis=0) for name, values in rows.extras.items()}
-    return ScoredRows(place(rows.codes, axis=1), place(rows.target, axis=0), place(rows.weight, axis=0), extras)
 
 
 def _placed(
@@ -342,38 +306,16 @@ def _objective(loss: BaseLoss, num_rows: int, num_scores: int) -> Newton:
     return Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
 
 
-def _open(start: Float[np.ndarray, " score"], call: Call, earlier: Earlier | None) -> BoostState:
-    """Before the first round: the same scores for all rows, or those of earlier rounds, the last of which is best."""
-    best = np.asarray(np.inf, start.dtype)
-    if earlier is not None and call.evaluations:
+def _paused(earlier: Earlier, call: Call) -> Paused:
+    """A model after earlier rounds, the last of which is best."""
+    place = functools.partial(_placed, mesh=call.mesh, precision=call.precision)
+    best = np.asarray(np.inf, call.precision)
+    if call.evaluations:
         best = loss_before(earlier.evaluated[0], call.evaluations[0], best, call.loss, engine=call.plan.engine)
-    if earlier is None:
-        spread = functools.partial(_spread, start, is_divided=call.mesh is not None)
-        earlier = Earlier(0, spread(call.rows), tuple(map(spread, call.evaluations)))
-    place = functools.partial(_placed, mesh=call.mesh, precision=start.dtype)
-    return BoostState(
-        round=np.int32(earlier.number), scores=place(earlier.scores, axis=1),
-        evaluated=tuple(map(place, earlier.evaluated)), best=best,
-        best_round=np.int32(earlier.number), is_finite=np.bool_(True),
+    number = np.full(1, earlier.number, np.int32)
+    state = BoostState(
+        round=number, scores=place(earlier.scores[None], axis=2),
+        evaluated=tuple(place(scores[None]) for scores in earlier.evaluated), best=best[None], best_round=number,
+        is_finite=np.ones(1, bool),
     )  # fmt: skip
-
-
-def _spread(start: Float[np.ndarray, " score"], rows: ScoredRows, *, is_divided: bool) -> Float[AnyArray, "score row"]:
-    """The same scores for all rows; on one device made by NumPy, so that no program is compiled for their number."""
-    return start[:, None] + (jnp.zeros_like(rows.weight) if is_divided else np.zeros(rows.weight.shape, start.dtype))
-
-
-def forest_of(trees: Tree, number: int, num_scores: int) -> Forest:
-    """The trees of the first of some rounds, in one table, with a step for each of so many scores."""
-    axes, capacity = trees.feature.ndim - 1, trees.capacity
-    num_trees = number if axes == 1 else number * num_scores
-    size, first = num_trees * capacity, np.arange(num_trees, dtype=np.int32) * capacity
-
-    def one_by_one(x):
-        rest = x.shape[axes + 1 :]
-        return np.asarray(x)[:number].reshape(size, *rest) if x.ndim > axes else np.array(size, np.int32)
-
-    flat = jax.tree.map(one_by_one, trees)
-    links = {name: getattr(flat, name) + np.repeat(first, capacity) for name in ("first_child", "parent", "root")}
-    forest = take_trees(dataclasses.replace(flat, **links), first)
-    return forest if axes == 1 else with_all_scores(forest, num_scores)
+    return Paused(state, np.zeros((0, len(call.evaluations))))

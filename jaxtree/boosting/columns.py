@@ -3,13 +3,12 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt32
 
 from jaxtree.arrays import child_hash, mix
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.device.open_features import is_drawn
-from jaxtree.growth.inputs.bundles import Limits, Rules
+from jaxtree.growth.inputs.bundles import Rules
 from jaxtree.growth.loop.prepare import Prepared
 
 DRAWS_OF_TREE = 0x27D4EB2F
@@ -39,17 +38,6 @@ class ColumnFractions(NamedTuple):
                 raise InvalidInputError(f"the fraction of columns of a {name} must be in (0, 1], got {fraction}")
         return rules._replace(samples_levels=self.level < 1, samples_features=self.node < 1)
 
-    def limits(self, prepared: Prepared) -> Limits:
-        """Returns the limits of growth with the numbers that levels and nodes draw."""
-        _, level, node = self.numbers(_num_columns(prepared))
-        return prepared.limits._replace(
-            level_features=np.full(1, level, np.int32), max_features=np.full(1, node, np.int32)
-        )
-
-    def of_trees(self, prepared: Prepared) -> np.int32 | None:
-        """Returns the number that trees draw; None if they have all."""
-        return np.int32(self.numbers(_num_columns(prepared))[0]) if self.tree < 1 else None
-
     def numbers(self, num_columns: int) -> tuple[int, int, int]:
         """Returns how many of so many columns a tree, a level and a node draw.
 
@@ -62,10 +50,6 @@ class ColumnFractions(NamedTuple):
             numbers.append(num_columns)
         tree, level, node = numbers
         return tree, level, node
-
-
-def _num_columns(prepared: Prepared) -> int:
-    return int(np.sum(np.asarray(prepared.num_codes) > 0))
 
 
 def draw_columns(prepared: Prepared, number: Int32[Array, ""], seed: UInt32[Array, ""]) -> Prepared:

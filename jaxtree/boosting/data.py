@@ -4,7 +4,8 @@ Scores have 64 bits, or of very many rows 32, where these are enough to tell the
 much they differ, such as seconds since 1970, would be equal in 32 bits.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -12,8 +13,11 @@ from jaxtyping import Float
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.buckets import row_bucket
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.growth.inputs.bundles import Features, Limits, Missing, Sizes
+from jaxtree.growth.inputs.checks import check_array, check_codes, check_number, check_weight
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.tree.checks import known
 
 MOST_ROWS_IN_DOUBLE = 2**17
 """Rows whose scores have 64 bits; of more rows they have 32, for speed, where these are enough for the targets."""
@@ -110,3 +114,89 @@ def score_type(rows: ScoredRows, num_rows: int) -> type[np.floating]:
     spread = min((own for column in columns for own in column.std(axis=0) if own > 0), default=1.0)
     is_far = largest > min(FAR * spread, LARGEST) or spread < CLOSEST
     return np.float64 if is_far else np.float32
+
+
+def check_data(data: BoostData, loss: BaseLoss, num_bins: int) -> None:
+    """Checks arrays of rows, and that the loss allows their targets.
+
+    Args:
+        data: The rows, and those of evaluations.
+        loss: The loss.
+        num_bins: The number of codes that a feature may have.
+    """
+    check_rows(data.rows, num_bins)
+    for number, evaluation in enumerate(data.evaluations):
+        check_rows(evaluation, num_bins, f"evaluation {number}")
+    check_start(data.start, data.earlier, loss, (data.rows, *data.evaluations))
+    weight, target = known(data.rows.weight), known(data.rows.target)
+    if weight is not None and target is not None:
+        is_there = weight > 0
+        extras = {name: np.asarray(values)[is_there] for name, values in data.rows.extras.items()}
+        loss.check_fit(target[is_there], extras)
+
+
+def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:
+    """Checks that the arrays of rows fit together, and that codes and weights are such.
+
+    Args:
+        rows: The rows; the loss checks their targets and extras.
+        num_bins: The number of codes that a feature may have.
+        what: The noun for them in messages.
+    """
+    if not isinstance(rows, ScoredRows):
+        raise InvalidTypeError(f"{what} must be ScoredRows, got {type(rows).__name__}")
+    check_codes(rows.codes, num_bins)
+    num_rows = rows.codes.shape[1]
+    named = {
+        "target": rows.target,
+        "weight": rows.weight,
+        **{f"extra {name!r}": own for name, own in rows.extras.items()},
+    }
+    for name, values in named.items():
+        check_array(f"{name} of {what}", values)
+        if values.shape[:1] != (num_rows,) or (name == "weight" and values.ndim != 1):
+            raise InvalidInputError(f"{name} of {what} must have {num_rows} rows, as codes have, got {values.shape}")
+    check_weight(rows.weight)
+    weight = known(rows.weight)
+    if weight is not None and not np.any(weight > 0) and what == "rows":
+        raise InvalidInputError(f"weight must be above 0 for some row, got 0 for all {num_rows}")
+
+
+def check_evaluations(evaluations: Sequence[ScoredRows], rows: ScoredRows) -> None:
+    """Checks that rows of evaluations are like those that trees are grown on."""
+    for number, evaluation in enumerate(evaluations):
+        what = f"evaluation {number}"
+        if len(evaluation.codes) != len(rows.codes):
+            raise InvalidInputError(
+                f"codes of {what} must have {len(rows.codes)} features, as the rows have, got {len(evaluation.codes)}"
+            )
+        if evaluation.target.shape[1:] != rows.target.shape[1:] or set(evaluation.extras) != set(rows.extras):
+            raise InvalidInputError(
+                f"{what} must have targets of the shape {rows.target.shape[1:]} a row and the extras "
+                f"{sorted(rows.extras)}, as the rows have, got {evaluation.target.shape[1:]} and "
+                f"{sorted(evaluation.extras)}"
+            )
+
+
+def check_start(start: Any, earlier: Any, loss: BaseLoss, tables: Sequence[ScoredRows]) -> None:
+    """Checks scores to begin with: those of the start, and those of earlier rounds on the rows and every evaluation."""
+    if start is not None:
+        _check_scores("start", start, (loss.num_scores,))
+    if earlier is None:
+        return
+    check_number("number of earlier rounds", earlier.number, 0)
+    given = (earlier.scores, *earlier.evaluated)
+    if len(given) != len(tables):
+        raise InvalidInputError(f"earlier must have scores of {len(tables) - 1} evaluations, got {len(given) - 1}")
+    for number, (scores, rows) in enumerate(zip(given, tables, strict=True)):
+        name = f"scores of evaluation {number - 1}" if number else "scores"
+        _check_scores(f"earlier {name}", scores, (loss.num_scores, rows.codes.shape[1]))
+
+
+def _check_scores(name: str, scores: Any, shape: tuple[int, ...]) -> None:
+    """Checks the shape of scores, and that they are numbers."""
+    if np.shape(scores) != shape:
+        raise InvalidInputError(f"{name} must have the shape {shape}, got {np.shape(scores)}")
+    values = known(scores)
+    if values is not None and not np.isfinite(values).all():
+        raise InvalidInputError(f"{name} must be finite, got {values[~np.isfinite(values)][0]}")

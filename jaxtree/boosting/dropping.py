@@ -50,8 +50,8 @@ class Kept(NamedTuple):
     """
 
     trees: Tree
-    share: Float[AnyArray, " round"]
-    best_share: Float[AnyArray, " round"]
+    share: Float[AnyArray, "*slot round"]
+    best_share: Float[AnyArray, "*slot round"]
 
     def with_round(self, is_worth: Bool[Array, ""], before: Float[AnyArray, " round"]) -> "Kept":
         """The same after a round that is worth something; else with the shares that the trees had before it."""
@@ -76,7 +76,7 @@ class Dropped(NamedTuple):
 
 def keep_trees(blank: Tree) -> Kept:
     """Returns space for trees, before the first round."""
-    share = np.zeros(blank.feature.shape[0])
+    share = np.zeros(blank.feature.shape[:-1])
     return Kept(jax.tree.map(np.asarray, blank), share, share)
 
 

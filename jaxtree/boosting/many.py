@@ -1,36 +1,33 @@
 """Boosting of many models at once on the same rows: each is the model that `boost` makes alone, bit for bit."""
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import numpy as np
+from jax.sharding import Mesh
 
-from jaxtree.boosting.batch import (
-    ROUNDS_AT_A_TIME,
-    BatchPlan,
-    BoostedMember,
-    Bounds,
-    Member,
-    ModelBatch,
-    OnRoundsOfMany,
-)
-from jaxtree.boosting.booster import Call, open_boosting
-from jaxtree.boosting.checks import check_members
+from jaxtree.boosting.batch import Batch, BatchPlan, BoostedMember, Call, Member, rates_of
+from jaxtree.boosting.booster import open_boosting
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.data import BaseLearner, BoostData
-from jaxtree.boosting.ending import Pace
-from jaxtree.boosting.many_rounds import OwnRows
-from jaxtree.boosting.round_tree import Rates
-from jaxtree.boosting.shrinkage import Shrinkage, rates_of
+from jaxtree.boosting.ending import Deadline, Pace, Stop
+from jaxtree.boosting.rounds import SLOTS, OwnRows
+from jaxtree.boosting.shrinkage import Shrinkage, check_shrinkage
 from jaxtree.devices import current_platform, default_device, kind_of
 from jaxtree.errors import InvalidInputError, is_out_of_memory
-from jaxtree.growth.inputs.bundles import NO_LIMIT, limits_of_roots
-from jaxtree.growth.inputs.newton import Penalties
-from jaxtree.kernels.mesh import check_mesh
+from jaxtree.growth.inputs.bundles import NO_LIMIT
+from jaxtree.growth.inputs.checks import check_limits, check_number, check_weight
+from jaxtree.growth.inputs.newton import Penalties, check_penalties
+from jaxtree.growth.inputs.standard_objectives import Numbers
+from jaxtree.kernels.mesh import check_mesh, devices_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
+
+ROUNDS_AT_A_TIME = 10
+"""Rounds of one call at most, after which models that have stopped give their slots to others."""
 
 MOST_SLOTS_OF_HOST, MOST_SLOTS_OF_DEVICE = 16, 256
 """Slots of a batch: on a processor more save nothing, as the steps of a program take long enough, and their scores and
@@ -44,6 +41,30 @@ SHARE_OF_DEVICE, SHARE_OF_HOST = 0.5, 0.25
 
 MOST_BYTES_OF_HOST = 2**28
 """More bytes at a time make nothing faster on a processor, whose caches are small."""
+
+OnRoundsOfMany: TypeAlias = Callable[[int], Any]
+"""The callback with a number of further rounds, those of all models together."""
+
+
+class Bounds(NamedTuple):
+    """The resources of a boosting of many models.
+
+    Attributes:
+        num_slots: The number of models of a batch; as many as memory allows and speed asks for if None.
+        deadline: When the models end with the rounds that they have, one at least; those that have not begun by then
+            are left out of what is returned. None for never.
+        mesh: Devices of one kind, in one axis, that the models of a batch are divided among; None for one.
+    """
+
+    num_slots: int | None = None
+    deadline: Deadline | None = None
+    mesh: Mesh | None = None
+
+    @property
+    def num_devices(self) -> int:
+        """The number of devices."""
+        return devices_of(self.mesh).number
+
 
 UNBOUNDED = Bounds()
 
@@ -115,15 +136,13 @@ def boost_members(
     if not members:
         return
     _check_members(members, bounds)
-    devices = bounds.num_devices
+    devices, mesh = bounds.num_devices, None if bounds.mesh is None else Mesh(bounds.mesh.devices, (SLOTS,))
     with jax.enable_x64(True):
-        call, start = open_boosting(data, loss, learner, _loosest(members))
-        _check_own_rows(call, members)
+        call = open_boosting(data, loss, learner, _loosest(members))._replace(mesh=mesh)
+        rates, shared = rates_of(call, members), _shared_rows(call, members)
+        plan = BatchPlan(call, members, rates, shared, ROUNDS_AT_A_TIME, keeps_trees, keeps_scores=True)
         slots = bounds.num_slots or devices * slots_for(
             call, -(-len(members) // devices), ROUNDS_AT_A_TIME * keeps_trees
-        )
-        plan = BatchPlan(
-            call._replace(mesh=bounds.mesh), start, members, _rates(call, members), _shared_rows(call), keeps_trees
         )
     pace, done = Pace(bounds.deadline, ROUNDS_AT_A_TIME), set[int]()
     while len(done) < len(members) and not pace.is_over:
@@ -131,7 +150,7 @@ def boost_members(
         # Every device has as many.
         slots = -(-min(slots, len(left)) // devices) * devices
         try:
-            for number, member in ModelBatch(plan, slots, pace, on_rounds).run(left):
+            for number, member in _run(plan, slots, left, pace, on_rounds):
                 done.add(number)
                 yield number, member
         except Exception as error:
@@ -140,12 +159,51 @@ def boost_members(
             slots //= 2
 
 
+def _run(
+    plan: BatchPlan, num_slots: int, numbers: Sequence[int], pace: Pace, on_rounds: OnRoundsOfMany | None
+) -> Iterator[tuple[int, BoostedMember]]:
+    """Boosts some of the members, in this order, and yields each that is done while the device goes on."""
+    waiting, ended = deque(numbers), list[tuple[int, BoostedMember]]()
+    with jax.enable_x64(True):
+        batch = Batch(plan, num_slots)
+    while (waiting and not pace.is_over) or any(batch.running):
+        try:
+            with jax.enable_x64(True):
+                for slot, running in enumerate(batch.running):
+                    if running is None and waiting:
+                        batch.put(slot, waiting.popleft())
+                made = batch.make_rounds(pace.begin())
+        except BaseException:
+            # Neither an interrupt nor too little memory loses those that are done.
+            yield from ended
+            raise
+        yield from ended
+        with jax.enable_x64(True):
+            num_made, ended = batch.collect(made), []
+            pace.end()
+            for slot, running in enumerate(batch.running):
+                if running is None:
+                    continue
+                stop = Stop.NO_TIME if running.stop is None and pace.is_over else running.stop
+                if stop is not None:
+                    ended.append((running.number, batch.take(slot, stop)))
+        if on_rounds is not None:
+            on_rounds(num_made)
+    yield from ended
+
+
 def _check_members(members: Sequence[Member], bounds: Bounds) -> None:
     """Raises InvalidInputError if models cannot be boosted together."""
-    check_members(members)
     if bounds.mesh is not None:
         check_mesh(bounds.mesh)
     for member in members:
+        check_number("num_rounds", member.num_rounds, 1)
+        check_number("seed", member.seed, 0, 2**32 - 1)
+        check_shrinkage(member.shrinkage)
+        check_penalties(Penalties(member.shrinkage.l2, member.shrinkage.l1, member.shrinkage.max_step))
+        check_limits(member.limits, Numbers(), 1)
+        for weight in () if member.own is None else member.own.weight:
+            check_weight(weight)
         if member.shrinkage.dropping is not None:
             raise InvalidInputError("models that drop trees are boosted one by one, by boost")
     kinds = sorted({type(member.shrinkage.sample).__name__ for member in members})
@@ -153,9 +211,17 @@ def _check_members(members: Sequence[Member], bounds: Bounds) -> None:
         raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
 
 
-def _check_own_rows(call: Call, members: Sequence[Member]) -> None:
-    """Raises if a member has rows of its own that are no rows of the data, or targets that the loss does not allow."""
-    shared = _shared_rows(call)
+def _shared_rows(call: Call, members: Sequence[Member]) -> OwnRows | None:
+    """The start, targets and weights of members that have none of their own; None where no member has any.
+
+    Raises:
+        InvalidInputError: A member has other rows than the data, or targets that the loss does not allow.
+    """
+    if all(member.own is None for member in members):
+        return None
+    tables = (call.rows, *call.evaluations)
+    target, weight = (tuple(np.asarray(getattr(rows, name)) for rows in tables) for name in ("target", "weight"))
+    shared = OwnRows(call.start, target, weight)
     for number, member in enumerate(members):
         if member.own is None:
             continue
@@ -165,6 +231,7 @@ def _check_own_rows(call: Call, members: Sequence[Member]) -> None:
         is_there = np.asarray(member.own.weight[0]) > 0
         extras = {name: np.asarray(values)[is_there] for name, values in call.rows.extras.items()}
         call.loss.check_fit(np.asarray(member.own.target[0])[is_there], extras)
+    return shared
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:
@@ -176,35 +243,6 @@ def _loosest(members: Sequence[Member]) -> Shrinkage:
         score_noise=max(member.shrinkage.score_noise for member in members),
         max_leaf_nodes=NO_LIMIT if is_cut else None,
     )
-
-
-def _rates(call: Call, members: Sequence[Member]) -> list[Rates]:
-    """The numbers of every member, with learning rates of all its rounds."""
-    shrinkages = [member.shrinkage for member in members]
-    draws_columns = any(own.column_fractions.tree < 1 for own in shrinkages)
-    all_rates = []
-    for member in members:
-        own = member.shrinkage
-        leaves = NO_LIMIT if own.max_leaf_nodes is None else own.max_leaf_nodes
-        limits = member.limits._replace(parameters=Penalties(own.l2, own.l1, own.max_step), max_leaf_nodes=leaves)
-        prepared = call.prepared._replace(limits=limits_of_roots(limits, 1))
-        prepared = prepared._replace(limits=own.column_fractions.limits(prepared))
-        rates = rates_of(own, prepared, member.num_rounds, member.seed)._replace(end=np.int32(member.end))
-        start = call.start if member.own is None else np.asarray(member.own.start, np.float64)
-        rates = rates._replace(units=call.loss.units(start))
-        if draws_columns and rates.num_columns is None:
-            rates = rates._replace(num_columns=np.int32(len(call.prepared.num_codes)))
-        if call.plan.rules.draws_scores:
-            rates = rates._replace(score_noise=np.float64(own.score_noise))
-        all_rates.append(rates)
-    return all_rates
-
-
-def _shared_rows(call: Call) -> OwnRows:
-    """The targets and weights of a member that has none of its own."""
-    tables = (call.rows, *call.evaluations)
-    target, weight = (tuple(np.asarray(getattr(rows, name)) for rows in tables) for name in ("target", "weight"))
-    return OwnRows(call.start, target, weight)
 
 
 def slots_for(call: Call, num_members: int, num_kept: int) -> int:

@@ -1,9 +1,15 @@
 """The rounds of boosting as one compiled loop: derivatives, a tree of them, its nodes' steps, and the new scores.
 
 Nothing goes to the host from round to round. A call makes some rounds, so that the host can say how far they are.
+
+A loop makes the rounds of several models, its *members*, which share rows and codes; each has a *slot*. Members differ
+in numbers: rates, limits, the number of rounds, the seed, and targets and weights where they have their own. So the
+trees of all members of a round are grown in one call, and none depends on its neighbours. The round of several is that
+of one, mapped over slots; a model alone has one slot, and its program no axis for it.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,10 +19,11 @@ from jax import lax
 from jax.custom_batching import sequential_vmap
 from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
+from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.round_tree import MOST_SIZE, Rates, RoundInfo, ScoredRows
 from jaxtree.boosting.score_trees import add_own_steps, grow_trees, trees_per_round, walk_all
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
@@ -25,16 +32,19 @@ from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.kernels.choose import Engine
-from jaxtree.kernels.mesh import ROWS, Devices, as_rows
+from jaxtree.kernels.mesh import ROWS, Devices
 from jaxtree.kernels.rows import add_steps, are_within, sum_rows
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.walk import apply_in_program
 
+SLOTS = "slots"
+"""The axis of a mesh that slots are divided along."""
+
 
 class BoostState(NamedTuple):
-    """The state that a round changes.
+    """The state that rounds change: that of a model, or of those in all slots, along an axis in front.
 
     Attributes:
         round: The number of rounds made.
@@ -42,30 +52,69 @@ class BoostState(NamedTuple):
         evaluated: The scores of the rows of every evaluation.
         best: The least loss of the first evaluation.
         best_round: The number of rounds that it was reached with.
-        is_finite: Whether all derivatives, scores and predictions were finite; if not, discard the last tree.
+        is_finite: Whether all derivatives, scores and predictions were finite; if not, discard the last tree, and the
+            scores.
         kept: The trees of all rounds, where trees are dropped.
+        final: The scores of the rows of every evaluation by the model as it will be, if they are kept: after its best
+            round, if it stops for the first evaluation, and after its last one if it does not.
     """
 
-    round: Int32[AnyArray, ""]
-    scores: Float[AnyArray, "score row"]
-    evaluated: tuple[Float[AnyArray, "score row"], ...]
-    best: Float[AnyArray, ""]
-    best_round: Int32[AnyArray, ""]
-    is_finite: Bool[AnyArray, ""]
+    round: Int32[AnyArray, "*slot"]
+    scores: Float[AnyArray, "*slot score row"]
+    evaluated: tuple[Float[AnyArray, "*slot score row"], ...]
+    best: Float[AnyArray, "*slot"]
+    best_round: Int32[AnyArray, "*slot"]
+    is_finite: Bool[AnyArray, "*slot"]
     kept: Kept | None = None
+    final: tuple[Float[AnyArray, "*slot score row"], ...] = ()
 
 
 class RoundOutputs(NamedTuple):
-    """The outputs of the rounds of one call; only the first rounds are used.
+    """The trees and losses of a round, or of those of a call by slot; entries after a member's last are padding.
 
     Attributes:
         trees: The tree of every round, whose means are the changes of the scores, or that of every round and score;
-            those that are dropped at times count less, as `BoostState.kept` says.
+            those that are dropped at times count less, as `BoostState.kept` says. None if they are not kept.
         losses: The mean loss of every evaluation after each round.
     """
 
-    trees: Tree
+    trees: Tree | None
     losses: Float[Array, "*made evaluation"]
+
+
+class OwnRows(NamedTuple):
+    """Targets and weights of rows that one member has for itself; rows of weight 0 are none of its own.
+
+    Attributes:
+        start: The scores before its first tree.
+        target: The target of the rows that trees are grown on, then that of the rows of every evaluation.
+        weight: Their weights.
+    """
+
+    start: Float[AnyArray, "*slot score"]
+    target: tuple[Shaped[AnyArray, "..."], ...]
+    weight: tuple[Float[AnyArray, "*slot row"], ...]
+
+    def put_into(self, tables: Sequence[ScoredRows]) -> list[ScoredRows]:
+        """Returns tables of rows with these targets and weights."""
+        parts = zip(tables, self.target, self.weight, strict=True)
+        return [rows._replace(target=target, weight=weight) for rows, target, weight in parts]
+
+
+class Slots(NamedTuple):
+    """The members in all slots.
+
+    Attributes:
+        rates: Their numbers.
+        start: Their scores before the first tree.
+        is_new: Whether a member begins now.
+        own: Their targets and weights; None where all share them.
+    """
+
+    rates: Rates
+    start: Float[AnyArray, "*slot score"]
+    is_new: Bool[AnyArray, "*slot"]
+    own: OwnRows | None
 
 
 def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
@@ -74,70 +123,127 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
     return quick_options(1) if is_small else plan.options_of_gpu
 
 
-@compiled("plan", "loss", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)
+@compiled("plan", "loss", "keeps_trees", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)
 def make_rounds(
     prepared: Prepared,
     rows: ScoredRows,
     evaluations: tuple[ScoredRows, ...],
-    rates: Rates,
-    state: BoostState,
+    slots: Slots,
+    states: BoostState,
     *,
     plan: Plan,
     loss: BaseLoss,
+    keeps_trees: bool,
     mesh: Mesh | None,
 ) -> tuple[BoostState, RoundOutputs]:
-    """Makes one round for each of the given learning rates, or fewer.
+    """Makes one round of every member for each of the given learning rates, or fewer.
 
-    On a mesh every device has its part of the rows, and all of the evaluations and the trees.
+    On a mesh of rows every device has its part of these, and all of the evaluations and the trees. On one of slots it
+    has all rows and its part of the slots; none waits for another before the end.
 
     Args:
-        prepared: The arrays of growth; targets and weights are made here.
-        rows: The rows that trees are grown on.
+        prepared: The arrays of growth; targets, weights and limits are made here.
+        rows: The rows that trees are grown on; targets and weights are those of members that have none of their own.
         evaluations: Other rows, whose loss is recorded.
-        rates: The numbers of the boosting.
-        state: The state after the rounds before.
+        slots: The members.
+        states: The states after the rounds before.
         plan: The static sizes of growth.
         loss: The loss.
-        mesh: The devices that rows are divided among.
+        keeps_trees: Whether the trees are handed back.
+        mesh: The devices that rows are divided among, along the axis `ROWS`, or slots, along `SLOTS`.
     """
-    loop = functools.partial(_make_rounds, plan=plan, loss=loss)
+    loop = functools.partial(_make_rounds, plan=plan, loss=loss, keeps_trees=keeps_trees)
     if mesh is None:
-        return loop(prepared, rows, evaluations, rates, state)
-    given, whole = (prepared, rows, evaluations, rates, state), P()
-    spread = lambda values: jax.tree.map(lambda _: whole, values)  # noqa: E731
-    of_state = spread(state)._replace(scores=P(None, ROWS))
-    of_rows = ScoredRows(P(None, ROWS), P(ROWS), P(ROWS), {name: P(ROWS) for name in rows.extras})
-    specs = (spread(prepared)._replace(codes=P(None, ROWS)), of_rows, spread(evaluations), spread(rates), of_state)
-    return jax.shard_map(loop, mesh=as_rows(mesh), in_specs=specs, out_specs=(of_state, whole), check_vma=False)(*given)
+        return loop(prepared, rows, evaluations, slots, states)
+    row, slot = (name if name in mesh.axis_names else None for name in (ROWS, SLOTS))
+    spread = lambda values, spec: jax.tree.map(lambda _: spec, values)  # noqa: E731
+    of_codes = spread(prepared, P())._replace(codes=P(None, row))
+    of_rows = ScoredRows(P(None, row), P(row), P(row), {name: P(row) for name in rows.extras})
+    of_states = spread(states, P(slot))._replace(scores=P(slot, None, row))
+    specs: Any = {"in_specs": (of_codes, of_rows, P(), P(slot), of_states), "out_specs": (of_states, P(None, slot))}
+    return jax.shard_map(loop, mesh=mesh, check_vma=False, **specs)(prepared, rows, evaluations, slots, states)
 
 
 def _make_rounds(
     prepared: Prepared,
     rows: ScoredRows,
     evaluations: tuple[ScoredRows, ...],
-    rates: Rates,
-    state: BoostState,
+    slots: Slots,
+    states: BoostState,
     *,
     plan: Plan,
     loss: BaseLoss,
+    keeps_trees: bool,
 ) -> tuple[BoostState, RoundOutputs]:
-    first, num_made = state.round, rates.learning_rate.shape[0]
-    losses = jnp.zeros((num_made, len(evaluations)), jnp.float64)
+    tables, is_alone = (rows, *evaluations), len(slots.is_new) == 1
+    if is_alone:
+        slots, states = jax.tree.map(lambda own: own[0], (slots, states))
+    rates, num_made = slots.rates, slots.rates.learning_rate.shape[-1]
 
-    def goes_on(carry):
-        state, _ = carry
-        in_time = state.round < jnp.minimum(rates.end, first + num_made)
-        has_patience = rates.stopping.has_patience(state.round, state.best_round)
-        return in_time & state.is_finite & (has_patience | (not evaluations))
+    def make_own(
+        rates: Rates, state: BoostState, rate: Float[Array, ""], own: OwnRows | None
+    ) -> tuple[BoostState, RoundOutputs]:
+        grown_on, *others = tables if own is None else own.put_into(tables)
+        return make_round(prepared, grown_on, tuple(others), rates, state, rate, plan=plan, loss=loss)
 
-    def make_next(carry):
-        state, made = carry
-        at, rate = state.round - first, rates.learning_rate[state.round - first]
-        state, new = make_round(prepared, rows, evaluations, rates, state, rate, plan=plan, loss=loss)
+    make_all = make_own if is_alone else jax.vmap(make_own)
+
+    def goes_on(states: BoostState) -> Bool[Array, "*slot"]:
+        has_patience = rates.stopping.has_patience(states.round, states.best_round)
+        return (states.round < rates.end) & states.is_finite & (has_patience | (not evaluations))
+
+    def make_next(
+        carry: tuple[Int32[Array, ""], BoostState, RoundOutputs],
+    ) -> tuple[Int32[Array, ""], BoostState, RoundOutputs]:
+        at, states, made = carry
+        is_alive = goes_on(states)
+        # The tree of a member that has stopped is a root, and by its step of 0 it goes on later where it is.
+        depth = jnp.where(is_alive[..., None], rates.limits.max_depth, 0)
+        limited = rates._replace(limits=rates.limits._replace(max_depth=depth))
+        rate = jnp.where(is_alive, rates.learning_rate[..., at], 0)
+        moved, new = make_all(limited, states, rate, slots.own)
+        new = new if keeps_trees else new._replace(trees=None)
         made = jax.tree.map(lambda all_, own: all_.at[at].set(own.astype(all_.dtype)), made, new)
-        return state, made
+        return at + 1, _after_round(states, moved, is_alive, rates), made
 
-    return lax.while_loop(goes_on, make_next, (state, RoundOutputs(blank_trees(plan, loss, num_made), losses)))
+    sizes = (num_made, *slots.is_new.shape)
+    trees = blank_trees(plan, loss, *sizes) if keeps_trees else None
+    blank = RoundOutputs(trees, jnp.zeros((*sizes, len(evaluations)), jnp.float64))
+    is_any = lambda carry: (carry[0] < num_made) & jnp.any(goes_on(carry[1]))  # noqa: E731
+    _, states, made = lax.while_loop(is_any, make_next, (jnp.int32(0), _with_new(states, slots), blank))
+    if is_alone:
+        states, made = jax.tree.map(lambda own: own[None], states), jax.tree.map(lambda own: own[:, None], made)
+    return states, made
+
+
+def _with_new(states: BoostState, slots: Slots) -> BoostState:
+    """The states, those of members that begin as before the first round."""
+    start = slots.start[..., None].astype(states.scores.dtype)
+    begin = lambda first, old: _where(slots.is_new, jnp.broadcast_to(first, old.shape).astype(old.dtype), old)  # noqa: E731
+    scores, evaluated, final = jax.tree.map(
+        functools.partial(begin, start), (states.scores, states.evaluated, states.final)
+    )
+    return states._replace(
+        round=begin(0, states.round), scores=scores, evaluated=evaluated, best=begin(np.inf, states.best),
+        best_round=begin(0, states.best_round), is_finite=states.is_finite | slots.is_new, final=final,
+    )  # fmt: skip
+
+
+def _after_round(states: BoostState, moved: BoostState, is_alive: Bool[Array, "*slot"], rates: Rates) -> BoostState:
+    """The states after a round, which changes nothing of members that have stopped: their steps were 0."""
+    numbers = lambda own: own._replace(scores=None, evaluated=(), kept=None, final=())  # noqa: E731
+    own = jax.tree.map(functools.partial(jnp.where, is_alive), numbers(moved), numbers(states))
+    is_better = (own.best_round == own.round) | (rates.stopping.patience == NO_PATIENCE)
+    keep = functools.partial(_where, is_alive & own.is_finite & is_better)
+    final = tuple(map(keep, moved.evaluated, states.final))
+    return moved._replace(
+        round=own.round, best=own.best, best_round=own.best_round, is_finite=own.is_finite, final=final
+    )
+
+
+def _where(condition: Bool[Array, "*slot"], yes: Any, no: Any) -> Any:
+    """`jnp.where` by slot."""
+    return jnp.where(condition.reshape(*condition.shape, *[1] * (yes.ndim - condition.ndim)), yes, no)
 
 
 def make_round(
@@ -256,10 +362,10 @@ def _with_best(state: BoostState, losses: list[Float[Array, ""]], rates: Rates) 
     )
 
 
-def blank_trees(plan: Plan, loss: BaseLoss, number: int) -> Tree:
-    """Space for the trees of a number of rounds."""
+def blank_trees(plan: Plan, loss: BaseLoss, *rounds: int) -> Tree:
+    """Space for the trees of an array of rounds of a shape."""
     of_round = trees_per_round(plan, loss)
-    return blank_tables(plan, number) if of_round == 1 else blank_tables(plan, number, of_round)
+    return blank_tables(plan, *rounds) if of_round == 1 else blank_tables(plan, *rounds, of_round)
 
 
 def blank_tables(plan: Plan, *trees: int) -> Tree:

@@ -1,20 +1,17 @@
-"""How boosting holds back, as a user says it, and as the compiled loop takes it."""
+"""How boosting holds back, as a user says it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Float64
 
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.early_stopping import NO_PATIENCE, EarlyStopping
-from jaxtree.boosting.round_tree import Rates
-from jaxtree.boosting.samples import Sample, Uniform
-from jaxtree.errors import InvalidInputError
-from jaxtree.growth.inputs.newton import Penalties
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth.inputs.checks import check_number
 
 
 class Shrinkage(NamedTuple):
@@ -57,23 +54,6 @@ class Shrinkage(NamedTuple):
         return EarlyStopping(self.patience, self.tolerance)
 
 
-def rates_of(shrinkage: Shrinkage, prepared: Prepared, num_rounds: int, seed: int) -> Rates:
-    """Returns the numbers of the compiled loop, with the learning rate of every round."""
-    return Rates(
-        learning_rate=learning_rates(shrinkage.learning_rate, num_rounds),
-        sample=jax.tree.map(np.float64, shrinkage.sample),
-        dropping=jax.tree.map(np.float64, shrinkage.dropping),
-        least_gain=np.float64(shrinkage.least_gain),
-        stopping=EarlyStopping(np.int32(shrinkage.patience), np.float64(shrinkage.tolerance)),
-        end=np.int32(num_rounds),
-        seed=np.uint32(seed),
-        penalties=Penalties(*(np.float64(x) for x in (shrinkage.l2, shrinkage.l1, shrinkage.max_step))),
-        limits=prepared.limits,
-        num_columns=shrinkage.column_fractions.of_trees(prepared),
-        score_noise=np.float64(shrinkage.score_noise) if shrinkage.score_noise > 0 else None,
-    )
-
-
 def learning_rates(given: Any, num_rounds: int) -> Float64[np.ndarray, " round"]:
     """Returns the learning rate of every round."""
     values = [np.asarray(given(number)) for number in range(num_rounds)] if callable(given) else given
@@ -81,3 +61,32 @@ def learning_rates(given: Any, num_rounds: int) -> Float64[np.ndarray, " round"]
     if not np.all(np.isfinite(rates) & (rates >= 0)):
         raise InvalidInputError(f"learning rates must be finite numbers of at least 0, got {rates.min()}")
     return rates
+
+
+def check_shrinkage(shrinkage: Shrinkage) -> None:
+    """Checks the numbers of a shrinkage that neither limits nor penalties are."""
+    _check_within("least_gain", shrinkage.least_gain, -np.inf, np.inf)
+    _check_within("tolerance", shrinkage.tolerance, -np.inf, np.inf)
+    check_number("patience", shrinkage.patience, 1)
+    if shrinkage.max_leaf_nodes is not None:
+        check_number("max_leaf_nodes", shrinkage.max_leaf_nodes, 1)
+    sample = shrinkage.sample
+    if not isinstance(sample, Uniform | OneSided | MinimalVariance):
+        raise InvalidTypeError(f"sample must be Uniform, OneSided or MinimalVariance, got {sample!r}")
+    for name, part in sample._asdict().items():
+        _check_within(name, part, 0, 1)
+    if isinstance(sample, OneSided) and not 0 < sample.top_rate + sample.other_rate <= 1:
+        raise InvalidInputError(
+            f"top_rate and other_rate must have a sum above 0 and of at most 1, got {sample.top_rate} and "
+            f"{sample.other_rate}"
+        )
+    if not isinstance(sample, OneSided) and not sample.fraction > 0:
+        raise InvalidInputError(f"fraction must be above 0, got {sample.fraction}")
+    if shrinkage.dropping is not None:
+        for name, part in shrinkage.dropping._asdict().items():
+            _check_within(name, part, 0, 1)
+
+
+def _check_within(name: str, value: Any, least: float | int, most: float | int) -> None:
+    if not least <= value <= most:
+        raise InvalidInputError(f"{name} must be from {least} to {most}, got {value}")

@@ -7,9 +7,9 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.boosting.batch import BoostedMember, Bounds
+from jaxtree.boosting.batch import BoostedMember
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
-from jaxtree.boosting.many import boost_members
+from jaxtree.boosting.many import Bounds, boost_members
 from jaxtree.dataset.arguments import EXTRAS
 from jaxtree.errors import TrainingError, present
 from jaxtree.estimators.boosting.many import open_jobs

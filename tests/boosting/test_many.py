@@ -10,14 +10,14 @@ from jax.sharding import Mesh
 
 from jaxtree.boosting import batch as module
 from jaxtree.boosting import logistic, quantile, softmax, squared
-from jaxtree.boosting.batch import Bounds, Member
+from jaxtree.boosting.batch import Member
 from jaxtree.boosting.booster import boost
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
-from jaxtree.boosting.many import boost_many, boost_members
-from jaxtree.boosting.many_rounds import OwnRows, make_rounds_of_many
+from jaxtree.boosting.many import Bounds, boost_many, boost_members
+from jaxtree.boosting.rounds import OwnRows, make_rounds
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.boosting.shrinkage import Shrinkage
 from jaxtree.errors import InvalidInputError
@@ -127,13 +127,13 @@ def test_a_model_that_has_stopped_leaves_before_the_others():
 def test_a_model_that_is_done_is_yielded_while_the_next_rounds_are_made(monkeypatch):
     made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(3), (25, 2, 15), strict=True)]
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
-    calls, really = [], module.make_rounds_of_many
+    calls, really = [], module.make_rounds
 
     def make(*arrays, **static):
         calls.append("make")
         return really(*arrays, **static)
 
-    monkeypatch.setattr(module, "make_rounds_of_many", make)
+    monkeypatch.setattr(module, "make_rounds", make)
     told = {"bounds": Bounds(2), "on_rounds": lambda number: calls.append("rounds")}
     for number, _ in boost_members(data_of(numbers), squared(), LEARNER, made, **told):
         assert not jax.config.read("jax_enable_x64")
@@ -144,14 +144,14 @@ def test_a_model_that_is_done_is_yielded_while_the_next_rounds_are_made(monkeypa
 def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatch):
     made = [own._replace(num_rounds=rounds) for own, rounds in zip(members(2), (25, 2), strict=True)]
     made = [own._replace(shrinkage=own.shrinkage._replace(patience=99)) for own in made]
-    yielded, really = [], module.make_rounds_of_many
+    yielded, really = [], module.make_rounds
 
     def interrupted(*arrays, **static):
-        if not arrays[-1].is_new.any():
+        if not arrays[3].is_new.any():
             raise KeyboardInterrupt
         return really(*arrays, **static)
 
-    monkeypatch.setattr(module, "make_rounds_of_many", interrupted)
+    monkeypatch.setattr(module, "make_rounds", interrupted)
     with pytest.raises(KeyboardInterrupt):
         for number, _ in boost_members(data_of(numbers), squared(), LEARNER, made):
             yielded.append(number)
@@ -206,15 +206,15 @@ def test_what_a_deadline_cuts_are_first_rounds_of_the_same_models():
 def test_a_batch_without_enough_memory_is_halved(monkeypatch):
     data, made, tried = data_of(numbers), members(4), []
     whole = many(data, squared(), made)
-    really = module.make_rounds_of_many
+    really = module.make_rounds
 
     def with_little_memory(*arrays, **static):
-        tried.append(len(arrays[-1].is_new))
+        tried.append(len(arrays[3].is_new))
         if tried[-1] > 2:
             raise MemoryError
         return really(*arrays, **static)
 
-    monkeypatch.setattr(module, "make_rounds_of_many", with_little_memory)
+    monkeypatch.setattr(module, "make_rounds", with_little_memory)
     assert all(equal(a.forest, b.forest) for a, b in zip(whole, many(data, squared(), made), strict=True))
     assert tried[:2] == [4, 2]
 
@@ -276,9 +276,9 @@ def test_devices_change_no_member(case, engine):
     for number in (2, 4):
         bounds = Bounds(mesh=Mesh(np.array(jax.devices()[:number]), ("models",)))
         # Some slots of a device are empty from the beginning on, or from when a model has stopped.
-        before = make_rounds_of_many.num_programs()
+        before = make_rounds.num_programs()
         divided = many(data, loss, made, bounds=bounds)
-        assert make_rounds_of_many.num_programs() - before == 1
+        assert make_rounds.num_programs() - before == 1
         for one, other in zip(divided, expected, strict=True):
             assert equal(one.forest, other.forest)
             np.testing.assert_array_equal(one.losses, other.losses)
@@ -288,18 +288,18 @@ def test_devices_change_no_member(case, engine):
 def test_devices_have_slots_of_their_own_and_wait_for_none(engine, monkeypatch):
     calls = []
 
-    def make_rounds(*arrays, **static):
+    def make(*arrays, **static):
         calls.append((arrays, static))
-        states, made = make_rounds_of_many(*arrays, **static)
+        states, made = make_rounds(*arrays, **static)
         for of_slots in jax.tree.leaves(states):
             assert of_slots.sharding.shard_shape(of_slots.shape)[0] == 2
         return states, made
 
-    monkeypatch.setattr("jaxtree.boosting.batch.make_rounds_of_many", make_rounds)
+    monkeypatch.setattr(module, "make_rounds", make)
     many(data_of(classes), logistic(), members(7), bounds=Bounds(mesh=Mesh(np.array(jax.devices()[:4]), ("models",))))
     arrays, static = calls[0]
     with jax.enable_x64(True):
-        program = make_rounds_of_many.jitted(static, platform="cpu").lower(*arrays).compile().as_text()
+        program = make_rounds.jitted(static, platform="cpu").lower(*arrays).compile().as_text()
     assert "num_partitions=4" in program
     assert not re.findall(r"all-reduce|all-gather|all-to-all|reduce-scatter|collective", program)
 

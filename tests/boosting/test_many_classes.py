@@ -7,11 +7,11 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from jaxtree.arrays import MOST_WRITTEN_OUT, sum_in_order
 from jaxtree.boosting import boost, quantiles, softmax
+from jaxtree.boosting.batch import BatchPlan, Member, blank_states, rates_of
 from jaxtree.boosting.booster import Shrinkage, open_boosting
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import make_round
-from jaxtree.boosting.shrinkage import rates_of
 from jaxtree.growth import Limits
 from jaxtree.growth.inputs.bundles import Sizes
 from jaxtree.growth.inputs.newton import Newton
@@ -46,10 +46,13 @@ def equations_of_round(number, loss, trees_per_round):
     learner = BaseLearner(Limits(max_depth=3), Sizes(16, capacity=16), one_output_per_tree=trees_per_round == "each")
     shrinkage = Shrinkage()
     with jax.enable_x64(True):
-        call, state = open_boosting(data, loss(number), learner, shrinkage)
-        rates = rates_of(shrinkage, call.prepared, 3, 0)
+        call = open_boosting(data, loss(number), learner, shrinkage)
+        members = [Member(learner.limits, shrinkage, 3)]
+        rates = rates_of(call, members)
+        plan = BatchPlan(call, members, rates, None, 3, keeps_trees=True, keeps_scores=False)
+        state = jax.tree.map(lambda own: own[0], blank_states(plan, 1))
         round_of = lambda *given: make_round(*given, jax.numpy.float64(0.1), plan=call.plan, loss=call.loss)  # noqa: E731
-        return equations(jax.make_jaxpr(round_of)(call.prepared, call.rows, call.evaluations, rates, state).jaxpr)
+        return equations(jax.make_jaxpr(round_of)(call.prepared, call.rows, call.evaluations, rates[0], state).jaxpr)
 
 
 @pytest.mark.parametrize("engine", ["kernel", "xla"])

@@ -188,13 +188,13 @@ class SlowRounds:
 
     def __init__(self, monkeypatch, first, seconds, to_compile=0.0):
         self.now = 0.0
-        make, firsts, waits = batch.make_rounds_of_many, list(first), [to_compile]
+        make, firsts, waits = batch.make_rounds, list(first), [to_compile]
 
         def slow(*arguments, **options):
             self.now += firsts.pop() if firsts else seconds + (waits.pop() if waits else 0.0)
             return make(*arguments, **options)
 
-        monkeypatch.setattr(batch, "make_rounds_of_many", slow)
+        monkeypatch.setattr(batch, "make_rounds", slow)
 
     def __call__(self):
         return self.now
@@ -206,8 +206,7 @@ def test_a_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds,
     space = space_for(40, 3)
     space = space._replace(fixed=space.fixed | {"n_estimators": 40, "early_stopping": False}, batch=2, finals=None)
     clock = SlowRounds(monkeypatch, [0.25] * 80, 5.0, to_compile)
-    for module in (batch, many):
-        monkeypatch.setattr(module, "ROUNDS_AT_A_TIME", 1)
+    monkeypatch.setattr(many, "ROUNDS_AT_A_TIME", 1)
     tuned = find_ensemble(task(), space, Budget(seconds, 3, clock=clock))
     assert 0.6 * seconds < clock.now <= 1.0 * seconds
     assert len(tuned.tried.settings) == 3 and tuned.tried.scores.shape == (3, 2)
@@ -219,7 +218,7 @@ def test_a_batch_for_which_time_does_not_suffice_ends_with_fewer_rounds(seconds,
 
 def interrupt_at(monkeypatch, number):
     """Lets the call of rounds of this number, from 1 on, end by Ctrl-C."""
-    make, calls = batch.make_rounds_of_many, []
+    make, calls = batch.make_rounds, []
 
     def interrupted(*arguments, **options):
         calls.append(1)
@@ -227,7 +226,7 @@ def interrupt_at(monkeypatch, number):
             raise KeyboardInterrupt
         return make(*arguments, **options)
 
-    monkeypatch.setattr(batch, "make_rounds_of_many", interrupted)
+    monkeypatch.setattr(batch, "make_rounds", interrupted)
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,7 @@ def test_an_interrupt_keeps_the_rounds_that_were_made(monkeypatch):
     same_trees(model, whole.truncated(8))
     assert model.evals_result_ == whole.truncated(8).evals_result_
     same_trees(model.fit(X, y, eval_set=[(X, y)]), whole)
-    monkeypatch.setattr("jaxtree.boosting.booster.make_rounds", interrupted)
+    monkeypatch.setattr("jaxtree.boosting.batch.make_rounds", interrupted)
     with pytest.raises(KeyboardInterrupt):
         GradientBoostingRegressor(**FEW).fit(X, y)
 

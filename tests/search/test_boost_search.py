@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor, SearchCV
-from jaxtree.boosting.many_rounds import make_rounds_of_many
+from jaxtree.boosting.rounds import make_rounds
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common import jobs
 from jaxtree.estimators.common.conventions import configured
@@ -35,10 +35,10 @@ def test_models_divided_among_devices_are_those_of_one(options, monkeypatch):
     settings = [{"max_depth": depth, "learning_rate": rate} for depth in (2, 3, 4) for rate in (0.1, 0.3)]
     search = SearchCV(GradientBoostingClassifier(8), settings, cv=2, random_state=0, refit=True, **options)
     one = clone(search).fit(X, y)
-    before = make_rounds_of_many.num_programs()
+    before = make_rounds.num_programs()
     four = clone(search).fit(X, y, mesh=Mesh(np.array(jax.devices()[:4]), ("models",)))
     # One a number of slots: where models have paused, half of them go on.
-    assert make_rounds_of_many.num_programs() - before <= 1 + len(options) // 2
+    assert make_rounds.num_programs() - before <= 1 + len(options) // 2
     np.testing.assert_array_equal(one.oof_predictions_, four.oof_predictions_)
     assert one.best_params_ == four.best_params_
 

@@ -122,15 +122,15 @@ def test_bad_spaces_fail_before_any_growth(space, words, monkeypatch):
 def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch):
     space = {"learning_rate": [0.1, 0.2, 0.3, 0.4], "max_depth": [2]}
     whole = SearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
-    really, tried = batch.make_rounds_of_many, []
+    really, tried = batch.make_rounds, []
 
     def with_little_memory(*arrays, **static):
-        tried.append(len(arrays[-1].is_new))
+        tried.append(len(arrays[3].is_new))
         if len(tried) == 1:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.")
         return really(*arrays, **static)
 
-    monkeypatch.setattr(batch, "make_rounds_of_many", with_little_memory)
+    monkeypatch.setattr(batch, "make_rounds", with_little_memory)
     halved = SearchCV(BASE, space, cv=2, refit=False).fit(X, Y)
     assert tried == [4, 2, 2, 4]
     np.testing.assert_array_equal(halved.oof_predictions_, whole.oof_predictions_)

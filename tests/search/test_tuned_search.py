@@ -194,7 +194,7 @@ def test_other_estimators_and_sources_are_refused():
 
 
 def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):
-    make, calls = batch.make_rounds_of_many, []
+    make, calls = batch.make_rounds, []
 
     def interrupted(*arguments, **options):
         calls.append(1)
@@ -202,7 +202,7 @@ def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):
             raise KeyboardInterrupt
         return make(*arguments, **options)
 
-    monkeypatch.setattr(batch, "make_rounds_of_many", interrupted)
+    monkeypatch.setattr(batch, "make_rounds", interrupted)
     with pytest.warns(InterruptedFitWarning, match="its ensemble is of 4 settings"):
         search = tune(FRAME, WORDS, **QUICK | {"n_iter": 9})
     assert search.was_interrupted_ and not classes.was_interrupted_

@@ -11,10 +11,11 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float
 
-from jaxtree.boosting.batch import Bounds, Member
+from jaxtree.boosting.batch import Member
 from jaxtree.boosting.early_stopping import Measure, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
+from jaxtree.boosting.many import Bounds
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows

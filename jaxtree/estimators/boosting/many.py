@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxtree.boosting.batch import BoostedMember, Bounds, Member, OnRoundsOfMany
+from jaxtree.boosting.batch import BoostedMember, Member
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.early_stopping import Measure, Measured
-from jaxtree.boosting.many import UNBOUNDED, boost_members
-from jaxtree.boosting.many_rounds import OwnRows
+from jaxtree.boosting.many import UNBOUNDED, Bounds, OnRoundsOfMany, boost_members
+from jaxtree.boosting.rounds import OwnRows
 from jaxtree.errors import InvalidInputError, TrainingError, present
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rounds, encode
