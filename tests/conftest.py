@@ -103,6 +103,15 @@ def real_data():
     return folder
 
 
+@pytest.fixture(scope="session")
+def logs(real_data):
+    """The folder of what other programs printed."""
+    folder = real_data.parent / "reference"
+    if not folder.is_dir():
+        pytest.skip("the logs of other programs are not beside this checkout")
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def figures_are_closed():
     """Closes what a test has drawn."""

@@ -1,6 +1,6 @@
 """Every family of models under JAX's switches: results are those without, bit for bit.
 
-Programs are traced anew under the switches, of which those of all at once are quick and each alone is slow.
+Programs are traced anew under the switches, so that sets of them for all families are slow.
 """
 
 import contextlib
@@ -36,7 +36,12 @@ STRICT = {
     "jax_default_prng_impl": "rbg",
     "jax_threefry_partitionable": False,
 }
-OTHERS = {"jax_enable_x64": True, "jax_default_matmul_precision": "bfloat16"}
+SETS = {
+    "compiled": {name: value for name, value in STRICT.items() if name != "jax_disable_jit"},
+    "64 bits": {"jax_enable_x64": True},
+    "bfloat16": {"jax_default_matmul_precision": "bfloat16"},
+}
+"""Switches in programs, and those that change numbers."""
 
 
 def boosted(**options):
@@ -110,13 +115,13 @@ def test_results_are_those_without_switches(family):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*STRICT, *OTHERS])
-def test_each_switch_alone(name):
+@pytest.mark.parametrize("name", SETS)
+def test_results_in_programs_are_those_without_switches(name):
     usual = {family: make() for family, make in FAMILIES.items()}
-    with switched({name: (STRICT | OTHERS)[name]}):
+    with switched(SETS[name]):
         for family, make in FAMILIES.items():
             result = make()
-            if name != "jax_enable_x64" or family not in OF_JAX_S_PRECISION:
+            if name != "64 bits" or family not in OF_JAX_S_PRECISION:
                 np.testing.assert_array_equal(result, usual[family])
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 
 OF_SPLITS = (
@@ -22,6 +23,12 @@ WEIGHTS_AS_ROWS = (
     "check_sample_weight_equivalence_on_sparse_data",
 )
 """scikit-learn's checks that a weight of two is a row twice, and a weight of zero no row."""
+
+
+def same_trees(one, other):
+    """Whether two boosted models have the same trees."""
+    pairs = zip(jax.tree.leaves(one.forest_.nodes), jax.tree.leaves(other.forest_.nodes), strict=True)
+    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def assert_same_tree(one, other, *, rtol=0.0):

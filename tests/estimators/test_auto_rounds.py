@@ -3,7 +3,6 @@
 One model of a distribution, of quantiles or hazards has fewer where rows are few.
 """
 
-import jax
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,6 +11,7 @@ import jaxtree
 from jaxtree.cli.models import make_estimator, make_grid
 from jaxtree.cli.training import shape_of
 from jaxtree.estimators.boosting.parameters import MOST_ROUNDS, ROUNDS_OF_ONE_MODEL
+from tests.estimators.comparing import same_trees
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(160, 3))
@@ -25,11 +25,6 @@ KINDS = {
     "distributions": (jaxtree.GradientBoostingDistribution, SIGNAL, {}),
 }
 ENDINGS = {"held out": {"early_stopping": True}, "folds": {"early_stopping": "cv", "cv": 2}}
-
-
-def same_trees(one, other):
-    pairs = zip(jax.tree.leaves(one.forest_.nodes), jax.tree.leaves(other.forest_.nodes), strict=True)
-    return all(np.array_equal(*pair) for pair in pairs)
 
 
 def rounds_of(model):

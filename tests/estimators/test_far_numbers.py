@@ -185,29 +185,6 @@ def test_a_tree_beside_a_far_target_depends_on_no_order():
     np.testing.assert_array_equal(one.predict(values), other.predict(values))
 
 
-WEIGHTED = {
-    "classes": (DecisionTreeClassifier(max_depth=3), CLASS),
-    "numbers": (DecisionTreeRegressor(max_depth=3), Y),
-    "counts": (DecisionTreeRegressor(max_depth=3, criterion="poisson"), Y),
-    "forest": (RandomForestRegressor(3, random_state=0, max_depth=3), Y),
-    "extra trees": (ExtraTreesRegressor(3, random_state=0, max_depth=3), Y),
-    "optimal": (OptimalTreeRegressor(max_depth=2), Y),
-}
-
-
-@pytest.mark.parametrize("kind", rest_is_slow(WEIGHTED, 2))
-def test_weights_of_any_size_grow_one_tree(kind):
-    """Equal weights of 1e153 grew one leaf."""
-    model, target = WEIGHTED[kind]
-    usual = model.fit(X, target, np.ones(30)).predict(X)
-    assert len(np.unique(usual)) > 1
-    for exponent in (40, -40, 508, 900, -600):
-        fitted = model.fit(X, target, np.full(30, 2.0**exponent))
-        np.testing.assert_allclose(fitted.predict(X), usual, rtol=1e-14)
-        if kind in ("classes", "numbers"):
-            assert fitted.tree_.weight[0] == 30 * 2.0**exponent
-
-
 LARGE = {
     "tree": DecisionTreeRegressor(max_depth=2),
     "forest": jaxtree.RandomForestRegressor(3, max_depth=2, random_state=0),

@@ -153,16 +153,6 @@ def test_thresholds_that_are_not_trained_keep_their_digits():
     assert not np.array_equal(better.forest_.nodes.target_sum, model.forest_.nodes.target_sum)
 
 
-def test_a_weight_is_a_repeated_row_in_the_loss():
-    X, y = rows_of("boosted numbers")
-    model, weight = fitted("boosted numbers"), np.arange(len(y)) % 3
-    repeated = np.repeat(np.arange(len(y)), weight)
-    held = {"X_val": X, "y_val": y, "options": FineTuning(max_epochs=1, batch_size=4096, noise=None, leaf_rate=0.01)}
-    by_weight = fine_tune(model, X, y, weight, **held)
-    by_rows = fine_tune(model, X.iloc[repeated], y[repeated], **held)
-    np.testing.assert_allclose(by_weight.fine_tuning_["loss"], by_rows.fine_tuning_["loss"], rtol=1e-4)
-
-
 def test_of_several_penalties_the_best_on_the_validation_rows_stays():
     """Each of them is trained as it is by itself, to the last bit."""
     (X, y), (X_val, y_val) = rows_of("boosted numbers"), rows_of("boosted numbers", seed=2)

@@ -330,7 +330,6 @@ def test_several_outputs():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, SoftTreeClassifier, SoftTreeRegressor
-from tests.marks import rest_is_slow
+from tests.marks import in_turn, rest_is_slow
 
 ROWS, ROUNDING = 300, 1e-6
 KINDS = ("five values", "many values", "twenty values", "words", "missing values")
@@ -33,18 +33,14 @@ def loses(soft, stump, X, y, **options):
     return stump.score(X, y) - soft.fit(X, y, **options).score(X, y)
 
 
-@pytest.mark.parametrize("num_noise", rest_is_slow([4, 0, 10]))
-@pytest.mark.parametrize("depth", rest_is_slow([1, 2, "auto"]))
-@pytest.mark.parametrize("kind", rest_is_slow(KINDS))
+@pytest.mark.parametrize(("kind", "depth", "num_noise"), rest_is_slow(in_turn(KINDS, [1, 2, "auto"], [4, 0, 10, 4])))
 def test_no_tree_of_classes_loses_to_a_stump(kind, depth, num_noise):
     X, y = table(kind, num_noise)
     soft = SoftTreeClassifier(depth, gate="hard", random_state=0)
     assert loses(soft, DecisionTreeClassifier(max_depth=1), X, y) <= 0
 
 
-@pytest.mark.parametrize("num_noise", rest_is_slow([4, 0, 10]))
-@pytest.mark.parametrize("depth", rest_is_slow([2, 1, "auto"]))
-@pytest.mark.parametrize("kind", rest_is_slow(KINDS))
+@pytest.mark.parametrize(("kind", "depth", "num_noise"), rest_is_slow(in_turn(KINDS, [2, 1, "auto"], [4, 0, 10, 4])))
 def test_no_tree_of_numbers_loses_to_a_stump(kind, depth, num_noise):
     X, y = table(kind, num_noise)
     soft = SoftTreeRegressor(depth, gate="hard", random_state=0)

@@ -13,7 +13,15 @@ from jaxtree import C45Classifier, ID3Classifier, export_text
 from jaxtree.datasets import load_contact_lenses, load_play_tennis
 from jaxtree.prune.training_errors import added_errors
 from tests.prune.growths import pessimistic_errors
-from tests.reference.weka import printed_numbers, printed_sizes, printed_text, read_arff, read_r8, simplified_text
+from tests.reference.weka import (
+    declared,
+    printed_numbers,
+    printed_sizes,
+    printed_text,
+    read_r8,
+    read_weka,
+    simplified_text,
+)
 
 WEKA_DATA = ["weather.nominal", "weather.numeric", "contact-lenses", "iris", "labor"]
 J48 = {
@@ -36,20 +44,6 @@ RELEASE_8 = {
     "gain": {"gain": "information"},
     "m5": {"min_samples_leaf": 5},
 }
-
-
-@pytest.fixture(scope="module")
-def logs(real_data):
-    """The folder of what other programs printed."""
-    folder = real_data.parent / "reference"
-    if not folder.is_dir():
-        pytest.skip("the logs of other programs are not beside this checkout")
-    return folder
-
-
-def read_weka(real_data, name):
-    folder = "weather" if name.startswith("weather") else name
-    return read_arff(real_data / folder / f"{name}.arff")
 
 
 @pytest.mark.parametrize("config", J48)
@@ -145,14 +139,6 @@ def test_c45_release_8_where_its_rounding_decides_a_tie(real_data, logs):
 
 
 # The same trees, on the tables that come with jaxtree
-
-
-def declared(load, **options):
-    """A textbook's table with categories and classes in the order in which they first appear."""
-    X, y = load(return_X_y=True, as_frame=True, **options)
-    words = [name for name in X.columns if X[name].dtype.kind != "f"]
-    X = X.assign(**{name: pd.Categorical(X[name], categories=X[name].unique()) for name in words})
-    return X, pd.Series(pd.Categorical(y, categories=y.unique()))
 
 
 @pytest.mark.parametrize("style", ["weka", "c45"])

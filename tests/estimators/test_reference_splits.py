@@ -50,10 +50,8 @@ def test_simple_cart_on_iris():
 
 
 @pytest.mark.parametrize("name", ["iris", "contact-lenses"])
-def test_simple_cart_as_it_was_printed(real_data, name):
-    path = real_data.parent / "reference" / "j48" / f"{name}__SimpleCart_noprune.txt"
-    if not path.is_file():
-        pytest.skip("the logs of other programs are not beside this checkout")
+def test_simple_cart_as_it_was_printed(real_data, logs, name):
+    path = logs / "j48" / f"{name}__SimpleCart_noprune.txt"
     lines = [line for line in printed_tree(path).splitlines() if line and not line.startswith("CART")]
     X, y = read_arff(real_data / name / f"{name}.arff")
     printed = parse(lines)

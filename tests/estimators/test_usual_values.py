@@ -2,24 +2,19 @@
 
 import warnings
 
-import jax
 import numpy as np
 import pytest
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.estimators.boosting import parameters as usual
 from jaxtree.estimators.boosting.parameters import FEW_ROWS, MANY_ROWS, Usual, usual_values
+from tests.estimators.comparing import same_trees
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(160, 4))
 SIGNAL = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=160)
 KINDS = {"classes": (GradientBoostingClassifier, SIGNAL > 0.8), "numbers": (GradientBoostingRegressor, SIGNAL)}
 FOLDS = {"early_stopping": "cv", "cv": 3}
-
-
-def same_trees(one, other):
-    pairs = zip(jax.tree.leaves(one.forest_.nodes), jax.tree.leaves(other.forest_.nodes), strict=True)
-    return all(np.array_equal(*pair) for pair in pairs)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,7 +14,7 @@ from jaxtree.errors import InvalidInputError
 from tests.examples import example
 from tests.export.fitted import fitted
 from tests.reference.c45_oracle import Node, grow_c45, grow_id3, grow_simple_cart
-from tests.reference.weka import printed_sizes, printed_text, read_arff, read_r8
+from tests.reference.weka import declared, printed_sizes, printed_text, read_r8, read_weka
 
 WEKA_DATA = ["weather.nominal", "weather.numeric", "contact-lenses", "iris", "labor"]
 J48 = {"J48_unpruned": {}, "J48_unpruned_nocollapse": {"collapse": False}}
@@ -25,20 +25,6 @@ UNTOUCHED_BY_PRUNING = [
     ("iris", "J48_M5", {"min_samples_leaf": 5}),
 ]
 RELEASE_8 = {"default": {}, "gain": {"gain": "information"}, "m5": {"min_samples_leaf": 5}}
-
-
-@pytest.fixture(scope="module")
-def logs(real_data):
-    """The folder of what other programs printed."""
-    folder = real_data.parent / "reference"
-    if not folder.is_dir():
-        pytest.skip("the logs of other programs are not beside this checkout")
-    return folder
-
-
-def read_weka(real_data, name):
-    folder = "weather" if name.startswith("weather") else name
-    return read_arff(real_data / folder / f"{name}.arff")
 
 
 @pytest.mark.parametrize("config", J48)
@@ -70,14 +56,6 @@ def test_c45_release_8_before_pruning(real_data, logs, name, config):
     X, y = read_r8(real_data, name)
     tree = grow_c45(X, y, release_8=True, **RELEASE_8[config])
     assert export_text(fitted(tree, X, y), style="c45") == printed_text(logs / "c45_r8" / f"{name}__{config}.txt")
-
-
-def declared(load, **options):
-    """A textbook's table with categories and classes in the order in which they first appear."""
-    X, y = load(return_X_y=True, as_frame=True, **options)
-    words = [name for name in X.columns if X[name].dtype.kind != "f"]
-    X = X.assign(**{name: pd.Categorical(X[name], categories=X[name].unique()) for name in words})
-    return X, pd.Series(pd.Categorical(y, categories=y.unique()))
 
 
 def test_contact_lenses_in_the_layouts_of_weka():

@@ -11,6 +11,7 @@ from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Ru
 from jaxtree.growth.device.open_features import sets_in_bits
 from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import has_seeds
+from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.growth.loop.grow import root_seeds
 from jaxtree.growth.native import engine_of
 from jaxtree.kernels import choose
@@ -21,9 +22,12 @@ needs_kernel = pytest.mark.skipif(not choose.is_there(), reason="the kernel is n
 
 T, S, O, M = SplitKind.THRESHOLD, SplitKind.SUBSET, SplitKind.ONE_VS_REST, SplitKind.MULTIWAY  # noqa: E741
 MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O, S, M, M)
+IN_ROW_ORDER = {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000}
+"""Nodes of that many rows are summed in the order of the rows, smaller ones by rows that are sorted by node."""
+PENALTIES = Penalties()
 
 
-def table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare):
+def table(rng, kinds, num_rows, num_bins, num_categories, has_missing, missing_share, num_rare):
     """Codes and the number of known codes of every feature; nearly all rows have one code of those of rare codes."""
     num_values = np.where(np.array(kinds) == T, num_bins - 2, num_categories).astype(np.int32)
     codes = rng.integers(0, num_bins, (len(kinds), num_rows))
@@ -31,6 +35,8 @@ def table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare)
     for feature in range(len(kinds) - num_rare, len(kinds)):
         usual = feature % (most[feature, 0] + 1)
         codes[feature] = np.where(rng.random(num_rows) < 0.05, codes[feature], usual)
+    if missing_share is not None:
+        codes = np.where(rng.random(codes.shape) < missing_share, num_values[:, None], codes % num_values[:, None])
     return np.minimum(codes, most).astype(np.uint16 if num_bins > 256 else np.uint8), num_values
 
 
@@ -46,15 +52,17 @@ def arguments(
     *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
-    max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=(),
+    max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=PENALTIES,
     sets=None, level_features=None, max_leaf_nodes=None, num_rare=0, score_noise=0.0,
+    min_samples_leaf=3, missing_share=None, seed=7,
 ):  # fmt: skip
     """The table of a case, and how it is grown: `grow` has these arguments."""
-    rng = np.random.default_rng(7)
-    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing, num_rare)
-    label = (
-        (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
-    ) % num_classes
+    rng = np.random.default_rng(seed)
+    codes, num_values = table(rng, kinds, num_rows, num_bins, num_categories, has_missing, missing_share, num_rare)
+    label = (codes[0] > num_bins // 3).astype(np.int32) + (codes[6] % 3 == 1) + (rng.random(num_rows) < 0.1)
+    if num_classes > 4:
+        label += rng.integers(0, num_classes, num_rows) // 2
+    label %= num_classes
     target = rng.normal(size=num_rows) + label if of_numbers else label
     target = np.exp(target) if criterion is criteria.poisson else target
     target = target if num_outputs == 1 else np.stack([target, target[::-1]])
@@ -82,7 +90,9 @@ def arguments(
         grows_best_first=max_leaf_nodes is not None, draws_scores=score_noise > 0,
     )  # fmt: skip
     most = {"max_features": max_features or len(kinds), "level_features": level_features or len(kinds)}
-    limits = Limits(max_depth, min_samples_leaf=3, parameters=penalties, score_noise=score_noise, **most)
+    limits = Limits(max_depth, min_samples_leaf=min_samples_leaf, score_noise=score_noise, **most)
+    if newton is not None:
+        limits = limits._replace(parameters=penalties)
     if max_leaf_nodes is not None:
         limits = limits._replace(max_leaf_nodes=max_leaf_nodes)
     capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots

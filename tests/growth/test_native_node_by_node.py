@@ -48,11 +48,7 @@ CASES = {
     "sixteen scores": {"kinds": THRESHOLDS, "newton": SIXTEEN, "max_leaf_nodes": 20},
 }  # fmt: skip
 
-COMBINED = (
-    "three scores, no penalties",
-    "few leaves, words and gaps",
-    "three, few leaves",
-)
+COMBINED = ("three scores, no penalties", "few leaves, words and gaps", "three, few leaves")
 """Cases of two others together."""
 
 
@@ -64,7 +60,7 @@ def grow_to_leaves(prepared, *, plan):
 
 def grown(uses_kernel, monkeypatch, **case):
     choose_engine(uses_kernel, monkeypatch)
-    data, features, limits, rules, sizes = arguments(**{"newton": ONE, "penalties": Penalties(), **case})
+    data, features, limits, rules, sizes = arguments(**{"newton": ONE, **case})
     with jax.enable_x64(True):
         engine = engine_of(rules, "cpu", on_host=False)
         assert engine is (Engine.PROGRAM if uses_kernel else Engine.XLA)

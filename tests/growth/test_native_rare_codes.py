@@ -6,7 +6,7 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth import Classes, Data, Features, Limits, Rules, Sizes
-from jaxtree.growth.inputs.newton import Newton, Penalties
+from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.grow import grow_checked
 from tests.growth.native_trees import MIXED, THRESHOLDS, T, assert_that_of_xla, needs_kernel
 from tests.marks import are_exhaustive
@@ -17,33 +17,13 @@ CASES = {
     "several numbers": {"kinds": MIXED, "of_numbers": True, "num_outputs": 2, "num_rare": 5},
     "rows counted": {"kinds": THRESHOLDS, "of_numbers": True, "counts_rows": True, "num_rare": 5},
     "every feature": {"kinds": THRESHOLDS, "num_rare": 8},
-    "newton": {"kinds": THRESHOLDS, "newton": Newton(), "penalties": Penalties(), "num_rare": 7},
-    "newton, rows counted": {
-        "kinds": MIXED,
-        "newton": Newton(),
-        "penalties": Penalties(),
-        "counts_rows": True,
-        "num_rare": 5,
-    },
-    "newton, several scores": {"kinds": MIXED, "newton": Newton(3, 3), "penalties": Penalties(), "num_rare": 5},
-    "newton, wide sums": {
-        "kinds": THRESHOLDS,
-        "newton": Newton(needs_wide_sums=True),
-        "penalties": Penalties(),
-        "num_rare": 5,
-    },
-    "newton, best first": {
-        "kinds": THRESHOLDS,
-        "newton": Newton(),
-        "penalties": Penalties(),
-        "num_rare": 5,
-        "max_leaf_nodes": 9,
-    },
+    "newton": {"kinds": THRESHOLDS, "newton": Newton(), "num_rare": 7},
+    "newton, rows counted": {"kinds": MIXED, "newton": Newton(), "counts_rows": True, "num_rare": 5},
+    "newton, several scores": {"kinds": MIXED, "newton": Newton(3, 3), "num_rare": 5},
+    "newton, wide sums": {"kinds": THRESHOLDS, "newton": Newton(needs_wide_sums=True), "num_rare": 5},
+    "newton, best first": {"kinds": THRESHOLDS, "newton": Newton(), "num_rare": 5, "max_leaf_nodes": 9},
 }
-COMBINED = (
-    "newton, rows counted",
-    "several numbers",
-)
+COMBINED = ("newton, rows counted", "several numbers")
 """Cases of two others together."""
 
 CONTRACTED = ("newton, several scores", "several numbers")

@@ -4,9 +4,10 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth import Missing, Selection
-from tests.growth.native_trees import BRANCHES, MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+from tests.growth.native_trees import BRANCHES, IN_ROW_ORDER, MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
 from tests.marks import are_exhaustive
 
+RATIO = {"kinds": BRANCHES, "selection": Selection.GAIN_RATIO}
 CASES = {
     "nothing missing": {"kinds": MIXED, "has_missing": False},
     "missing last": {"kinds": MIXED, "missing": Missing.BRANCH},
@@ -16,44 +17,28 @@ CASES = {
     "drawn features and thresholds": {"kinds": THRESHOLDS, "max_features": 3, "draws_thresholds": True},
     "drawn thresholds, missing last": {"kinds": THRESHOLDS, "draws_thresholds": True, "missing": Missing.BRANCH},
     "drawn ties": {"kinds": MIXED, "draws_ties": True},
-    "drawn ties in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "draws_ties": True},
-    "drawn features in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "max_features": 3},
-    "few drawn features of many rows": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "max_features": 1},
+    "drawn ties in row order": {**IN_ROW_ORDER, "draws_ties": True},
+    "drawn features in row order": {**IN_ROW_ORDER, "max_features": 3},
+    "few drawn features of many rows": {**IN_ROW_ORDER, "max_features": 1},
     "drawn features and ties": {"kinds": THRESHOLDS, "max_features": 3, "draws_ties": True},
     "multiway": {"kinds": BRANCHES, "num_classes": 3},
     "multiway, missing last": {"kinds": BRANCHES, "missing": Missing.BRANCH},
     "multiway, numbers": {"kinds": BRANCHES, "of_numbers": True},
     "multiway, drawn features, many rows": {"kinds": BRANCHES, "num_rows": 40_000, "max_features": 3, "max_depth": 5},
     "multiway in row order": {"kinds": BRANCHES, "num_rows": 20_000, "max_depth": 4},
-    "gain ratio": {"kinds": BRANCHES, "num_classes": 3, "selection": Selection.GAIN_RATIO},
-    "gain ratio, entropy, rows counted": {
-        "kinds": BRANCHES,
-        "criterion": criteria.entropy,
-        "selection": Selection.GAIN_RATIO,
-        "counts_rows": True,
-    },
-    "gain ratio, nothing missing, shared if it were": {
-        "kinds": BRANCHES,
-        "selection": Selection.GAIN_RATIO,
-        "has_missing": False,
-        "missing": Missing.FRACTION,
-    },
-    "gain ratio, missing last": {"kinds": BRANCHES, "selection": Selection.GAIN_RATIO, "missing": Missing.BRANCH},
+    "gain ratio": {**RATIO, "num_classes": 3},
+    "gain ratio, entropy, rows counted": {**RATIO, "criterion": criteria.entropy, "counts_rows": True},
+    "gain ratio, nothing missing, shared if it were": {**RATIO, "has_missing": False, "missing": Missing.FRACTION},
+    "gain ratio, missing last": {**RATIO, "missing": Missing.BRANCH},
     "C4.5 by gain": {
-        "kinds": BRANCHES,
+        **RATIO,
         "num_classes": 3,
         "selection": Selection.INFORMATION,
         "weight": "floats",
         "num_rows": 4000,
     },
     "monotone": {"kinds": MIXED, "monotone": (1, -1, 0, 1, 0, 0, 0, 0)},
-    "monotone numbers in row order": {
-        "kinds": THRESHOLDS,
-        "num_bins": 256,
-        "num_rows": 20_000,
-        "of_numbers": True,
-        "monotone": (1, -1) * 4,
-    },
+    "monotone numbers in row order": {**IN_ROW_ORDER, "of_numbers": True, "monotone": (1, -1) * 4},
     "many trees": {"kinds": THRESHOLDS, "max_features": 3, "num_roots": 5},
 }
 

@@ -4,9 +4,11 @@ import pytest
 
 from jaxtree import criteria
 from jaxtree.growth.inputs.newton import Newton, Penalties
-from tests.growth.native_trees import MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
+from tests.growth.native_trees import IN_ROW_ORDER, MIXED, THRESHOLDS, assert_that_of_xla, needs_kernel
 from tests.marks import are_exhaustive
 
+NEWTON = {"kinds": MIXED, "num_rows": 2000, "newton": Newton()}
+WHOLE = {"kinds": THRESHOLDS, "num_rows": 2000, "has_missing": False}
 CASES = {
     "classes": {"kinds": MIXED},
     "three classes, every subset": {"kinds": MIXED, "num_classes": 3},
@@ -22,79 +24,36 @@ CASES = {
     "numbers, weights of floats": {"kinds": MIXED, "of_numbers": True, "weight": "floats"},
     "several numbers": {"kinds": MIXED, "of_numbers": True, "num_outputs": 2},
     "many codes": {"kinds": THRESHOLDS, "num_bins": 1024, "num_rows": 3000},
-    "row order, then sorted": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000},
-    "nodes cut among threads": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 70_000, "num_classes": 9},
-    "numbers in row order": {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000, "of_numbers": True},
-    "newton": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(), "penalties": Penalties()},
-    "newton, penalties": {
-        "kinds": MIXED,
-        "num_rows": 2000,
-        "newton": Newton(has_noise=True),
-        "penalties": Penalties(0.5, 1.5, 2.0),
-    },
-    "newton, wide sums": {
-        "kinds": MIXED,
-        "num_rows": 2000,
-        "newton": Newton(needs_wide_sums=True),
-        "penalties": Penalties(),
-    },
-    "newton, drawn scores": {
-        "kinds": MIXED,
-        "num_rows": 2000,
-        "newton": Newton(),
-        "penalties": Penalties(),
-        "score_noise": 2.0,
-    },
+    "row order, then sorted": IN_ROW_ORDER,
+    "nodes cut among threads": {**IN_ROW_ORDER, "num_rows": 70_000, "num_classes": 9},
+    "numbers in row order": {**IN_ROW_ORDER, "of_numbers": True},
+    "newton": NEWTON,
+    "newton, penalties": {**NEWTON, "newton": Newton(has_noise=True), "penalties": Penalties(0.5, 1.5, 2.0)},
+    "newton, wide sums": {**NEWTON, "newton": Newton(needs_wide_sums=True)},
+    "newton, drawn scores": {**NEWTON, "score_noise": 2.0},
     "newton, drawn scores in row order": {
-        "kinds": THRESHOLDS,
-        "num_bins": 256,
-        "num_rows": 20_000,
+        **IN_ROW_ORDER,
         "max_features": 5,
         "newton": Newton(2, 2),
-        "penalties": Penalties(),
         "score_noise": 4.0,
     },
-    "newton, several scores": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3, 3), "penalties": Penalties()},
-    "newton, one curvature": {"kinds": MIXED, "num_rows": 2000, "newton": Newton(3), "penalties": Penalties(l1=1.0)},
-    "newton, rows counted": {
-        "kinds": MIXED,
-        "num_rows": 2000,
-        "newton": Newton(),
-        "penalties": Penalties(),
-        "counts_rows": True,
-    },
+    "newton, several scores": {**NEWTON, "newton": Newton(3, 3)},
+    "newton, one curvature": {**NEWTON, "newton": Newton(3), "penalties": Penalties(l1=1.0)},
+    "newton, rows counted": {**NEWTON, "counts_rows": True},
     "newton, nothing missing": {
-        "kinds": THRESHOLDS,
-        "num_rows": 2000,
+        **WHOLE,
         "newton": Newton(3, 3),
         "penalties": Penalties(0.0, 0.5, 1.5),
-        "has_missing": False,
         "counts_rows": True,
     },
-    "newton, nothing missing, wide sums": {
-        "kinds": THRESHOLDS,
-        "num_rows": 2000,
-        "newton": Newton(needs_wide_sums=True),
-        "penalties": Penalties(),
-        "has_missing": False,
-    },
+    "newton, nothing missing, wide sums": {**WHOLE, "newton": Newton(needs_wide_sums=True)},
     "newton, nothing missing, in row order": {
-        "kinds": THRESHOLDS,
-        "num_bins": 256,
-        "num_rows": 20_000,
+        **IN_ROW_ORDER,
         "newton": Newton(has_noise=True),
-        "penalties": Penalties(),
         "has_missing": False,
         "counts_rows": True,
     },
-    "newton in row order": {
-        "kinds": THRESHOLDS,
-        "num_bins": 256,
-        "num_rows": 20_000,
-        "newton": Newton(has_noise=True),
-        "penalties": Penalties(),
-        "monotone": (1, 0) * 4,
-    },
+    "newton in row order": {**IN_ROW_ORDER, "newton": Newton(has_noise=True), "monotone": (1, 0) * 4},
     "poisson": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson},
     "poisson, several": {"kinds": MIXED, "of_numbers": True, "criterion": criteria.poisson, "num_outputs": 2},
 }

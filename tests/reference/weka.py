@@ -48,6 +48,20 @@ def _column(kind: str, cells: tuple[str, ...]) -> np.ndarray | pd.Categorical:
     return pd.Categorical(known, categories=_cells(kind.strip().strip("{}")))
 
 
+def read_weka(data: pathlib.Path, name: str) -> tuple[pd.DataFrame, pd.Series]:
+    """Returns one of the tables that Weka's logs are of."""
+    folder = "weather" if name.startswith("weather") else name
+    return read_arff(data / folder / f"{name}.arff")
+
+
+def declared(load, **options) -> tuple[pd.DataFrame, pd.Series]:
+    """Returns a textbook's table with categories and classes in the order in which they first appear."""
+    X, y = load(return_X_y=True, as_frame=True, **options)
+    words = [name for name in X.columns if X[name].dtype.kind != "f"]
+    X = X.assign(**{name: pd.Categorical(X[name], categories=X[name].unique()) for name in words})
+    return X, pd.Series(pd.Categorical(y, categories=y.unique()))
+
+
 def read_golf(data: pathlib.Path) -> tuple[pd.DataFrame, pd.Series]:
     """Returns Weka's weather with numbers in the words and the order of Quinlan's golf files."""
     X, y = read_arff(data / "weather" / "weather.numeric.arff")
