@@ -176,7 +176,7 @@ def fine_tune(
             with named("X_val and y_val"):
                 parts = rows, tuned.rows(_read(estimator, *validation[:3], None))
         else:
-            num_classes = given.num_classes if is_classifier(estimator) else ()
+            num_classes = given.outputs.num_classes if is_classifier(estimator) else ()
             parts = split_sample(rows, num_classes, options.validation_fraction, options.random_state)
         return _train(tuned, *parts, options, penalties)
 
