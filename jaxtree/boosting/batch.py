@@ -323,7 +323,7 @@ def blank_states(plan: BatchPlan, num_slots: int) -> BoostState:
         best_round=numbers, is_finite=np.zeros(num_slots, bool), kept=kept,
         final=tuple(evaluated) if plan.keeps_scores else (),
     )  # fmt: skip
-    return jax.device_put(states, NamedSharding(call.mesh, P(SLOTS)) if SLOTS in axes else None)
+    return jax.device_put(states, NamedSharding(present(call.mesh), P(SLOTS)) if SLOTS in axes else None)
 
 
 def state_in_slot(states: BoostState, slot: int) -> BoostState:

@@ -443,8 +443,8 @@ class SearchCV(Shown, BaseSearchCV):
         """Fits the best setting on all rows."""
         began = time.perf_counter()
         best: Any = clone(self.best_params_, safe=False)
-        estimator: Any = configured(clone(search.estimator), best)
-        self.best_estimator_ = estimator.fit(search.X, search.y, **search.fit_params)
+        blank: Any = clone(search.estimator)
+        self.best_estimator_ = configured(blank, best).fit(search.X, search.y, **search.fit_params)
         self.refit_time_ = time.perf_counter() - began
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -457,9 +457,9 @@ class SearchCV(Shown, BaseSearchCV):
 
     def _able(self, trials: Trials) -> Int[np.ndarray, " able"]:
         """Returns the numbers of the settings that went on to the end and did not fail."""
-        rung, is_missing = np.array(trials.each("rung")), np.isnan(trials.predicted).any(axis=2)
+        rung, is_missing = np.array(trials.each("rung")), np.any(np.isnan(trials.predicted), axis=2)
         # A fold that no setting has been fitted on says nothing of any.
-        has_failed = (is_missing & ~is_missing.all(axis=0)).any(axis=1)
+        has_failed = np.any(is_missing & ~np.all(is_missing, axis=0), axis=1)
         able = np.flatnonzero((rung == rung.max()) & ~has_failed)
         if not len(able):
             raise TrainingError(f"refit={self.refit!r} needs a setting whose fits failed on no fold, got none")

@@ -192,7 +192,7 @@ class Halving:
     def tell(self, trials: Trials, paused: PausedModels) -> None:
         """Drops the worst trials of the batch, by the mean of the folds' scores."""
         self._rung += 1
-        scores = [[own.result["test_scores"] for own in trials[number].fits] for number in self._alive]
+        scores = [[own.result["test_scores"] for own in trials[number].fits] for number in self._alive.tolist()]
         known = [[own[self.metric] if isinstance(own, dict) else own for own in row] for row in scores]
         self._alive = self._alive[self.goes_on(np.array(known).mean(axis=1))]
         self._paused = {own: state for own, state in paused.items() if own[0] in self._alive}

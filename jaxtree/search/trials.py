@@ -224,7 +224,7 @@ class Trials:
     @property
     def was_cut(self) -> Bool[np.ndarray, " trial"]:
         """Whether time did not suffice for all rounds of a trial on some fold."""
-        return np.array(self.of_fits("was_cut")).any(axis=1)
+        return np.any(self.of_fits("was_cut"), axis=1)
 
     def parameter_importances(self) -> list[tuple[str, float]]:
         """Returns parameters by how much they count, the greatest first; none where there are too few settings."""

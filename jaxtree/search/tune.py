@@ -251,7 +251,8 @@ class TunedSearchCV(SearchCV):
             names = ", ".join(own.__name__ for own in self._estimators)
             raise InvalidTypeError(f"TunedSearchCV tunes {names}, got {type(self.estimator).__name__}")
         self._validate_params()
-        clone(self.estimator).check_parameters()
+        blank: Any = clone(self.estimator)
+        blank.check_parameters()
         if is_regressor(self.estimator):
             check_loss(self.estimator.loss)
         if is_source(X):
