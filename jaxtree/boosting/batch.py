@@ -308,18 +308,18 @@ def blank_states(plan: BatchPlan, num_slots: int) -> BoostState:
 
     On one device they are made by NumPy, so that no program is compiled for the number of rows.
     """
-    call, dropping = plan.call, plan.members[0].shrinkage.dropping
+    call, precision, dropping = plan.call, plan.call.precision, plan.members[0].shrinkage.dropping
     axes, blank = () if call.mesh is None else call.mesh.axis_names, []
     for rows in (call.rows, *call.evaluations):
-        weight, type_ = rows.weight, call.precision
-        of_rows = jnp.zeros_like(weight, type_) if ROWS in axes else np.zeros(weight.shape, type_)
-        blank.append(np.zeros((num_slots, len(call.start), 1), type_) + of_rows)
+        is_divided, size = ROWS in axes, rows.weight.shape
+        of_rows = jnp.zeros_like(rows.weight, precision) if is_divided else np.zeros(size, precision)
+        blank.append(np.zeros((num_slots, len(call.start), 1), precision) + of_rows)
     kept, numbers = None, np.zeros(num_slots, np.int32)
     if dropping is not None:
         kept = keep_trees(blank_trees(call.plan, call.loss, num_slots, plan.members[0].num_rounds))
     scores, *evaluated = blank
     states = BoostState(
-        round=numbers, scores=scores, evaluated=tuple(evaluated), best=np.zeros(num_slots, call.precision),
+        round=numbers, scores=scores, evaluated=tuple(evaluated), best=np.zeros(num_slots, precision),
         best_round=numbers, is_finite=np.zeros(num_slots, bool), kept=kept,
         final=tuple(evaluated) if plan.keeps_scores else (),
     )  # fmt: skip
