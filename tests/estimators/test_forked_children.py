@@ -288,7 +288,7 @@ def _fit_and_predict(tree, X, y, part):
 @pytest.mark.parametrize("name", rest_is_slow(DRAWING))
 def test_forked_processes_fit_trees_that_draw(name):
     """Pools of multiprocessing fork, and joblib's backend of that name; its loky starts processes anew."""
-    tree, (X, y) = DRAWING[name], (rows_of("cart_plain"), unfitted()["cart_plain"][2])
+    tree, X, y = DRAWING[name], np.sin(np.arange(180.0)).reshape(60, 3), np.arange(60) // 7 % 3
     expected = [_fit_and_predict(tree, X, y, part) for part in range(3)]
     forked = fitted_by_processes(tree, X, y, "fork")
     jobs = [joblib.delayed(_fit_and_predict)(tree, X, y, part) for part in range(3)]
@@ -300,7 +300,7 @@ def test_forked_processes_fit_trees_that_draw(name):
 
 @pytest.mark.slow
 def test_processes_of_loky_fit_trees_that_draw():
-    tree, (X, y) = DRAWING["features"], (rows_of("cart_plain"), unfitted()["cart_plain"][2])
+    tree, X, y = DRAWING["features"], np.sin(np.arange(180.0)).reshape(60, 3), np.arange(60) // 7 % 3
     jobs = [joblib.delayed(_fit_and_predict)(tree, X, y, part) for part in range(3)]
     expected = [_fit_and_predict(tree, X, y, part) for part in range(3)]
     np.testing.assert_array_equal(joblib.Parallel(2, backend="loky")(jobs), expected)
