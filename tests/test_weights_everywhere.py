@@ -235,14 +235,18 @@ def _distilled(X, y, weight, fold):
 
 
 def _fine_tuned(X, y, weight, fold):
-    tuned = jaxtree.fine_tune(
-        FITTED_WORDS, X, y, sample_weight=weight, options=FineTuning(max_epochs=3, batch_size=10**6)
-    )
-    return tuned.predict_proba(NEW)
+    """Leaves that move, as training rows and those that choose the epoch say."""
+    model = jaxtree.GradientBoostingRegressor(4, **PLAIN).fit(globals()["X"], NUMBER)
+    options = FineTuning(max_epochs=3, batch_size=10**6, noise=None, leaf_rate=0.05, random_state=0)
+    validation = {"X_val": X[::-1], "y_val": y[::-1], "sample_weight_val": weight[::-1]}
+    tuned = jaxtree.fine_tune(model, X, y, sample_weight=weight, options=options, **validation)
+    assert tuned.fine_tuning_["end"] < tuned.fine_tuning_["start"]
+    return tuned.predict(NEW), tuned.fine_tuning_["loss"], tuned.fine_tuning_["validation_loss"]
 
 
 OF_NUMBERS: dict[str, Way] = {
     "tree": _fit(TREE),
+    "fine tuning": _fine_tuned,
     "many bins": _fit(jaxtree.DecisionTreeRegressor(max_depth=3, max_bins=8)),
     "price by folds": _fit(jaxtree.DecisionTreeRegressor(pruning=jaxtree.CostComplexity())),
     "boosting": _fit(BOOSTED),
@@ -363,7 +367,6 @@ OF_CLASSES: dict[str, Way] = {
     "soft of classes": _fit(jaxtree.SoftTreeClassifier(depth=2, max_epochs=3, random_state=0)),
     "optimal of classes": _fit(jaxtree.OptimalTreeClassifier(max_depth=2)),
     "reduced error": _fit(jaxtree.DecisionTreeClassifier(pruning=jaxtree.ReducedError(), random_state=0)),
-    "fine tuning": _fine_tuned,
     "search of classes": _search(WORDS, {"max_depth": [1, 2]}, scoring="neg_log_loss"),
     "search of boosted classes": _search(BOOSTED_WORDS, {"max_depth": [1, 2]}, scoring="neg_log_loss"),
     "search of soft classes": _search(jaxtree.SoftTreeClassifier(max_epochs=2, random_state=0), {"depth": [1, 2]}),
