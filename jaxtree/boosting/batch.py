@@ -184,7 +184,7 @@ class Running(NamedTuple):
     stop: Stop | None = None
 
 
-class Batch:
+class MemberBatch:
     """Slots, the members in them, and the states of these; its arrays have 64-bit types.
 
     Args:
@@ -218,7 +218,7 @@ class Batch:
         call = self._plan.call
         give_back_freed(call.rows.codes.shape[1])
         static = {"plan": call.plan, "loss": call.loss, "keeps_trees": self._plan.keeps_trees, "mesh": call.mesh}
-        arrays = (call.prepared, call.rows, call.evaluations, self._next_rounds(most), self._states)
+        arrays = (call.prepared, (call.rows, *call.evaluations), self._next_rounds(most), self._states)
         self._states, made = make_rounds(*arrays, **static)
         self._is_new = np.zeros_like(self._is_new)
         return made

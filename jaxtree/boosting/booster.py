@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Real
 
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
-from jaxtree.boosting.batch import Batch, BatchPlan, BoostedMember, Call, Member, Paused, rates_of
+from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, Paused, rates_of
 from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, check_data, check_evaluations, score_type
 from jaxtree.boosting.dropping import Kept, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
@@ -171,7 +171,7 @@ def boost_checked(
 
 def _run(plan: BatchPlan, on_rounds: OnRounds | None) -> Boosted:
     """Makes the rounds of a model alone until it ends or is interrupted."""
-    batch, stop = Batch(plan, 1), None
+    batch, stop = MemberBatch(plan, 1), None
     batch.put(0, 0)
     running = first = present(batch.running[0])
     try:

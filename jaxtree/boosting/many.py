@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxtree.boosting.batch import Batch, BatchPlan, BoostedMember, Call, Member, rates_of
+from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, rates_of
 from jaxtree.boosting.booster import open_boosting
 from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.data import BaseLearner, BoostData
@@ -165,7 +165,7 @@ def _run(
     """Boosts some of the members, in this order, and yields each that is done while the device goes on."""
     waiting, ended = deque(numbers), list[tuple[int, BoostedMember]]()
     with jax.enable_x64(True):
-        batch = Batch(plan, num_slots)
+        batch = MemberBatch(plan, num_slots)
     while (waiting and not pace.is_over) or any(batch.running):
         try:
             with jax.enable_x64(True):

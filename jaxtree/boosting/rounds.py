@@ -126,8 +126,7 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
 @compiled("plan", "loss", "keeps_trees", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)
 def make_rounds(
     prepared: Prepared,
-    rows: ScoredRows,
-    evaluations: tuple[ScoredRows, ...],
+    tables: tuple[ScoredRows, ...],
     slots: Slots,
     states: BoostState,
     *,
@@ -143,8 +142,8 @@ def make_rounds(
 
     Args:
         prepared: The arrays of growth; targets, weights and limits are made here.
-        rows: The rows that trees are grown on; targets and weights are those of members that have none of their own.
-        evaluations: Other rows, whose loss is recorded.
+        tables: The rows that trees are grown on, and others whose loss is recorded; targets and weights are those of
+            members that have none of their own.
         slots: The members.
         states: The states after the rounds before.
         plan: The static sizes of growth.
@@ -152,22 +151,23 @@ def make_rounds(
         keeps_trees: Whether the trees are handed back.
         mesh: The devices that rows are divided among, along the axis `ROWS`, or slots, along `SLOTS`.
     """
-    loop = functools.partial(_make_rounds, plan=plan, loss=loss, keeps_trees=keeps_trees)
+    loop: Any = functools.partial(_make_rounds, plan=plan, loss=loss, keeps_trees=keeps_trees)
     if mesh is None:
-        return loop(prepared, rows, evaluations, slots, states)
+        return loop(prepared, tables, slots, states)
     row, slot = (name if name in mesh.axis_names else None for name in (ROWS, SLOTS))
     spread = lambda values, spec: jax.tree.map(lambda _: spec, values)  # noqa: E731
     of_codes = spread(prepared, P())._replace(codes=P(None, row))
-    of_rows = ScoredRows(P(None, row), P(row), P(row), {name: P(row) for name in rows.extras})
+    of_rows = ScoredRows(P(None, row), P(row), P(row), {name: P(row) for name in tables[0].extras})
     of_states = spread(states, P(slot))._replace(scores=P(slot, None, row))
-    specs: Any = {"in_specs": (of_codes, of_rows, P(), P(slot), of_states), "out_specs": (of_states, P(None, slot))}
-    return jax.shard_map(loop, mesh=mesh, check_vma=False, **specs)(prepared, rows, evaluations, slots, states)
+    others = [P()] * (len(tables) - 1)
+    given, made = (of_codes, (of_rows, *others), P(slot), of_states), (of_states, P(None, slot))
+    loop = jax.shard_map(loop, mesh=mesh, in_specs=given, out_specs=made, check_vma=False)
+    return loop(prepared, tables, slots, states)
 
 
 def _make_rounds(
     prepared: Prepared,
-    rows: ScoredRows,
-    evaluations: tuple[ScoredRows, ...],
+    tables: tuple[ScoredRows, ...],
     slots: Slots,
     states: BoostState,
     *,
@@ -175,7 +175,7 @@ def _make_rounds(
     loss: BaseLoss,
     keeps_trees: bool,
 ) -> tuple[BoostState, RoundOutputs]:
-    tables, is_alone = (rows, *evaluations), len(slots.is_new) == 1
+    is_alone, num_evaluations = len(slots.is_new) == 1, len(tables) - 1
     # Without its axis the steps of one slot are as fast as those of a program for one model.
     if is_alone:
         slots, states = jax.tree.map(lambda own: own[0], (slots, states))
@@ -191,7 +191,7 @@ def _make_rounds(
 
     def goes_on(states: BoostState) -> Bool[Array, "*slot"]:
         has_patience = rates.stopping.has_patience(states.round, states.best_round)
-        return (states.round < rates.end) & states.is_finite & (has_patience | (not evaluations))
+        return (states.round < rates.end) & states.is_finite & (has_patience | (num_evaluations == 0))
 
     def make_next(
         carry: tuple[Int32[Array, ""], BoostState, RoundOutputs],
@@ -209,7 +209,7 @@ def _make_rounds(
 
     sizes = (num_made, *slots.is_new.shape)
     trees = blank_trees(plan, loss, *sizes) if keeps_trees else None
-    blank = RoundOutputs(trees, jnp.zeros((*sizes, len(evaluations)), jnp.float64))
+    blank = RoundOutputs(trees, jnp.zeros((*sizes, num_evaluations), jnp.float64))
     is_any = lambda carry: (carry[0] < num_made) & jnp.any(goes_on(carry[1]))  # noqa: E731
     _, states, made = lax.while_loop(is_any, make_next, (jnp.int32(0), _with_new(states, slots), blank))
     if is_alone:

@@ -147,7 +147,7 @@ def test_an_interrupt_of_the_next_rounds_loses_no_member_that_is_done(monkeypatc
     yielded, really = [], module.make_rounds
 
     def interrupted(*arrays, **static):
-        if not arrays[3].is_new.any():
+        if not arrays[2].is_new.any():
             raise KeyboardInterrupt
         return really(*arrays, **static)
 
@@ -209,7 +209,7 @@ def test_a_batch_without_enough_memory_is_halved(monkeypatch):
     really = module.make_rounds
 
     def with_little_memory(*arrays, **static):
-        tried.append(len(arrays[3].is_new))
+        tried.append(len(arrays[2].is_new))
         if tried[-1] > 2:
             raise MemoryError
         return really(*arrays, **static)

@@ -125,7 +125,7 @@ def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch)
     really, tried = batch.make_rounds, []
 
     def with_little_memory(*arrays, **static):
-        tried.append(len(arrays[3].is_new))
+        tried.append(len(arrays[2].is_new))
         if len(tried) == 1:
             raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes.")
         return really(*arrays, **static)
