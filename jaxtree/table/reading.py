@@ -373,10 +373,10 @@ def _places_by_type(frame: nw.DataFrame) -> dict[Any, list[int]]:
         types = list(map(type, native.dtypes))
     else:
         types = list(map(str, frame.schema.values()))
-    found: dict[Any, list[int]] = {}
-    for place, own in enumerate(types):
-        found.setdefault(own, []).append(place)
-    return found
+    number_of = {own: number for number, own in enumerate(dict.fromkeys(types))}
+    number = np.fromiter(map(number_of.__getitem__, types), np.intp, len(types))
+    groups = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
+    return dict(zip(number_of, (places.tolist() for places in groups), strict=True))
 
 
 def _kind_of_numbers(own: Any, frame: nw.DataFrame, place: int) -> str:
