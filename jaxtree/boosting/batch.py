@@ -323,6 +323,8 @@ def blank_states(plan: BatchPlan, num_slots: int) -> BoostState:
         best_round=numbers, is_finite=np.zeros(num_slots, bool), kept=kept,
         final=tuple(evaluated) if plan.keeps_scores else (),
     )  # fmt: skip
+    if ROWS in axes:  # other processes have their parts of the scores
+        return states
     return jax.device_put(states, NamedSharding(present(call.mesh), P(SLOTS)) if SLOTS in axes else None)
 
 
