@@ -20,12 +20,12 @@ from sklearn.tree._tree import Tree as SklearnTree
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
-    Interval,
     InvalidParameterError,
     RealNotInt,
     StrOptions,
     validate_parameter_constraints,
 )
+from sklearn.utils._param_validation import Interval as NumbersBetween
 from sklearn.utils._set_output import _get_output_config as output_config
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_method_params
@@ -53,6 +53,14 @@ __all__ = [
     "validate_parameter_constraints",
     "warn_about_failures",
 ]
+
+
+class Interval(NumbersBetween):
+    """The constraint of numbers between two ends; true is none, though to Python it is the integer 1."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Says whether a value is a number between the ends."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 _OF_VALIDATION = re.compile("eval_set|.*_val")

@@ -11,6 +11,7 @@ import pytest
 import jaxtree
 from jaxtree.estimators.common.conventions import AnnotatedParameters
 from jaxtree.resampling import BorutaSelector, ConformalRegressor
+from jaxtree.sklearn_compat import Interval
 
 PACKAGE = pathlib.Path(jaxtree.__file__).parent
 PUBLIC = [own for name in dir(jaxtree) if inspect.isclass(own := getattr(jaxtree, name))]
@@ -73,3 +74,10 @@ def test_a_class_has_the_texts_of_its_bases_below_its_own():
     assert text.index("Args:") < text.index("criterion:") < text.index("max_features:") < text.index("Attributes:")
     assert inspect.getdoc(jaxtree.GradientBoostingDistribution).count("    monotonic_cst: ") == 1
     assert "how the location" in inspect.getdoc(jaxtree.GradientBoostingDistribution)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_true_is_no_number(kind):
+    """Python takes it for the integer 1: a table of settings read wrongly would fit another model in silence."""
+    for name, constraints in kind._parameter_constraints.items():
+        assert not any(own.is_satisfied_by(True) for own in constraints if isinstance(own, Interval)), name

@@ -227,6 +227,7 @@ def test_the_user_s_configuration_is_left_alone():
     [
         (dict(max_depth=-3), "max_depth.*-3"),
         (dict(max_depth=2.5), "max_depth.*2.5"),
+        (dict(max_depth=True), "max_depth.*True"),
         (dict(min_samples_split=1), "min_samples_split.*1"),
         (dict(min_samples_leaf=0), "min_samples_leaf.*0"),
         (dict(min_impurity_decrease=-0.1), "min_impurity_decrease.*-0.1"),
