@@ -106,7 +106,9 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 def pad_codes(codes: Codes) -> Padded:
-    """Returns codes with zeros behind them, up to buckets of features and rows; codes of `empty_codes` are not copied.
+    """Returns codes with zeros behind them, up to buckets of features and rows.
+
+    Codes of `empty_codes`, and codes that have these sizes, are not copied.
 
     >>> codes = empty_codes(2, 3000, np.dtype(np.uint8))
     >>> padded = pad_codes(codes)
@@ -114,6 +116,8 @@ def pad_codes(codes: Codes) -> Padded:
     ((8, 3072), True)
     """
     shape = feature_bucket(len(codes)), row_bucket(codes.shape[1])
+    if codes.shape == shape and codes.flags.c_contiguous:
+        return codes
     if not _is_corner(codes, shape):
         corner = empty_codes(len(codes), codes.shape[1], codes.dtype)
         corner[:] = codes

@@ -17,9 +17,10 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
     {"arrays", "errors", "buckets", "cores", "heap", "keys", "notebook", "sklearn_compat", "switches"},
-    {"either", "forks", "kernels", "traces", "program_folder"},
+    {"either", "forks", "kernels.library", "traces", "program_folder"},
     {"devices"},
     {"blocks", "compilation"},
+    {"kernels"},
     {"table", "datasets", "criteria"},
     {"tree"},
     {"growth", "prune", "export", "losses"},
@@ -36,6 +37,7 @@ FLOORS = [
     {"cli", "__init__"},
     {"__main__"},
 ]
+"""The rooms of each floor; `kernels.library` is below its room, as devices are chosen by whether it is there."""
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 FILES = sorted(PACKAGE.rglob("*.py"))
 ROOMS = ("jaxtree", "studies", "tests", "benchmarks", "notebooks")
@@ -43,18 +45,18 @@ PROSE = [file for room in ROOMS for file in (PACKAGE.parent / room).rglob("*.py"
 
 
 def room_of(parts):
-    return parts[0].removesuffix(".py")
+    """The room of a file, or the file if it has a floor of its own."""
+    file = ".".join(parts[:2]).removesuffix(".py")
+    return file if file in FLOOR else parts[0].removesuffix(".py")
 
 
 def imported_rooms(source):
     """Rooms that a source text imports: of `jaxtree.table.schema` it is `table`."""
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module == "jaxtree":
-            yield from (alias.name for alias in node.names)
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-        yield from (name.split(".")[1] for name in names if name.startswith("jaxtree."))
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (room_of(name.split(".")[1:]) for name in names if name.startswith("jaxtree."))
 
 
 def forbidden(room, source):

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compile_only.programs import NUM_FEATURES, Program
-from jaxtree.additive.cyclic import boost, boost_rows
-from jaxtree.additive.layout import Layout, TermKind
-from jaxtree.additive.padding import sizes_of
-from jaxtree.additive.rules import StepRules
-from jaxtree.additive.sums import Gram, gram_sums
+from jaxtree.devices import current_platform
+from jaxtree.kernels.additive import Gram, Members, StepRules, boost_on_grams, boost_on_rows, gram_sums
+from jaxtree.kernels.choose import Engines
+from jaxtree.kernels.layout import Layout, TermKind
+from jaxtree.kernels.padded_terms import sizes_of
 
 FEW_BINS, BINS_OF_PAIRS, NUM_MEMBERS = 32, 16, 8
 
@@ -28,9 +28,13 @@ def _codes(num_rows: int) -> np.ndarray:
     return np.zeros((NUM_FEATURES, num_rows), np.uint8)
 
 
+def _engines() -> Engines:
+    return Engines.of(current_platform())
+
+
 def sum_pairs(num_rows: int) -> Any:
     """Sums the weights of rows by pairs of bins."""
-    return gram_sums(layout_of(), _codes(num_rows), np.full(num_rows, 2, np.int32))
+    return gram_sums(layout_of(), _codes(num_rows), np.full(num_rows, 2, np.int32), engines=_engines())
 
 
 def boost_bags(num_rows: int) -> Any:
@@ -40,18 +44,20 @@ def boost_bags(num_rows: int) -> Any:
     gram = Gram(np.zeros((size, size), np.int32), np.zeros(layout.num_places, np.int64))
     rules = [StepRules(0.1, greedy_steps=5)] * NUM_MEMBERS
     number = np.zeros(NUM_MEMBERS, np.int32)
-    return boost(layout, [gram], np.zeros(shape, np.int64), np.zeros(shape, np.int32)[:1], number, rules, num_passes=10)
+    members, rows = Members(np.zeros(shape, np.int64), number, rules), np.zeros(shape, np.int32)[:1]
+    return boost_on_grams(layout, [gram], rows, members, num_passes=10, engine=_engines().of_device)
 
 
 def boost_reading_rows(num_rows: int) -> Any:
     """Boosts a model on its rows, with greedy steps."""
     weight, gradient = np.ones(num_rows, np.int32), np.zeros(num_rows, np.int64)
-    return boost_rows(layout_of(), _codes(num_rows), weight, gradient, StepRules(0.1, greedy_steps=5), num_passes=10)
+    codes, rules = _codes(num_rows), StepRules(0.1, greedy_steps=5)
+    return boost_on_rows(layout_of(), codes, weight, gradient, rules, num_passes=10, engines=_engines())
 
 
 ADDITIVE = {
     "additive, pairs of bins": Program("multiply_columns", sum_pairs),
     "additive, boosting": Program("boost_members", boost_bags),
-    "additive, boosting on rows": Program("boost_on_rows", boost_reading_rows),
+    "additive, boosting on rows": Program("boost_member_on_rows", boost_reading_rows),
 }
 """The programs, by what they do."""

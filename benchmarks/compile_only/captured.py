@@ -11,11 +11,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from jaxtree.compilation import Compiled
+from jaxtree.kernels.choose import Engines, choose
 
 _ASKING = (
-    "additive.cyclic.current_platform",
-    "additive.row_programs.current_platform",
-    "additive.sums.current_platform",
     "growth.loop.grow.platform_of",
     "growth.loop.prepare.platform_of",
     "boosting.booster.platform_of",
@@ -71,6 +69,7 @@ def capture(name: str, run: Callable[[], Any], platform: str) -> Call:
     ):
         for asking in _ASKING:
             asked.enter_context(mock.patch(f"jaxtree.{asking}", lambda *arrays, mesh=None: platform))
+        asked.enter_context(mock.patch.object(Engines, "of", lambda _: Engines(choose("cpu"), platform)))
         try:
             run()
         except _Reached:

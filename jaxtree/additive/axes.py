@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.additive.layout import Layout
 from jaxtree.errors import present
+from jaxtree.kernels.layout import Layout
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 

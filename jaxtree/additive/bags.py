@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.additive.layout import Layout
 from jaxtree.additive.loop import BYTES_OF_CELL, GramsAtStart, boosts_on_grams
 from jaxtree.additive.row_loss import RowLoss, SquaredErrors, is_quadratic, rows_of_loss
 from jaxtree.additive.rules import AdditiveRules
-from jaxtree.additive.sums import Gram
 from jaxtree.additive.terms import main_terms
 from jaxtree.arrays import Device
 from jaxtree.boosting.round_tree import ScoredRows
+from jaxtree.kernels.additive import Gram
+from jaxtree.kernels.layout import Layout
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.schema import Schema
 

@@ -15,9 +15,9 @@ from sklearn.isotonic import isotonic_regression
 
 from jaxtree.additive.axes import codes_of_bins
 from jaxtree.additive.explanations import listed_terms, term_place
-from jaxtree.additive.layout import TermKind
 from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.layout import TermKind
 from jaxtree.table.numerals import decimal_near
 from jaxtree.table.rare_words import ANY_OTHER
 from jaxtree.table.schema import Column

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.additive.bags import Bag, FitData, SharedRows
-from jaxtree.additive.layout import Layout, join_layouts
 from jaxtree.additive.loop import BaggedTerms, boost_terms
 from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.additive.pairs import Ranked, pair_layout
@@ -21,6 +20,7 @@ from jaxtree.additive.rules import AdditiveConfig, BoostingPlan
 from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import carried
+from jaxtree.kernels.layout import Layout, join_layouts
 
 LONGER = 5
 """Steps of fewer leaves may make so many times as many rounds."""

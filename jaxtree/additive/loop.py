@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.additive.cyclic import boost, boost_rows
-from jaxtree.additive.layout import Layout
 from jaxtree.additive.row_loss import RowLoss
 from jaxtree.additive.rules import AdditiveRules, BoostingPlan, Ending
-from jaxtree.additive.sums import Gram
+from jaxtree.kernels.additive import Gram, Members, boost_on_grams, boost_on_rows
+from jaxtree.kernels.layout import Layout
 
 BYTES_OF_CELL = 4
 """Bytes of a sum over a pair of bins."""
@@ -237,11 +236,16 @@ class _GramPasses(_PassRunner):
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
         if self.gradient is None or not self.row_loss.is_quadratic:
             self.gradient = self._sums(gradient)
-        members = np.minimum(np.arange(len(self.gradient)), self.num_grams - 1).astype(np.int32)
-        steps, self.gradient = boost(
-            self.layout, self.grams, self.gradient, self.rows, members, self.step_rules, num_passes=1,
+        grams = np.minimum(np.arange(len(self.gradient)), self.num_grams - 1).astype(np.int32)
+        steps, self.gradient = boost_on_grams(
+            self.layout,
+            self.grams,
+            self.rows,
+            Members(self.gradient, grams, self.step_rules),
+            num_passes=1,
+            engine=self.codes.engines.of_device,
             num_threads=self.num_threads,
-        )  # fmt: skip
+        )
         return steps
 
     def _sums(self, values: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
@@ -252,8 +256,8 @@ class _RowPasses(_PassRunner):
     """Passes that read rows: of those that processes have a part of, each process reads all."""
 
     @functools.cached_property
-    def whole(self) -> UInt[np.ndarray, "feature row"]:
-        """The codes of all rows."""
+    def whole(self) -> UInt[np.ndarray, "feature padded_row"]:
+        """The codes of all rows, and room behind them."""
         return self.codes.whole()
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
@@ -261,8 +265,8 @@ class _RowPasses(_PassRunner):
         self.weights = weights
 
     def boost(self, gradient: Int64[np.ndarray, "score row"]) -> Int64[np.ndarray, "score place"]:
-        members = zip(self.weights, gradient, self.step_rules, strict=True)
-        made = [boost_rows(self.layout, self.whole, *of_score, num_passes=1)[0] for of_score in members]
+        members, engines = zip(self.weights, gradient, self.step_rules, strict=True), self.codes.engines
+        made = [boost_on_rows(self.layout, self.whole, *own, num_passes=1, engines=engines)[0] for own in members]
         return np.stack(made)
 
 

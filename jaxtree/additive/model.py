@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, UInt
 
-from jaxtree.additive.layout import Layout
+from jaxtree.kernels.layout import Layout
 from jaxtree.table.schema import Schema
 
 

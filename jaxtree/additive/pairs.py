@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from jaxtree.additive.bags import Bag, SharedRows
-from jaxtree.additive.layout import Layout
 from jaxtree.additive.rules import AdditiveConfig, Pairs
 from jaxtree.additive.screening import savings_of_pairs
 from jaxtree.additive.terms import Heredity, candidate_pairs, coarse_axes, leading_values, pair_terms
 from jaxtree.errors import present
+from jaxtree.kernels.layout import Layout
 
 Ranked = dict[Heredity | None, list[tuple[int, int]]]
 """The pairs that save some of the loss, those that save most first, by those that are compared."""

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from threadpoolctl import threadpool_limits
 
-from jaxtree.additive.layout import Layout, TermKind
+from jaxtree.kernels.layout import Layout, TermKind
 
 
 def additive_part(

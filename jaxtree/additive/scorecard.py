@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import notebook
 from jaxtree.additive.axes import axes_of_term
-from jaxtree.additive.layout import Layout, TermKind, join_layouts
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.models import best_of_search
 from jaxtree.export.node_tables import check_backend, frame_of
+from jaxtree.kernels.layout import Layout, TermKind, join_layouts
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source, open_source

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.additive.layout import Layout
 from jaxtree.additive.terms import pair_terms
+from jaxtree.kernels.layout import Layout
 
 PAIRS_AT_A_TIME = 256
 """Pairs whose tables are held at once."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt
 
-from jaxtree.additive.layout import Layout, TermKind
+from jaxtree.kernels.layout import Layout, TermKind
 from jaxtree.table.schema import Schema
 
 

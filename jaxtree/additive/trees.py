@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
 
-from jaxtree.additive.layout import Layout
 from jaxtree.additive.model import AdditiveModel
+from jaxtree.kernels.layout import Layout
 from jaxtree.table.schema import Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest, take_trees

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.additive.layout import Layout, TermKind
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.files.boosting import require_times_of_loss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable
+from jaxtree.kernels.layout import Layout, TermKind
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.schema import Schema

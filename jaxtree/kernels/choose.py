@@ -12,7 +12,7 @@ import enum
 import functools
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -86,6 +86,28 @@ def choose(platform: str, *, num_devices: int = 1, knows: bool = True, on_host: 
     if platform != "cpu" or num_devices > 1 or not knows or not is_there():
         return Engine.XLA
     return Engine.HOST if on_host else Engine.PROGRAM
+
+
+class Engines(NamedTuple):
+    """Who computes a fit, of which some operations stay on the host.
+
+    Attributes:
+        of_host: Who computes what the host does with any platform.
+        platform: The platform of all else.
+    """
+
+    of_host: Engine
+    platform: str
+
+    @classmethod
+    def of(cls, platform: str) -> "Engines":
+        """Returns who computes a fit on a platform."""
+        return cls(choose("cpu"), platform)
+
+    @property
+    def of_device(self) -> Engine:
+        """Who computes what a device may do."""
+        return self.of_host if self.platform == "cpu" else Engine.XLA
 
 
 @functools.cache

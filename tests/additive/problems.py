@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jaxtree.additive.layout import Layout, TermKind, join_layouts
+from jaxtree.kernels.layout import Layout, TermKind, join_layouts
 
 
 def one_term(kind, features, bins_of_codes, *, monotone=0):

@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 
-from jaxtree.additive.layout import TermKind
+from jaxtree.kernels.layout import TermKind
 
 LARGEST = 2**30
 

@@ -1,15 +1,21 @@
 """Cyclic boosting: steps and gradients are those of the reference bit for bit."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
-from jaxtree.additive import cyclic, sums
-from jaxtree.additive.layout import TermKind
-from jaxtree.additive.rules import StepRules
+from jaxtree.kernels.additive import (
+    REALS,
+    WHOLES,
+    Members,
+    StepRules,
+    bin_sums,
+    boost_on_grams,
+    boost_on_rows,
+    gram_sums,
+)
+from jaxtree.kernels.layout import TermKind
 from tests.additive import reference
-from tests.additive.engines import ENGINES, use
+from tests.additive.engines import ENGINES, both, use
 from tests.additive.problems import one_term, random_problem
 from tests.growth.native_trees import needs_kernel
 from tests.marks import marked
@@ -31,10 +37,18 @@ def boosting(problem, *, num_grams=1):
     """The arguments of `boost` but rules: the first gram is of all rows, others leave out some."""
     layout, codes, weight, residual = problem
     weights = [np.where(np.arange(len(weight)) % 5 == at - 1, 0, weight).astype(np.int32) for at in range(num_grams)]
-    grams = [sums.gram_sums(layout, codes, own) for own in weights]
-    rows = np.stack([sums.bin_sums(layout, codes, (own > 0).astype(np.int64)) for own in weights]).astype(np.int32)
-    gradient = np.stack([sums.bin_sums(layout, codes, -own * residual) for own in weights])
+    grams = [gram_sums(layout, codes, own, engines=both()) for own in weights]
+    rows = np.stack(
+        [bin_sums(layout, codes, (own > 0).astype(np.int64), engine=both().of_host) for own in weights]
+    ).astype(np.int32)
+    gradient = np.stack([bin_sums(layout, codes, -own * residual, engine=both().of_host) for own in weights])
     return layout, grams, gradient, rows, weights
+
+
+def boosted(layout, grams, rows, gradient, rules, num_passes):
+    """The steps and gradients of one member after some passes."""
+    members = Members(gradient, np.zeros(1, np.int32), [rules])
+    return boost_on_grams(layout, grams, rows, members, num_passes=num_passes, engine=both().of_device)
 
 
 def assert_boosts_as_reference(problem, rules, num_passes, *, num_grams=1, num_threads=None):
@@ -42,10 +56,11 @@ def assert_boosts_as_reference(problem, rules, num_passes, *, num_grams=1, num_t
     layout, grams, gradient, rows, weights = boosting(problem, num_grams=num_grams)
     members = [(own, gram) for own in rules for gram in range(num_grams)]
     of_gram = np.array([gram for _, gram in members], np.int32)
-    steps, left = cyclic.boost(
-        layout, grams, gradient[of_gram], rows, of_gram, [own for own, _ in members],
-        num_passes=num_passes, num_threads=num_threads,
-    )  # fmt: skip
+    given = Members(gradient[of_gram], of_gram, [own for own, _ in members])
+    engine = both().of_device
+    steps, left = boost_on_grams(
+        layout, grams, rows, given, num_passes=num_passes, engine=engine, num_threads=num_threads
+    )
     for at, (own, gram) in enumerate(members):
         matrix = reference.gram(layout, problem[1], weights[gram])
         hessian, held = np.diagonal(matrix), rows[gram].astype(np.int64)
@@ -139,7 +154,7 @@ def test_rows_are_counted_by_themselves(engine, monkeypatch):
     rows[:, ::4] = 0
     codes = random_problem(13, 300, 6)[1]
     rules = StepRules(0.3, max_leaves=4)
-    steps, left = cyclic.boost(layout, grams, gradient, rows, np.zeros(1, np.int32), [rules], num_passes=3)
+    steps, left = boosted(layout, grams, rows, gradient, rules, 3)
     matrix = reference.gram(layout, codes, weights[0])
     expected, after = reference.boost_on_gram(
         layout, matrix, gradient[0], np.diagonal(matrix), rows[0].astype(np.int64), rules, 3
@@ -153,7 +168,7 @@ def test_the_model_is_that_of_boosting_row_by_row():
     layout, codes, weight, residual = random_problem(17, 250, 7)
     own, grams, gradient, rows, _ = boosting((layout, codes, weight % 2, residual))
     rules = StepRules(0.3, greedy_steps=2)
-    steps, left = cyclic.boost(own, grams, gradient, rows, np.zeros(1, np.int32), [rules], num_passes=3)
+    steps, left = boosted(own, grams, rows, gradient, rules, 3)
     expected, after = reference.boost_on_rows(layout, codes, weight % 2, residual, rules, 3)
     np.testing.assert_array_equal(steps[0], expected)
     np.testing.assert_array_equal(left[0], after)
@@ -165,7 +180,7 @@ def test_boosting_that_reads_rows_makes_the_same_steps(engine, monkeypatch):
     layout, codes, weight, residual = random_problem(23, 300, 6)
     rules = StepRules(0.3, l2=1.0, max_leaves=4, greedy_steps=2, min_rows=2)
     gradient = -weight * residual
-    steps, left = cyclic.boost_rows(layout, codes, weight, gradient, rules, num_passes=2)
+    steps, left = boost_on_rows(layout, codes, weight, gradient, rules, num_passes=2, engines=both())
     matrix, rows = reference.gram(layout, codes, weight), reference.sums(layout, codes, weight > 0)
     sums = reference.sums(layout, codes, gradient)
     expected, after = reference.boost_on_gram(layout, matrix, sums, np.diagonal(matrix), rows, rules, 2)
@@ -177,14 +192,13 @@ def test_boosting_that_reads_rows_makes_the_same_steps(engine, monkeypatch):
 def test_passes_go_on_where_they_ended():
     """Without greedy steps: these know the gains of earlier looks."""
     layout, grams, gradient, rows, _ = boosting(random_problem(19, 300, 6))
-    of_gram, rules = np.zeros(1, np.int32), [StepRules(0.3)]
-    whole, left = cyclic.boost(layout, grams, gradient, rows, of_gram, rules, num_passes=5)
-    first, between = cyclic.boost(layout, grams, gradient, rows, of_gram, rules, num_passes=2)
-    second, after = cyclic.boost(layout, grams, between, rows, of_gram, rules, num_passes=3)
+    rules = StepRules(0.3)
+    whole, left = boosted(layout, grams, rows, gradient, rules, 5)
+    first, between = boosted(layout, grams, rows, gradient, rules, 2)
+    second, after = boosted(layout, grams, rows, between, rules, 3)
     np.testing.assert_array_equal(first + second, whole)
     np.testing.assert_array_equal(after, left)
 
 
 def test_rules_have_no_other_fields():
-    assert set(cyclic.REALS + cyclic.WHOLES) == set(StepRules._fields)
-    assert dataclasses.is_dataclass(sums.Gram)
+    assert set(REALS + WHOLES) == set(StepRules._fields)

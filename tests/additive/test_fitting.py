@@ -18,6 +18,7 @@ from jaxtree.boosting import Loss, logistic, quantile, squared
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.errors import SeparableClassesWarning
 from tests.additive import problems, reference
+from tests.additive.engines import both
 
 FEW = {"outer_bags": 2, "max_rounds": 200}
 RULES = AdditiveRules(
@@ -57,7 +58,7 @@ def test_squared_errors_are_boosted_as_row_by_row(seed):
     rows = ScoredRows(codes, residual * 10.0 ** (seed % 7 - 3) / 3, weight, {})
     errors = rows_of_loss(squared(), rows, np.array([0.25]), None)
     assert isinstance(errors, SquaredErrors)
-    (made,) = boost_terms(layout, CodedRows(codes), errors, BoostingPlan(RULES, [Ending(20, 10**6, 0.0)]))
+    (made,) = boost_terms(layout, CodedRows(codes, both()), errors, BoostingPlan(RULES, [Ending(20, 10**6, 0.0)]))
     own = RULES.of_steps(
         errors.weight_unit, errors.score_unit, 1.0, errors.whole.sum() / (weight > 0).sum(), layout.num_terms
     )
@@ -101,8 +102,8 @@ def test_pairs_are_pure_and_terms_centred(kind):
 
 def test_purity_moves_values_and_changes_no_score():
     draw, codes = np.random.default_rng(1), np.random.default_rng(2).integers(0, 6, (2, 400)).astype(np.uint8)
-    from jaxtree.additive.layout import TermKind, join_layouts
     from jaxtree.additive.terms import axis_bins, pair_terms
+    from jaxtree.kernels.layout import TermKind, join_layouts
 
     mains = join_layouts([problems.one_term(TermKind.ORDERED, [feature], [np.arange(6)]) for feature in (0, 1)])
     axes = [axis_bins(np.bincount(own, minlength=6), 4) for own in codes]

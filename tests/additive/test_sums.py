@@ -5,15 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from jaxtree.additive import sums
-from jaxtree.additive.layout import TermKind, join_layouts
-from jaxtree.additive.padding import pad_places, pad_terms, sizes_of
-from jaxtree.additive.prefix_sums import to_plain, to_running
-from jaxtree.additive.row_programs import count_pairs, multiply_columns
 from jaxtree.buckets import empty_codes, pad_codes, pad_to
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.additive import bin_sums, count_pairs, gram_sums, multiply_columns, row_scores
+from jaxtree.kernels.layout import TermKind, join_layouts, to_plain, to_running
+from jaxtree.kernels.padded_terms import pad_places, pad_terms, sizes_of
 from tests.additive import reference
-from tests.additive.engines import ENGINES, use
+from tests.additive.engines import ENGINES, both, use
 from tests.additive.problems import mixed_layout, one_term, random_codes, random_problem
 from tests.growth.native_trees import needs_kernel
 
@@ -41,7 +39,7 @@ def plain(layout, gram):
 
 def assert_sums_are_those_of_the_reference(layout, codes, weight, num_threads=None):
     expected = reference.gram(layout, codes, weight)
-    gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
+    gram = gram_sums(layout, codes, weight, num_threads=num_threads, engines=both())
     np.testing.assert_array_equal(plain(layout, gram), expected)
     np.testing.assert_array_equal(gram.diagonal, np.diagonal(expected))
     assert gram.diagonal.dtype == np.int64 and gram.matrix.dtype == np.int32
@@ -76,7 +74,7 @@ def test_many_rows_of_one_term(num_bins, engine, monkeypatch):
     layout = one_term(TermKind.SUBSET, [0], [np.arange(num_bins)])
     expected = np.diag(np.bincount(codes[0], weight, num_bins).astype(np.int64))
     for num_threads in (1, 2):
-        gram = sums.gram_sums(layout, codes, weight, num_threads=num_threads)
+        gram = gram_sums(layout, codes, weight, num_threads=num_threads, engines=both())
         np.testing.assert_array_equal(plain(layout, gram), expected)
 
 
@@ -85,9 +83,9 @@ def test_sums_without_some_rows_are_a_difference(engine, monkeypatch):
     use(engine, monkeypatch)
     layout, codes, weight, _ = random_problem(3, 500, 6)
     is_left_out = np.arange(500) % 3 == 0
-    whole = sums.gram_sums(layout, codes, weight)
-    part = sums.gram_sums(layout, codes, np.where(is_left_out, weight, 0).astype(np.int32))
-    rest = sums.gram_sums(layout, codes, np.where(is_left_out, 0, weight).astype(np.int32))
+    whole = gram_sums(layout, codes, weight, engines=both())
+    part = gram_sums(layout, codes, np.where(is_left_out, weight, 0).astype(np.int32), engines=both())
+    rest = gram_sums(layout, codes, np.where(is_left_out, 0, weight).astype(np.int32), engines=both())
     difference = whole.minus(part)
     np.testing.assert_array_equal(difference.matrix, rest.matrix)
     np.testing.assert_array_equal(difference.diagonal, rest.diagonal)
@@ -100,9 +98,9 @@ def test_values_of_bins_and_scores_of_rows(name, engine, monkeypatch):
     layout, codes, weight, residual = random_problem(1, **CASES[name])
     values = weight * (residual << 40)
     for num_threads in (1, 2):
-        own = sums.bin_sums(layout, codes, values, num_threads=num_threads)
+        own = bin_sums(layout, codes, values, engine=both().of_host, num_threads=num_threads)
         np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
-        score = sums.row_scores(layout, codes, own, num_threads=num_threads)
+        score = row_scores(layout, codes, own, codes.shape[1], engine=both().of_host, num_threads=num_threads)
         np.testing.assert_array_equal(score, reference.scores(layout, codes, own))
 
 
@@ -113,9 +111,10 @@ def test_values_of_many_rows_and_of_terms_of_many_bins():
     bins = np.arange(2000)
     layout = join_layouts([one_term(TermKind.ORDERED, [0], [bins]), one_term(TermKind.SUBSET, [1], [bins // 500])])
     values = random.integers(-(2**50), 2**50, 140_003)
-    own = sums.bin_sums(layout, codes, values)
+    own = bin_sums(layout, codes, values, engine=both().of_host)
     np.testing.assert_array_equal(own, reference.sums(layout, codes, values))
-    np.testing.assert_array_equal(sums.row_scores(layout, codes, own), reference.scores(layout, codes, own))
+    score = row_scores(layout, codes, own, 140_003, engine=both().of_host)
+    np.testing.assert_array_equal(score, reference.scores(layout, codes, own))
 
 
 @needs_kernel
@@ -141,7 +140,7 @@ def test_codes_with_room_behind_them_are_the_same():
 def test_what_does_not_fit_is_refused(change, message):
     layout, codes, weight, _ = random_problem(4, 200, 5)
     with pytest.raises(InvalidInputError, match=message):
-        sums.gram_sums(dataclasses.replace(layout, **change), codes, weight)
+        gram_sums(dataclasses.replace(layout, **change), codes, weight, engines=both())
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -18,6 +18,7 @@ from jaxtree.devices import default_device
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.additive.divided_rows import DividedRows
 from tests.additive import problems
+from tests.additive.engines import both
 from tests.additive.test_fitting import FEW, same_terms, table
 
 X, NUMBERS, CLASSES = table()
@@ -94,8 +95,8 @@ def test_sums_over_the_parts_of_processes_are_those_of_all_rows(taken, monkeypat
         gram = rows.gram_sums(layout, weight[at])
         return rows.num_rows, rows.whole(), sums, gram.matrix, gram.diagonal, rows.row_scores(layout, sums)
 
-    whole = results(CodedRows(codes))
-    parts = [DividedRows(codes[:, first:end], 100, first, exchange) for first, end in pairwise(ENDS)]
+    whole = results(CodedRows(codes, both()))
+    parts = [DividedRows(codes[:, first:end], both(), 100, first, exchange) for first, end in pairwise(ENDS)]
     for made in exchange.run(lambda rank: results(parts[rank])):
         for own, expected in zip(made, whole, strict=True):
             np.testing.assert_array_equal(own, expected)

@@ -41,7 +41,7 @@ from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange
 from jaxtree.dataset.sample import Sample, read_known, split_groups, split_rows
-from jaxtree.devices import carried
+from jaxtree.devices import carried, current_platform
 from jaxtree.errors import (
     InterruptedFitWarning,
     InvalidInputError,
@@ -66,6 +66,7 @@ from jaxtree.explain.paths import as_table
 from jaxtree.explain.scores import ScoreExplanation, answer_of
 from jaxtree.explain.shap import ShapInteractions, ShapValues
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
+from jaxtree.kernels.choose import Engines
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source, open_source
@@ -215,10 +216,11 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         data = encode_sample(sample, options, same_as=same_as, exchange=exchange)
         if group is not None:
             whole = whole._replace(fields={**whole.fields, "group": exchange.join(group)})
+        engines = Engines.of(current_platform())
         if isinstance(exchange, SharedExchange):
             first = exchange.own_rows(sample.num_rows).start
-            return AdditiveTask(data, loss, DividedRows(data.codes, whole.num_rows, first, exchange), whole)
-        return AdditiveTask(data, loss, CodedRows(data.codes), whole)
+            return AdditiveTask(data, loss, DividedRows(data.codes, engines, whole.num_rows, first, exchange), whole)
+        return AdditiveTask(data, loss, CodedRows(data.codes, engines), whole)
 
     def _check_fit(self, extras: Mapping[str, Any]) -> None:
         """Raises InvalidInputError if a parameter or an extra is not allowed."""

@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Int32, Int64, Shaped, UInt
 
 from jaxtree.additive.coded_rows import CodedRows
-from jaxtree.additive.layout import Layout
-from jaxtree.additive.sums import Gram
 from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.sample import Sample
+from jaxtree.kernels.additive import Gram
+from jaxtree.kernels.choose import Engines
+from jaxtree.kernels.layout import Layout
 from jaxtree.table.schema import Schema
 
 
@@ -23,6 +24,7 @@ class DividedRows(CodedRows):
 
     Args:
         codes: The codes of the rows of this process.
+        engines: Who computes on them.
         num_rows: The number of the rows of all.
         first: How many rows are before those of this process.
         exchange: How the processes know of one another.
@@ -30,8 +32,15 @@ class DividedRows(CodedRows):
 
     is_divided = True
 
-    def __init__(self, codes: UInt[np.ndarray, "feature row"], num_rows: int, first: int, exchange: SharedExchange):
-        super().__init__(codes)
+    def __init__(
+        self,
+        codes: UInt[np.ndarray, "feature row"],
+        engines: Engines,
+        num_rows: int,
+        first: int,
+        exchange: SharedExchange,
+    ):
+        super().__init__(codes, engines)
         self.number, self.first, self.exchange = num_rows, first, exchange
 
     @property
@@ -48,7 +57,7 @@ class DividedRows(CodedRows):
         """Returns some of the rows, by their numbers among all, which rise."""
         first, end = np.searchsorted(rows, [self.own.start, self.own.stop]).tolist()
         codes = np.ascontiguousarray(self.codes[:, rows[first:end] - self.first])
-        return DividedRows(codes, len(rows), first, self.exchange)
+        return DividedRows(codes, self.engines, len(rows), first, self.exchange)
 
     def whole(self) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of the rows of all processes."""

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int32, UInt16
 
-from jaxtree.additive.layout import Layout, TermKind
 from jaxtree.arrays import AnyArray
 from jaxtree.buckets import bin_bucket, pad_to, round_up
+from jaxtree.kernels.layout import Layout, TermKind
 
 
 class ProgramSizes(NamedTuple):

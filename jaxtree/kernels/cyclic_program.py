@@ -1,4 +1,4 @@
-"""Programs of XLA that boost cyclically, for accelerators and where the kernel in C++ is not; see `cyclic.py`.
+"""Programs of XLA that boost cyclically, for accelerators and where the kernel in C++ is not; see `additive.py`.
 
 Members on Gram sums are boosted side by side: those that have made their greedy steps wait for the others.
 """
@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int32, Int64, UInt
 
-from jaxtree.additive.layout import TermKind
-from jaxtree.additive.padding import PaddedTerms, ProgramSizes
-from jaxtree.additive.proposals import (
+from jaxtree.arrays import AnyArray
+from jaxtree.compilation import compiled
+from jaxtree.kernels.cyclic_steps import (
     BinSums,
     Proposal,
     TracedRules,
@@ -22,9 +22,8 @@ from jaxtree.additive.proposals import (
     propose_pair,
     propose_subset,
 )
-from jaxtree.additive.row_programs import place_of_rows
-from jaxtree.arrays import AnyArray
-from jaxtree.compilation import compiled
+from jaxtree.kernels.layout import TermKind
+from jaxtree.kernels.padded_terms import PaddedTerms, ProgramSizes
 
 
 class MemberState(NamedTuple):
@@ -237,7 +236,9 @@ class RowProgram(CyclicProgram):
         return gradient + self.weighted.weight * step.step[self._bins(term)]
 
     def _bins(self, term: Any) -> Int32[Array, " row"]:
-        return place_of_rows(self.terms, term, self.weighted.codes) - self.terms.first[term]
+        features, bins = self.terms.features[term], self.terms.bins[term]
+        first, second = (bins[axis][self.weighted.codes[features[axis]]].astype(jnp.int32) for axis in (0, 1))
+        return first * self.terms.num_bins[term, 1] + second
 
 
 @compiled("sizes", "is_greedy", what=lambda *_, **__: "the boosting of an additive model")
@@ -273,7 +274,7 @@ def boost_members(
 
 
 @compiled("sizes", "is_greedy", what=lambda *_, **__: "the boosting of an additive model on rows")
-def boost_on_rows(
+def boost_member_on_rows(
     terms: PaddedTerms,
     rows: WeightedRows,
     hessian: Int64[AnyArray, " place"],

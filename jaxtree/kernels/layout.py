@@ -3,15 +3,19 @@
 A *term* is a function of one feature or of two. Its *bins* are sets of codes of the table, or cells of two such sets;
 the model has a value, its *step*, for each. The bins of all terms follow one another in one table, in which a row has
 one place a term: so a model is a sum of values in this table, and sums over rows are arrays over it.
+
+In *running form*, in which a step of a few leaves changes sums by a few numbers, there stands at a known bin of an
+ordered term the sum over all bins up to it, at a cell of a pair the sum over all cells that are behind it on no axis,
+and at any other bin its own.
 """
 
 import dataclasses
 import enum
 import functools
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
-from jaxtyping import Int32, Int64, UInt, UInt16
+from jaxtyping import Int, Int32, Int64, UInt, UInt16
 
 
 class TermKind(enum.IntEnum):
@@ -111,3 +115,35 @@ def join_layouts(layouts: Sequence[Layout]) -> Layout:
     ]
     names = [field.name for field in dataclasses.fields(Layout)]
     return Layout(*(np.concatenate([getattr(own, name) for own in padded]) for name in names))
+
+
+def to_running(layout: Layout, sums: Int[np.ndarray, "some place"]) -> Int[np.ndarray, "some place"]:
+    """Returns sums of bins in running form.
+
+    >>> kind, features = np.zeros(1, np.int32), np.array([[0, -1]], np.int32)
+    >>> bins, num_bins = np.array([[[0, 1, 2], [0, 0, 0]]], np.uint16), np.array([[3, 1]], np.int32)
+    >>> layout = Layout(kind, features, bins, num_bins, monotone=kind)
+    >>> to_running(layout, np.array([[1, 2, 7]]))
+    array([[1, 3, 7]])
+    """
+    return _for_terms(layout, sums, np.cumsum)
+
+
+def to_plain(layout: Layout, sums: Int[np.ndarray, "some place"]) -> Int[np.ndarray, "some place"]:
+    """Returns the sums of bins by themselves, from their running form."""
+    return _for_terms(layout, sums, lambda own, axis: np.diff(own, axis=axis, prepend=own.dtype.type(0)))
+
+
+def _for_terms(
+    layout: Layout, sums: Int[np.ndarray, "some place"], change: Callable[..., np.ndarray]
+) -> Int[np.ndarray, "some place"]:
+    changed = sums.copy()
+    for term in range(layout.num_terms):
+        first, second = layout.num_bins[term]
+        own = changed[:, layout.places(term)]
+        if layout.kind[term] == TermKind.ORDERED:
+            own[:, : first - 1] = change(own[:, : first - 1], axis=1)
+        elif layout.kind[term] == TermKind.PAIR:
+            cells = own.reshape(-1, first, second)
+            own[:] = change(change(cells, axis=1), axis=2).reshape(own.shape)
+    return changed
