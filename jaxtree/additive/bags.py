@@ -125,12 +125,10 @@ class SharedRows:
         """
         number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
         kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
-        key = ("all", layout.key, rules.gram_memory, rules.greedy_ratio)
-        of_all = self.once(key, lambda: self._of_all(layout, rules))
+        of_all = self._of_all(layout, rules)
 
         def of_bag(bag: int) -> GramsAtStart:
-            own = functools.partial(self.once, ("bag", layout.key, bag))
-            return GramsAtStart(of_all, own if bag < kept else lambda make: make())
+            return GramsAtStart(of_all, functools.partial(self.once, ("bag", layout.key, bag)) if bag < kept else None)
 
         return of_bag
 
@@ -140,6 +138,10 @@ class SharedRows:
         are_parts = any(own.rows is not None or own.is_held is None for own in data.bags)
         if not is_quadratic(data.loss) or len(data.bags) < 2 or are_parts:
             return None
-        whole = SquaredErrors(data.rows, data.start, None)
-        is_made = boosts_on_grams(layout, whole, rules, is_divided=data.codes.is_divided)
-        return data.codes.gram_sums(layout, whole.whole) if is_made else None
+
+        def make() -> Gram | None:
+            whole = SquaredErrors(data.rows, data.start, None)
+            is_made = boosts_on_grams(layout, whole, rules, is_divided=data.codes.is_divided)
+            return data.codes.gram_sums(layout, whole.whole) if is_made else None
+
+        return self.once(("all", layout.key, rules.gram_memory, rules.greedy_ratio), make)

@@ -31,11 +31,16 @@ class GramsAtStart(NamedTuple):
     Attributes:
         of_all: For squared errors, the sums of all rows, from which those of a bag follow by a difference; None where
             they are not known.
-        at_start: Returns the sums of a bag at its first reading, which a function makes if nobody has them.
+        at_start: Returns the sums of a bag at its first reading, which a function makes if nobody has them; None where
+            they are not kept.
     """
 
-    of_all: Gram | None
-    at_start: Callable[[Callable[[], list[Gram]]], list[Gram]]
+    of_all: Gram | None = None
+    at_start: Callable[[Callable[[], list[Gram]]], list[Gram]] | None = None
+
+
+NOT_SHARED = GramsAtStart()
+"""The sums of a boosting that has no others beside it."""
 
 
 class BaggedTerms(NamedTuple):
@@ -73,7 +78,7 @@ def boost_terms(
     plan: BoostingPlan,
     *,
     scores: Int64[np.ndarray, "score row"] | None = None,
-    grams: GramsAtStart | None = None,
+    grams: GramsAtStart = NOT_SHARED,
     should_end: threading.Event | None = None,
     num_threads: int = 1,
 ) -> list[BaggedTerms]:
@@ -108,13 +113,13 @@ def boost_terms(
         # Weights change little after the first passes: they are read before passes 0, 1, 2, 4, 8 and so on.
         renews = number == 0 or (not row_loss.is_quadratic and number & (number - 1) == 0)
         reading = row_loss.read(scores, renews=renews)
-        if reading.weight is not None:
-            passes.renew(reading.weight)
         losses.append(reading.held_loss)
         for own in stops:
             own.look(losses, steps)
         if all(own.is_over for own in stops) or (should_end is not None and should_end.is_set()):
             break
+        if reading.weight is not None:
+            passes.renew(reading.weight)
         new = passes.boost(reading.gradient)
         steps = steps + new
         scores += codes.row_scores(layout, new, num_threads)
@@ -209,7 +214,7 @@ class _GramPasses(_PassRunner):
         row_loss: RowLoss,
         rules: AdditiveRules,
         num_threads: int,
-        shared: GramsAtStart | None,
+        shared: GramsAtStart,
     ):
         super().__init__(layout, codes, row_loss, rules, num_threads)
         self.shared = shared
@@ -222,11 +227,13 @@ class _GramPasses(_PassRunner):
 
     def renew(self, weights: Int32[np.ndarray, "score row"]) -> None:
         super().renew(weights)
-        make = functools.partial(self._make_grams, weights)
-        self.grams = make() if self.grams or self.shared is None else self.shared.at_start(make)
+        if self.grams or self.shared.at_start is None:
+            self.grams = self._make_grams(weights)
+        else:
+            self.grams = self.shared.at_start(functools.partial(self._make_grams, weights))
 
     def _make_grams(self, weights: Int32[np.ndarray, "score row"]) -> list[Gram]:
-        of_all = None if self.shared is None else self.shared.of_all
+        of_all = self.shared.of_all
         if of_all is not None and self.row_loss.is_held is not None:
             held = np.flatnonzero(self.row_loss.is_held)
             of_held = self.codes.take(held).gram_sums(self.layout, self.row_loss.whole_held[held], self.num_threads)

@@ -40,6 +40,10 @@ LEAST_RESIDUAL = 0.1
 """The least size of residuals, in parts of their mean size, where a loss has no curvature."""
 
 
+Derivatives = tuple[Float64[np.ndarray, "score row"], Float64[np.ndarray, "score row"], float]
+"""Gradients, the diagonals of second derivatives, and the mean loss of the rows held out."""
+
+
 class Reading(NamedTuple):
     """The loss at some scores.
 
@@ -141,6 +145,7 @@ class NewtonRows(RowLoss):
 
     is_quadratic = False
     mean_residual = 0.0
+    _at_start: Derivatives | None
 
     def __init__(
         self,
@@ -157,10 +162,12 @@ class NewtonRows(RowLoss):
             self.units = np.asarray(units, np.float64)
         self.longest = LONGEST_STEP * self._usual_steps(is_counted=units is not None)
         pad = functools.partial(buckets.pad_to, size=self.size)
-        self.padded = ScoredRows(rows.codes, pad(rows.target), pad(self.weight), _padded_extras(rows.extras, pad))
+        extras = {name: pad(np.asarray(values)) for name, values in rows.extras.items()}
+        self.padded = ScoredRows(rows.codes, pad(rows.target), pad(self.weight), extras)
         self.padded_held = pad(self.weight if self.held_weight is None else self.held_weight)
         self.score_unit, self.weight_unit = 1.0, 1.0
-        gradient, hessian, _ = self._derivatives(np.zeros((len(start), self.num_rows), np.int64))
+        self._at_start = self._derivatives(np.zeros((len(start), self.num_rows), np.int64))
+        gradient, hessian, _ = self._at_start
         if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
             raise TrainingError(f"{loss}: derivatives at the start, {start.tolist()}, are no numbers")
         total = self.weight.sum()
@@ -171,7 +178,9 @@ class NewtonRows(RowLoss):
 
     def read(self, scores: Int64[np.ndarray, "score row"], *, renews: bool = False) -> Reading:
         """Reads the rows; see `RowLoss.read`."""
-        gradient, hessian, held = self._derivatives(scores)
+        # They are those of the constructor before the first step, and let go of at the first reading.
+        at_start, self._at_start = self._at_start, None
+        gradient, hessian, held = self._derivatives(scores) if at_start is None or scores.any() else at_start
         weight = self._weights(gradient, hessian) if renews else None
         whole = np.rint(gradient / (self.score_unit * self.weight_unit))
         held = held if self.held_weight is not None else np.nan
@@ -188,9 +197,7 @@ class NewtonRows(RowLoss):
         self.weight_unit = power_of_two(hessian.sum(axis=1).max()) * 2.0**-WEIGHT_BITS
         return whole_weights(hessian, self.weight_unit)
 
-    def _derivatives(
-        self, scores: Int64[np.ndarray, "score row"]
-    ) -> tuple[Float64[np.ndarray, "score row"], Float64[np.ndarray, "score row"], float]:
+    def _derivatives(self, scores: Int64[np.ndarray, "score row"]) -> Derivatives:
         """Returns gradients, the diagonals of second derivatives, and the mean loss of the rows held out."""
         real = np.zeros((len(scores), self.size))
         real[:, : self.num_rows] = self.start[:, None] + scores * (self.score_unit * self.units[:, None])
@@ -297,7 +304,3 @@ def unit_of_weights(weight: Float64[np.ndarray, " row"]) -> float:
 def whole_weights(weight: Float64[np.ndarray, "*score row"], unit: float) -> Int32[np.ndarray, "*score row"]:
     """Returns weights in a unit; none of a row of some weight is 0."""
     return np.where(weight > 0, np.maximum(np.rint(weight / unit), 1), 0).astype(np.int32)
-
-
-def _padded_extras(extras: Any, pad: Any) -> dict[str, Any]:
-    return {name: pad(np.asarray(values)) for name, values in extras.items()}
