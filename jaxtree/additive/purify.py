@@ -6,11 +6,12 @@ part that leaves is the weighted least squares fit of a row effect and a column 
 system is exact, where repeated subtraction of means converges.
 """
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from jaxtree.kernels.layout import Layout, TermKind
 
@@ -54,7 +55,7 @@ def purify(
     pairs = np.flatnonzero(layout.features[:, 1] >= 0).tolist()
     if pairs:
         # Threads for systems so small wait longer than they work.
-        with threadpool_limits(1):
+        with _algebra().limit(limits=1):
             _purify_pairs(pairs, layout, values, weight)
     intercept = np.zeros(values.shape[1])
     for term in np.flatnonzero(layout.features[:, 1] < 0).tolist():
@@ -65,6 +66,12 @@ def purify(
         intercept += mean
     values[unknown_places(layout, weight)] = 0
     return intercept, values
+
+
+@functools.cache
+def _algebra() -> ThreadpoolController:
+    """The libraries of linear algebra of this process, which are looked up once."""
+    return ThreadpoolController()
 
 
 def _purify_pairs(
