@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float64, Int, Real, Shaped
-from sklearn.model_selection import GroupShuffleSplit, train_test_split
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_random_state
 
 from jaxtree.dataset.arguments import Fields, read_arguments, read_fields
@@ -234,8 +234,9 @@ def split_rows(
     if len(num_classes) == 1:
         fits_all = min(fraction, 1 - fraction) * num_rows >= num_classes[0]
         strata = target[0] if fits_all and np.all(np.bincount(target[0]) != 1) else None
-    parts = train_test_split(np.arange(num_rows), test_size=num_held, random_state=generator_of(seed), stratify=strata)
-    train, held = map(np.sort, parts)
+    shuffle = ShuffleSplit if strata is None else StratifiedShuffleSplit
+    splitter = shuffle(1, test_size=num_held, train_size=num_rows - num_held, random_state=generator_of(seed))
+    train, held = map(np.sort, next(splitter.split(target[0], strata)))
     return train, held
 
 
