@@ -19,7 +19,6 @@ _ASKING = (
     "boosting.booster.platform_of",
     "dropout.scores.current_platform",
     "dropout.votes.current_platform",
-    "optimal.exact.current_platform",
     "prune.draws.current_platform",
     "soft.runs.current_platform",
 )

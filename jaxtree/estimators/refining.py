@@ -10,6 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.estimators.common.growing import decode_thresholds
@@ -17,6 +18,7 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.hardened import HardTreeClassifier, HardTreeRegressor
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.export.models import best_of_search
+from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, node_table, split_node_at
 from jaxtree.optimal.refine import refined
@@ -91,7 +93,9 @@ def _refined(estimator: Any, X: Any, y: Any, sample_weight: Any, n_restarts: int
     used, _, costed = _costed(target, sample_weight, num_classes)
     schema = estimator.schema_
     table = CodedTable(codes[:, used], schema.num_values, schema.is_categorical)
-    better = refined(split_node_at(estimator.tree_, 0), table, costed, restarts=n_restarts, key=key)
+    better = refined(
+        split_node_at(estimator.tree_, 0), table, costed, Engines.of(current_platform()), restarts=n_restarts, key=key
+    )
     copied = copy.copy(estimator)
     return copied.settle(decode_thresholds(node_table(better, table, costed), schema))
 

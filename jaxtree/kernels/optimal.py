@@ -1,18 +1,15 @@
-"""Searches of optimal trees by the kernel in C++, on the host; see native/src/optimal.
+"""The best splits of optimal trees by the kernel in C++, on the host; see native/src/optimal.
 
-Programs of XLA and NumPy do the same with the same results, see `jaxtree.optimal.gram` and `jaxtree.optimal.bounded`.
+A program of XLA does the same with the same results, see `jaxtree.optimal.gram`.
 """
 
-import ctypes
 import functools
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int, Int32, Int64, UInt16
+from jaxtyping import Bool, Float64, Int32, Int64, UInt16
 
 from jaxtree.cores import num_cores
-from jaxtree.errors import present
-from jaxtree.kernels import library
 from jaxtree.kernels.choose import Attributes, call_kernel
 
 FORMULAS = ("cost", "gini", "entropy", "squared_error", "poisson")
@@ -75,38 +72,3 @@ def best_sides(
     arrays = [sizes, *of_rows, node, loss, scale, mean, least_rows]
     handler, results = "jaxtree_best_sides_of_nodes", [(shape, np.int64)]
     return call_kernel(handler, results, arrays, numbers, num_threads=num_cores())[0]
-
-
-def best_thresholds(
-    arrays: tuple[Int[np.ndarray, "..."] | Bool[np.ndarray, "..."], ...], of_leaf: int, below: int, cells: int
-) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
-    """Returns the cost of the best tree of all thresholds, the cells left, and the splits, as `bounded.best_tree` does.
-
-    Args:
-        arrays: The sizes; the codes of groups, their first indicators and whether they are nested; what rows cost with
-            every prediction, and at most.
-        of_leaf: The penalty of a leaf.
-        below: The cost to be beaten.
-        cells: How many cells of rows and columns may be looked at.
-
-    Raises:
-        MemoryError: There is not enough memory.
-    """
-    depth = int(arrays[0][-1])
-    left, splits = np.array([cells], np.int64), np.full(2**depth - 1, -1, np.int32)
-    given = [np.require(own, requirements=("C", "A")) for own in arrays]
-    addresses = [own.ctypes.data for own in given]
-    found = _find_best_thresholds()(*addresses, of_leaf, below, left.ctypes.data, splits.ctypes.data)
-    if found < 0:
-        raise MemoryError("there is not enough memory to search all thresholds")
-    return found, int(left[0]), splits
-
-
-@functools.cache
-def _find_best_thresholds() -> Any:
-    """The function of the kernel, with the types of its arguments."""
-    search = present(library.load()).jaxtree_best_thresholds
-    whole, pointer = ctypes.c_int64, ctypes.c_void_p
-    search.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer, whole, whole, pointer, pointer]
-    search.restype = whole
-    return search

@@ -9,9 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Int32, Int64
 
 from jaxtree.buckets import row_bucket
-from jaxtree.devices import current_platform
 from jaxtree.kernels import optimal as kernel
-from jaxtree.kernels.choose import Engine, choose
+from jaxtree.kernels.choose import Engine, Engines
 from jaxtree.kernels.products import LIMB
 from jaxtree.optimal.costs import CostedTarget, LeafCost
 from jaxtree.optimal.gram import IndicatorRows, best_sides
@@ -54,10 +53,11 @@ class SplitTable:
     Args:
         indicators: The indicators.
         target: The contributions of rows to sums, and the cost of a leaf.
+        engines: Who computes.
     """
 
-    def __init__(self, indicators: Indicators, target: CostedTarget):
-        self.indicators, self.target = indicators, target
+    def __init__(self, indicators: Indicators, target: CostedTarget, engines: Engines):
+        self.indicators, self.target, self.engines = indicators, target, engines
         self.values, self.cost = target.values, target.cost
         self._kept: OrderedDict[tuple[int, bytes], Sides] = OrderedDict()
 
@@ -101,7 +101,7 @@ class SplitTable:
         self, node: Int32[np.ndarray, " row"], depth: int, *, num_nodes: int
     ) -> Int64[np.ndarray, "node side leaves indicator"]:
         """Returns `sides` of many nodes at once; `node` is the one of every row, below 0 for none."""
-        if choose(current_platform()) is Engine.HOST:
+        if self.engines.of_device is not Engine.XLA:
             cost = self.cost
             numbers = kernel.numbers_of_cost(cost.formula, cost.num_labels, cost.counts_rows, depth)
             return kernel.best_sides(self._costed_rows, node, numbers, num_nodes=num_nodes)
@@ -115,7 +115,7 @@ class SplitTable:
         member[: self.num_rows] = is_member
         with jax.enable_x64(True):
             sides = best_sides(
-                rows, member, self.cost, depth=depth, num_limbs=self._num_limbs, platform=current_platform()
+                rows, member, self.cost, depth=depth, num_limbs=self._num_limbs, platform=self.engines.platform
             )
         return np.asarray(sides)[:, :, :number]
 

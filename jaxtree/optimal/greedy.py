@@ -4,7 +4,6 @@ import jax
 import numpy as np
 from jaxtyping import Int
 
-from jaxtree.devices import current_platform
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.loop.grow import grow_completely
@@ -15,7 +14,7 @@ from jaxtree.tree import SplitKind
 
 
 def greedy_tree(
-    table: CodedTable, target: CostedTarget, depth: int, *, learns_missing: bool = True
+    table: CodedTable, target: CostedTarget, depth: int, *, platform: str, learns_missing: bool = True
 ) -> SplitNode | None:
     """Returns CART's tree: by Gini impurity for classes, by the squared error for numbers.
 
@@ -23,6 +22,7 @@ def greedy_tree(
         table: The rows.
         target: Their target; a leaf has its least number of rows.
         depth: The largest depth of a leaf.
+        platform: The platform that it is grown on.
         learns_missing: Whether missing values may go to either branch.
     """
     kinds = np.where(table.is_categorical, SplitKind.ONE_VS_REST, SplitKind.THRESHOLD).astype(np.int32)
@@ -38,7 +38,7 @@ def greedy_tree(
     with jax.enable_x64(True):
         data = Data(table.codes, labels, None if np.all(weight == 1) else weight)
         limits = Limits(max_depth=depth, min_samples_leaf=int(cost.least_rows))
-        engine = engine_of(rules, current_platform(), on_host=True)
+        engine = engine_of(rules, platform, on_host=True)
         tree = grow_completely(data, features, limits, rules, sizes, engine=engine)
     return split_node_at(tree, 0)
 

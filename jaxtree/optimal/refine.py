@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int, Int64, PRNGKeyArray
 
+from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.bottoms import leaf_costs, with_best_bottoms
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.cuts import all_cuts, spread_cuts
@@ -41,6 +42,7 @@ def refined(
     tree: SplitNode | None,
     table: CodedTable,
     target: CostedTarget,
+    engines: Engines,
     *,
     restarts: int = 0,
     key: PRNGKeyArray | None = None,
@@ -51,10 +53,11 @@ def refined(
         tree: The tree.
         table: The rows.
         target: Their target, with costs by losses of classes or squared errors.
+        engines: Who computes.
         restarts: Further starts; the best tree of any start is returned, of equally good ones that of the first.
         key: The key of further starts. Each has its own, so that more of them find nothing worse.
     """
-    splits = SplitTable(make_indicators(*table, _cuts_for(tree, table, target)), target)
+    splits = SplitTable(make_indicators(*table, _cuts_for(tree, table, target)), target, engines)
     starts: Trees = [tree]
     if restarts and key is not None and splits.indicators.number:
         starts += [_redrawn(tree, splits.indicators, jax.random.fold_in(key, number)) for number in range(restarts)]

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.choose import Engine, Engines
 from jaxtree.optimal.costs import BITS_OF_COSTS, BITS_OF_LOSSES, CostedTarget
 from jaxtree.optimal.cuts import Cuts, all_cuts, closer_cuts, spread_cuts
 from jaxtree.optimal.deeper import DeepSearch
@@ -108,6 +110,7 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     Raises InvalidInputError if there are too many columns or categories.
     """
     table.check()
+    engines = Engines.of(current_platform())
     whole = all_cuts(table)
     most = _thresholds_of_column(table, whole, target, limits[0])
     cuts = spread_cuts(table, whole, most, target.whole_weight)
@@ -118,18 +121,18 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
         for search in going:
             alike.setdefault(tuple(own.tobytes() for own in search.cuts), []).append(search)
         for members in alike.values():
-            splits = _split_table(members[0].cuts, table, target, limits[0])
+            splits = _split_table(members[0].cuts, table, target, limits[0], engines)
             for search in members:
                 search.compare(splits, table)
                 if search.goes_on:
                     search.cuts = closer_cuts(search.cuts, whole, search.best.tree, table, most)
     found = [search.best._replace(is_complete=is_complete) for search in searches]
-    found = [_at_least_greedy(own, table, target, best) for own, best in zip(limits, found, strict=True)]
-    return _among_all_thresholds(limits, table, target, found)
+    found = [_at_least_greedy(own, table, target, best, engines) for own, best in zip(limits, found, strict=True)]
+    return _among_all_thresholds(limits, table, target, found, engines.of_host)
 
 
 def _among_all_thresholds(
-    limits: Sequence[SearchLimits], table: CodedTable, target: CostedTarget, found: list[BestTree]
+    limits: Sequence[SearchLimits], table: CodedTable, target: CostedTarget, found: list[BestTree], engine: Engine
 ) -> list[BestTree]:
     """The best trees of all thresholds where these are few enough, or those that were found."""
     common = limits[0]
@@ -144,7 +147,7 @@ def _among_all_thresholds(
     for number in np.flatnonzero(is_open).tolist():
         best, penalty = found[number], penalty_in_units(limits[number].leaf_penalty, target)
         better = improved_among_all(
-            best.tree, indicators, table, target, depth=common.max_depth, penalty=penalty, cells=cells
+            best.tree, indicators, table, target, depth=common.max_depth, penalty=penalty, cells=cells, engine=engine
         )
         cells = better.cells_left
         objective = _objective(better.tree, table, target, limits[number].leaf_penalty)
@@ -154,14 +157,18 @@ def _among_all_thresholds(
     return found
 
 
-def _at_least_greedy(limits: SearchLimits, table: CodedTable, target: CostedTarget, best: BestTree) -> BestTree:
+def _at_least_greedy(
+    limits: SearchLimits, table: CodedTable, target: CostedTarget, best: BestTree, engines: Engines
+) -> BestTree:
     """A tree of many levels that is not proven to be the best, or a better one that greed or `refined` finds."""
     if limits.max_depth <= MOST_EXACT_DEPTH or best.optimality == "proven":
         return best
-    greedy = greedy_tree(table, target, limits.max_depth, learns_missing=limits.learns_missing)
+    greedy = greedy_tree(
+        table, target, limits.max_depth, platform=engines.platform, learns_missing=limits.learns_missing
+    )
     trees = [greedy]
     if can_refine(target) and limits.learns_missing:
-        trees += [refined(tree, table, target) for tree in (greedy, best.tree)]
+        trees += [refined(tree, table, target, engines) for tree in (greedy, best.tree)]
     for tree in trees:
         smaller = without_dear_splits(tree, table, target, limits.leaf_penalty)
         objective = _objective(smaller, table, target, limits.leaf_penalty)
@@ -211,7 +218,9 @@ class _Search:
             self.limits.report(in_hand, min(bound, in_hand))
 
 
-def _split_table(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits) -> SplitTable:
+def _split_table(
+    cuts: Cuts, table: CodedTable, target: CostedTarget, limits: SearchLimits, engines: Engines
+) -> SplitTable:
     """The table of some thresholds; raises InvalidInputError if they are too many."""
     indicators = make_indicators(*table, cuts, learns_missing=limits.learns_missing)
     depth = limits.max_depth
@@ -223,7 +232,7 @@ def _split_table(cuts: Cuts, table: CodedTable, target: CostedTarget, limits: Se
             f"the table has {indicators.number}: choose fewer columns, a smaller max_thresholds, or max_depth="
             f"{depth - 1}"
         )
-    return SplitTable(indicators, target)
+    return SplitTable(indicators, target, engines)
 
 
 def _best_among(splits: SplitTable, table: CodedTable, limits: SearchLimits, deadline: float) -> BestTree:

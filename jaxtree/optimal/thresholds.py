@@ -4,8 +4,8 @@ Along the thresholds of a column the rows on one side only grow, and so does wha
 whose trees are known bound all between them, and a threshold next to one saves no more than the rows between both can
 cost (Brita et al., *Optimal classification trees for continuous feature data using dynamic programming with
 branch-and-bound*, AAAI 2025). This holds for losses of rows, so that other criteria are searched on bins. The kernel
-does the search, see native/src/optimal/optimal_thresholds.cc, or `jaxtree.optimal.bounded`, with the same tree and the
-same proof in up to ten times the time (700 x 5 numbers, two levels: 6.6 CPU seconds against .66).
+does the search, or NumPy, see `jaxtree.kernels.thresholds`, with the same tree and the same proof in up to ten times
+the time (700 x 5 numbers, two levels: 6.6 CPU seconds against .66).
 """
 
 import math
@@ -15,9 +15,8 @@ import jax
 import numpy as np
 from jaxtyping import Int, Int32
 
-from jaxtree.kernels.choose import Engine, choose
-from jaxtree.kernels.optimal import best_thresholds
-from jaxtree.optimal.bounded import ThresholdTable, best_tree
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.thresholds import ThresholdTable, best_tree
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.cuts import all_cuts
 from jaxtree.optimal.exact import Fork
@@ -86,6 +85,7 @@ def improved_among_all(
     depth: int,
     penalty: float,
     cells: int,
+    engine: Engine,
 ) -> Improved:
     """Returns the best tree among all thresholds, or a tree in hand that is as good and has no more leaves.
 
@@ -97,6 +97,7 @@ def improved_among_all(
         depth: The largest depth of a leaf.
         penalty: The penalty of a leaf, in units of cost.
         cells: The number of cells of rows and columns that may be looked at.
+        engine: Who computes on the host.
     """
     label, weight = target.values.label, target.values.value[0]
     loss = np.asarray(target.cost.loss)
@@ -115,20 +116,10 @@ def improved_among_all(
         most << shift,
         of_leaf,
     )
-    search = _best_tree_by_kernel if choose("cpu") is Engine.HOST else best_tree
-    found, left, splits = search(searched, depth, in_hand, cells)
+    found, left, splits = best_tree(searched, depth, in_hand, cells, engine=engine)
     if found < in_hand:
         tree = split_node_of(_fork(splits, 0), indicators)
     return Improved(tree, left >= 0, max(left, 0))
-
-
-def _best_tree_by_kernel(
-    table: ThresholdTable, depth: int, below: int, cells: int
-) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
-    """The result of `best_tree`, by the kernel."""
-    *arrays, of_leaf = table
-    sizes = np.array([len(table.codes), *table.cost.shape, depth], np.int64)
-    return best_thresholds((sizes, *arrays), of_leaf, below, cells)
 
 
 def _units_of(

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, refine
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_nodes
 from jaxtree.optimal.refine import refined
@@ -35,7 +36,7 @@ def test_no_objective_rises_and_no_tree_grows(data):
     else:
         target = cost_of_numbers(rng.normal(size=(2, ROWS)), weight)
     tree = drawn_tree(data.draw, 3)
-    better = refined(tree, table, target)
+    better = refined(tree, table, target, Engines.of("cpu"))
     assert objective_of(better, table, target) <= objective_of(tree, table, target)
     assert len(split_nodes(better)) <= len(split_nodes(tree))
 

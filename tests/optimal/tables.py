@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import make_indicators
@@ -60,4 +61,4 @@ def case_of(name, seed):
 
 
 def table_of(codes, made):
-    return SplitTable(indicators_of(codes), made)
+    return SplitTable(indicators_of(codes), made, Engines.of("cpu"))

@@ -14,7 +14,7 @@ from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of
 def test_no_search_is_worse_than_greed(name, learns_missing):
     codes, _, _, made = case_of(name, seed=41)
     table = CodedTable(codes, NUM_VALUES, IS_CATEGORICAL)
-    greedy = greedy_tree(table, made, 4, learns_missing=learns_missing)
+    greedy = greedy_tree(table, made, 4, platform="cpu", learns_missing=learns_missing)
     limits = SearchLimits(4, time_limit=0.0, learns_missing=learns_missing, max_thresholds=1)
     found = find_trees(table, made, [limits])[0]
     assert found.bound <= found.objective <= objective_of(greedy, table, made) + 1e-9
@@ -25,7 +25,7 @@ def test_no_search_is_worse_than_greed(name, learns_missing):
 def test_a_split_saves_more_than_its_penalty(name):
     codes, _, _, made = case_of(name, seed=42)
     table = CodedTable(codes, NUM_VALUES, IS_CATEGORICAL)
-    tree, sizes = greedy_tree(table, made, 5), []
+    tree, sizes = greedy_tree(table, made, 5, platform="cpu"), []
     for penalty in (0.0, 0.5, 2.0, 1e9):
         smaller = without_dear_splits(tree, table, made, penalty)
         whole, left = ((objective_of(t, table, made), len(split_nodes(t))) for t in (tree, smaller))

@@ -58,7 +58,7 @@ def test_the_kernel_uses_several_threads():
     codes = rng.integers(0, 40, (8, 20_000)).astype(np.uint8)
     made = cost_of_classes(rng.integers(0, 2, 20_000), 2, None)
     indicators = make_indicators(codes, np.full(8, 40, np.int32), np.zeros(8, bool), [np.arange(39)] * 8)
-    splits, everyone = SplitTable(indicators, made), np.ones(20_000, bool)
+    splits, everyone = SplitTable(indicators, made, choose.Engines.of("cpu")), np.ones(20_000, bool)
     jax.block_until_ready(splits.sides(everyone, 1))
     before = ticks()
     splits.sides(everyone, 3)

@@ -19,6 +19,10 @@ from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of, indicators
 NAMES = ["errors", "loss_weighted", "squared_error", "squared_error_weighted"]
 
 
+def refined(table, target, **options):
+    return refine.refined(some_tree(3), table, target, choose.Engines.of("cpu"), **options)
+
+
 def table_of(codes):
     return CodedTable(codes, NUM_VALUES, IS_CATEGORICAL)
 
@@ -67,7 +71,7 @@ def test_no_choice_of_a_deep_tree_costs_more(name):
 def test_two_levels_at_the_bottom_are_the_best(name):
     codes, _, _, made = case_of(name, seed=33)
     made = made._replace(cost=made.free_cost)
-    splits = SplitTable(indicators_of(codes), made)
+    splits = SplitTable(indicators_of(codes), made, choose.Engines.of("cpu"))
     trees = [some_tree(2), some_tree(1, 2)]
     better = with_best_bottoms(SplitNodes.of(trees), RoutedRows.of(table_of(codes), 2), splits)
     rest = made.moment.sum()
@@ -81,18 +85,18 @@ def test_neither_the_kernel_nor_the_order_of_rows_matters(name, monkeypatch):
     codes, _, _, made = case_of(name, seed=34)
     made = made._replace(cost=made.free_cost)
     options = {"restarts": 3, "key": jax.random.key(0)}
-    expected = refine.refined(some_tree(3), table_of(codes), made, **options)
+    expected = refined(table_of(codes), made, **options)
     order = np.random.default_rng(0).permutation(codes.shape[1])
     values = made.values._replace(label=made.values.label[order], value=made.values.value[:, order])
     other = made._replace(values=values, moment=made.moment[order], weighted=made.weighted[:, order])
-    assert refine.refined(some_tree(3), table_of(codes[:, order]), other, **options) == expected
+    assert refined(table_of(codes[:, order]), other, **options) == expected
     monkeypatch.setattr(choose, "is_there", lambda: False)
-    assert refine.refined(some_tree(3), table_of(codes), made, **options) == expected
+    assert refined(table_of(codes), made, **options) == expected
 
 
 def test_trees_side_by_side_are_those_alone(monkeypatch):
     codes, _, _, made = case_of("errors", seed=35)
     options = {"restarts": 5, "key": jax.random.key(1)}
-    expected = refine.refined(some_tree(3), table_of(codes), made, **options)
+    expected = refined(table_of(codes), made, **options)
     monkeypatch.setattr(refine, "MOST_ENTRIES", 1)
-    assert refine.refined(some_tree(3), table_of(codes), made, **options) == expected
+    assert refined(table_of(codes), made, **options) == expected

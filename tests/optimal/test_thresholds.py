@@ -27,6 +27,11 @@ def engine(request, monkeypatch):
     return request.param
 
 
+def improved(*arguments, **options):
+    """The best tree of all thresholds by who computes on the host."""
+    return improved_among_all(*arguments, **options, engine=choose.choose("cpu"))
+
+
 def table_of(seed, rows=48):
     """Codes with missing values and categories, and classes that depend on them."""
     rng = np.random.default_rng(seed)
@@ -52,13 +57,13 @@ def test_bounds_leave_out_no_better_tree(engine, depth, kind, penalty):
         assert best.optimality == "proven"
         indicators = indicators_of_all(table, learns_missing=learns_missing)
         own = penalty_in_units(penalty, made)
-        found = improved_among_all(None, indicators, table, made, depth=depth, penalty=own, cells=2**40)
+        found = improved(None, indicators, table, made, depth=depth, penalty=own, cells=2**40)
         assert found.is_proven
         leaves = len(split_nodes(found.tree)) + 1
         assert objective_of(found.tree, table, made) + penalty * leaves == pytest.approx(best.objective, rel=1e-9)
         assert leaves == len(split_nodes(best.tree)) + 1
         # A tree in hand that is the best stays.
-        again = improved_among_all(best.tree, indicators, table, made, depth=depth, penalty=own, cells=2**40)
+        again = improved(best.tree, indicators, table, made, depth=depth, penalty=own, cells=2**40)
         assert again.tree == best.tree and again.is_proven
 
 
@@ -69,16 +74,16 @@ def test_a_search_that_ends_early_keeps_the_tree_in_hand_and_proves_nothing(engi
     indicators = indicators_of_all(table, learns_missing=True)
     best = find_trees(table, made, [SearchLimits(3)])[0]
     for cells in (0, 1_000, 20_000):
-        found = improved_among_all(best.tree, indicators, table, made, depth=3, penalty=0.0, cells=cells)
+        found = improved(best.tree, indicators, table, made, depth=3, penalty=0.0, cells=cells)
         assert found.tree == best.tree and not found.is_proven
-        alone = improved_among_all(None, indicators, table, made, depth=3, penalty=0.0, cells=cells)
+        alone = improved(None, indicators, table, made, depth=3, penalty=0.0, cells=cells)
         assert objective_of(alone.tree, table, made) >= best.objective
 
 
 @needs_kernel
 @pytest.mark.parametrize("kind", ["errors", "losses", "weights"])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_numpy_looks_at_what_the_kernel_looks_at(monkeypatch, depth, kind):
+def test_numpy_looks_at_what_the_kernel_looks_at(depth, kind):
     """It finds the same tree with the same cells left, also where it ends early."""
     for seed, rows in enumerate((3, 17, 60)):
         table, label, rng = table_of([seed, depth, len(kind)], rows)
@@ -87,11 +92,11 @@ def test_numpy_looks_at_what_the_kernel_looks_at(monkeypatch, depth, kind):
         indicators = indicators_of_all(table, learns_missing=seed != 1)
         for penalty, cells in ((0.0, 2**40), (0.7, 2**40), (0.0, 100), (0.0, 1_500), (0.0, 20_000)):
             given = {"depth": depth, "penalty": penalty_in_units(penalty, made), "cells": cells}
-            found = []
-            for is_there in (True, False):
-                monkeypatch.setattr(choose, "is_there", lambda is_there=is_there: is_there)
-                found.append(improved_among_all(None, indicators, table, made, **given))
-            assert found[0] == found[1]
+            by_kernel, by_numpy = (
+                improved_among_all(None, indicators, table, made, **given, engine=own)
+                for own in (choose.Engine.HOST, choose.Engine.XLA)
+            )
+            assert by_kernel == by_numpy
 
 
 @needs_kernel

@@ -1,13 +1,19 @@
-"""The search among all thresholds in NumPy, see `jaxtree.optimal.thresholds`.
+"""The search among all thresholds by the kernel in C++ or by NumPy, see `jaxtree.optimal.thresholds`.
 
-It looks at the same rows and columns in the same order as the kernel, native/src/optimal/optimal_thresholds.cc, so that
-it finds the same tree, also where it ends early.
+NumPy looks at the same rows and columns in the same order as the kernel, native/src/optimal/optimal_thresholds.cc, so
+that it finds the same tree, also where it ends early.
 """
 
-from typing import NamedTuple
+import ctypes
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Int, Int32, Int64
+
+from jaxtree.errors import present
+from jaxtree.kernels import library
+from jaxtree.kernels.choose import Engine
 
 PART_OF_SLACK = 4
 """The part of what the rows between two thresholds can cost by which a cost is sought beyond the tree in hand."""
@@ -57,7 +63,7 @@ class _Interval(NamedTuple):
 
 
 def best_tree(
-    table: ThresholdTable, depth: int, below: int, cells: int
+    table: ThresholdTable, depth: int, below: int, cells: int, *, engine: Engine
 ) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
     """Finds the best tree that costs less than a given number.
 
@@ -66,17 +72,47 @@ def best_tree(
         depth: The largest depth of a leaf.
         below: The cost that the tree must stay below.
         cells: The number of cells of rows and groups that may be looked at.
+        engine: Who computes on the host.
 
     Returns:
         The cost, or `below` if there is no such tree; the cells that are left, below 0 if the search ended early; and
         the splits of a heap's inner nodes.
+
+    Raises:
+        MemoryError: There is not enough memory for the kernel.
     """
+    if engine is not Engine.XLA:
+        return _best_tree_by_kernel(table, depth, below, cells)
     search, rows = _BoundedSearch(table, cells), np.argsort(table.codes, axis=1, kind="stable").astype(np.int32)
     found, splits = search.best(rows, depth, below), np.full(2**depth - 1, NO_SPLIT, np.int32)
     if found.cost < below:
         # The trees below the first split are searched again, for as long as it takes.
         _write_tree(_BoundedSearch(table, DEAR), rows, depth, 0, found, splits)
     return min(found.cost, below), search.cells, splits
+
+
+def _best_tree_by_kernel(
+    table: ThresholdTable, depth: int, below: int, cells: int
+) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
+    *arrays, of_leaf = table
+    sizes = np.array([len(table.codes), *table.cost.shape, depth], np.int64)
+    left, splits = np.array([cells], np.int64), np.full(2**depth - 1, NO_SPLIT, np.int32)
+    given = [np.require(own, requirements=("C", "A")) for own in (sizes, *arrays)]
+    addresses = [own.ctypes.data for own in given]
+    found = _find_kernel()(*addresses, of_leaf, below, left.ctypes.data, splits.ctypes.data)
+    if found < 0:
+        raise MemoryError("there is not enough memory to search all thresholds")
+    return found, int(left[0]), splits
+
+
+@functools.cache
+def _find_kernel() -> Any:
+    """The function of the kernel, with the types of its arguments."""
+    search = present(library.load()).jaxtree_best_thresholds
+    whole, pointer = ctypes.c_int64, ctypes.c_void_p
+    search.argtypes = [pointer, pointer, pointer, pointer, pointer, pointer, whole, whole, pointer, pointer]
+    search.restype = whole
+    return search
 
 
 def _write_tree(
