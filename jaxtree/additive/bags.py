@@ -116,23 +116,25 @@ class SharedRows:
         key = ("mains", monotone.tobytes(), min_category_rows)
         return self.once(key, lambda: main_terms(self.data.schema, self.counts, monotone, min_category_rows))
 
-    def grams(self, layout: Layout, rules: AdditiveRules) -> Callable[[int], GramsAtStart]:
+    def grams(self, layout: Layout, rules: AdditiveRules, *, are_kept: bool) -> Callable[[int], GramsAtStart]:
         """Returns the function of the number of a bag to its sums over pairs of bins at the start.
 
         Args:
             layout: The terms.
             rules: The rules.
+            are_kept: Whether other boostings of these terms take them, too.
         """
-        number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
-        kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2) if self._keeps_grams else 0
-        of_all = self._of_all(layout, rules)
+        of_all, kept = self._of_all(layout, rules, is_kept=are_kept), 0
+        if are_kept and self._keeps_grams:
+            number = 1 if is_quadratic(self.data.loss) else len(self.data.start)
+            kept = rules.gram_memory // (BYTES_OF_CELL * number * layout.num_places**2)
 
         def of_bag(bag: int) -> GramsAtStart:
             return GramsAtStart(of_all, functools.partial(self.once, ("bag", layout.key, bag)) if bag < kept else None)
 
         return of_bag
 
-    def _of_all(self, layout: Layout, rules: AdditiveRules) -> Gram | None:
+    def _of_all(self, layout: Layout, rules: AdditiveRules, *, is_kept: bool) -> Gram | None:
         """The sums over pairs of bins of all rows, which bags of squared errors share; None where they do not."""
         data = self.data
         are_parts = any(own.rows is not None or own.is_held is None for own in data.bags)
@@ -144,4 +146,4 @@ class SharedRows:
             is_made = boosts_on_grams(layout, whole, rules, is_divided=data.codes.is_divided)
             return data.codes.gram_sums(layout, whole.whole) if is_made else None
 
-        return self.once(("all", layout.key, rules.gram_memory, rules.greedy_ratio), make)
+        return self.once(("all", layout.key, rules.gram_memory, rules.greedy_ratio), make) if is_kept else make()

@@ -222,8 +222,7 @@ def _boost_all(
     # Processes that sum together do so in one order.
     threads = 1 if data.codes.is_divided else min(bags.num_threads, number)
     # Pair terms differ between fits, so their sums are not shared.
-    shared = bags.shared if earlier is None else SharedRows(data)
-    grams = shared.grams(layout, plan.rules)
+    grams = bags.shared.grams(layout, plan.rules, are_kept=earlier is None)
 
     def boost_bag(place: int) -> list[BaggedTerms]:
         with jax.default_device(data.devices[place % len(data.devices)]) if data.devices else nullcontext():
