@@ -37,25 +37,27 @@ COUNTED = 2**22
 CELLS = 2**25
 """Cells of a chunk of the columns: 64 MB, on a CPU 128 MB."""
 
-REALS = ("learning_rate", "l2", "l1", "max_step", "min_hessian", "smoothing")
-WHOLES = ("min_rows", "max_leaves", "greedy_steps")
-"""The fields of rules in the order of the kernel, see `native/src/additive/cyclic.cc`."""
-
 NONE = Attributes({})
 """Calls whose numbers are all in arrays."""
 
 
+NUM_REALS = 6
+"""The fields of rules before those that are whole numbers."""
+
+
 class StepRules(NamedTuple):
-    """The rules of steps, in the units of the whole numbers that they are made of.
+    """The rules of steps, in the units of the whole numbers that they are made of, in the order of the kernel.
+
+    The last three are whole numbers; see `native/src/additive/leaves.h`.
 
     Attributes:
         learning_rate: The part of a Newton step that is made.
         l2: Added to the second derivatives of a leaf.
         l1: Taken from the size of the gradient of a leaf.
         max_step: The greatest size of a leaf's step before the learning rate; infinite for any.
-        min_rows: The least rows of a leaf.
         min_hessian: The least second derivatives of a leaf.
         smoothing: Added to the second derivatives of a category when categories are put in order.
+        min_rows: The least rows of a leaf.
         max_leaves: The most leaves of a step of one feature, 2 or more; 2 where it is monotone. Missing values are a
             further one.
         greedy_steps: The steps on the terms that gain most, after every pass through the terms.
@@ -65,9 +67,9 @@ class StepRules(NamedTuple):
     l2: float = 0.0
     l1: float = 0.0
     max_step: float = float("inf")
-    min_rows: int = 1
     min_hessian: float = 0.0
     smoothing: float = 0.0
+    min_rows: int = 1
     max_leaves: int = 3
     greedy_steps: int = 0
 
@@ -380,6 +382,5 @@ def _passes(number: int) -> Attributes:
 
 def _numbers(rules: Sequence[StepRules]) -> tuple[Float64[np.ndarray, "member 6"], Int64[np.ndarray, "member 3"]]:
     """Returns the numbers of rules as the kernel reads them."""
-    reals = np.array([[getattr(own, name) for name in REALS] for own in rules], np.float64).reshape(-1, len(REALS))
-    wholes = np.array([[getattr(own, name) for name in WHOLES] for own in rules], np.int64).reshape(-1, len(WHOLES))
-    return reals, wholes
+    numbers = np.array(rules, np.float64).reshape(-1, len(StepRules._fields))
+    return numbers[:, :NUM_REALS], numbers[:, NUM_REALS:].astype(np.int64)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from jaxtree.kernels.additive import (
-    REALS,
-    WHOLES,
+    NUM_REALS,
     Members,
     StepRules,
     bin_sums,
@@ -13,6 +12,7 @@ from jaxtree.kernels.additive import (
     boost_on_rows,
     gram_sums,
 )
+from jaxtree.kernels.cyclic_steps import TracedRules
 from jaxtree.kernels.layout import TermKind
 from tests.additive import reference
 from tests.additive.engines import ENGINES, both, use
@@ -201,4 +201,6 @@ def test_passes_go_on_where_they_ended():
 
 
 def test_rules_have_no_other_fields():
-    assert set(REALS + WHOLES) == set(StepRules._fields)
+    """They are those of programs, and the kernel's, in one order."""
+    assert StepRules._fields == TracedRules._fields
+    assert [type(own) for own in StepRules(0.5)] == [float] * NUM_REALS + [int] * 3
