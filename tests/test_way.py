@@ -37,7 +37,7 @@ WAYS = {
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 271, 53),
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 299, 61),
     "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 383, 72),
-    "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 328, 57),
+    "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 319, 56),
     "search": (_search, 462, 81),
     "prediction": (lambda: _fitted(X).predict(X), 31, 14),
     "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 60, 16),

@@ -28,6 +28,9 @@ LONGER = 5
 OfBags = Sequence[BaggedTerms]
 """The results of every bag for some terms."""
 
+OfStages = Sequence[Sequence[BaggedTerms]]
+"""The results of every bag, for single features and for pairs if there are some."""
+
 
 class FittedBags(NamedTuple):
     """A fitted model, and how its bags went.
@@ -137,11 +140,16 @@ def fit_alike(
                 fits[number] = _Fit(layout, [own, made], kind)
     if bags.stop.is_set():
         fits = [fit.without_idle_bags() for fit in fits]
-    means: dict[Hashable, FittedBags] = {}
+    means: dict[Hashable, tuple[AdditiveModel, Float64[np.ndarray, "bag place score"]]] = {}
+    fitted = []
     for fit in fits:
-        if fit.key not in means:
-            means[fit.key] = _mean_of_bags(shared.data, fit, bags.stop.is_set())
-    return [fit.with_own_losses(means[fit.key]) for fit in fits]
+        # Losses go on for longer where boosting ended later.
+        key, losses = fit.key, [[own.held_losses for own in bag] for bag in fit.bags]
+        if key not in means:
+            means[key] = _mean_of_bags(shared.data, fit)
+        num_rounds = np.array([[own.num_rounds for own in bag] for bag in fit.bags], np.int64)
+        fitted.append(FittedBags(*means[key], num_rounds, losses, bags.stop.is_set()))
+    return fitted
 
 
 class _Fit(NamedTuple):
@@ -172,9 +180,10 @@ class _Fit(NamedTuple):
             raise KeyboardInterrupt
         return self._replace(stages=[[stage[number] for number in busy] for stage in self.stages])
 
-    def with_own_losses(self, mean: FittedBags) -> FittedBags:
-        """Returns the mean of its bags with its own losses, which go on for longer where boosting ended later."""
-        return mean._replace(held_losses=[[own.held_losses for own in bag] for bag in zip(*self.stages, strict=True)])
+    @property
+    def bags(self) -> OfStages:
+        """The results of every stage, by bag."""
+        return list(zip(*self.stages, strict=True))
 
 
 def _grouped(kinds: Sequence[tuple[Hashable, Hashable]]) -> dict[tuple[Hashable, Hashable], list[int]]:
@@ -257,11 +266,10 @@ def _boost_all(
         return [list(of_setting) for of_setting in zip(*(future.result() for future in futures), strict=True)]
 
 
-def _mean_of_bags(data: FitData, fit: _Fit, was_interrupted: bool) -> FittedBags:
-    """Returns the mean of the bags, pure and centred."""
-    layout, stages = fit.layout, fit.stages
-    weight = _weights(layout, data)
-    of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in zip(*stages, strict=True)]
+def _mean_of_bags(data: FitData, fit: _Fit) -> tuple[AdditiveModel, Float64[np.ndarray, "bag place score"]]:
+    """Returns the mean of the bags, pure and centred, and the values of every bag."""
+    layout, weight = fit.layout, _weights(fit.layout, data)
+    of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in fit.bags]
     # All bags have one set of weights, and so one system of equations a pair.
     side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
     intercepts, values = (np.stack(np.split(part, len(of_bags), axis=-1)) for part in side_by_side)
@@ -269,8 +277,7 @@ def _mean_of_bags(data: FitData, fit: _Fit, was_interrupted: bool) -> FittedBags
     model = AdditiveModel(
         data.schema, layout, data.start + intercepts.mean(axis=0), values.mean(axis=0), errors, weight
     )
-    num_rounds = np.array([[own.num_rounds for own in bag] for bag in zip(*stages, strict=True)], np.int64)
-    return FittedBags(model, values, num_rounds, [], was_interrupted)
+    return model, values
 
 
 def _standard_errors(
