@@ -249,10 +249,12 @@ def test_bags_share_sums_over_pairs_of_bins_bit_by_bit(monkeypatch):
     X, numbers, _ = table(2000)
     weight, options = np.random.default_rng(9).integers(0, 4, 2000), {"max_bins": 8, "interactions": 0, **FEW}
     original, grams = SharedRows._of_all, []
-    monkeypatch.setattr(SharedRows, "_of_all", lambda *given: grams.append(original(*given)) or grams[-1])
+    monkeypatch.setattr(
+        SharedRows, "_of_all", lambda *given, **kept: grams.append(original(*given, **kept)) or grams[-1]
+    )
     shared = ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight)
     assert grams and all(gram is not None for gram in grams)
-    monkeypatch.setattr(SharedRows, "_of_all", lambda *_: None)
+    monkeypatch.setattr(SharedRows, "_of_all", lambda *_, **__: None)
     assert same_terms(shared, ExplainableBoostingRegressor(**options).fit(X, numbers, sample_weight=weight))
 
 
