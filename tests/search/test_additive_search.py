@@ -51,7 +51,7 @@ def test_sums_over_pairs_of_bins_are_made_once_for_all_rules(monkeypatch):
         counts = []
         for rates in ([0.05], [0.05, 0.1, 0.2]):
             made.clear()
-            fits_of(estimator, [{"learning_rate": rate, "max_rounds": 5} for rate in rates], X, np.abs(y))
+            fits_of(estimator, [{"learning_rate": rate, "max_rounds": 20} for rate in rates], X, np.abs(y))
             counts.append(len(made))
         if estimator.loss == "poisson":
             # Weights at the start are the same, later ones are not.
