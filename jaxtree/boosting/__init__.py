@@ -4,7 +4,6 @@ from jaxtree.boosting import distributions as distributions
 from jaxtree.boosting.booster import Boosted as Boosted
 from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import boost as boost
-from jaxtree.boosting.columns import ColumnFractions as ColumnFractions
 from jaxtree.boosting.data import BaseLearner as BaseLearner
 from jaxtree.boosting.data import BoostData as BoostData
 from jaxtree.boosting.data import Earlier as Earlier
@@ -15,6 +14,7 @@ from jaxtree.boosting.round_tree import ScoredRows as ScoredRows
 from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
 from jaxtree.boosting.samples import OneSided as OneSided
 from jaxtree.boosting.samples import Uniform as Uniform
+from jaxtree.boosting.shrinkage import ColumnFractions as ColumnFractions
 from jaxtree.boosting.shrinkage import Shrinkage as Shrinkage
 from jaxtree.growth.inputs.newton import Newton as Newton
 from jaxtree.growth.inputs.newton import Penalties as Penalties

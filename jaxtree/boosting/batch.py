@@ -20,13 +20,11 @@ from jaxtyping import Float
 from jaxtree.boosting.dropping import keep_trees
 from jaxtree.boosting.early_stopping import EarlyStopping
 from jaxtree.boosting.ending import Stop
-from jaxtree.boosting.round_tree import Rates, ScoredRows
+from jaxtree.boosting.round_tree import Rates, ScoredRows, with_all_scores
 from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
-from jaxtree.boosting.score_trees import with_all_scores
 from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import Limits, limits_of_roots
-from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.heap import give_back_freed
@@ -135,17 +133,12 @@ class BatchPlan(NamedTuple):
 
 def rates_of(call: Call, members: Sequence[Member]) -> list[Rates]:
     """Returns the numbers of members, with learning rates of all their rounds; what one draws is drawn of all."""
-    number, draws_columns, all_rates = int(np.sum(np.asarray(call.prepared.num_codes) > 0)), False, []
+    number, all_rates = int(np.sum(np.asarray(call.prepared.num_codes) > 0)), []
+    draws_columns = any([member.shrinkage.column_fractions.tree < 1 for member in members])
     for member in members:
-        draws_columns |= member.shrinkage.column_fractions.tree < 1
-    for member in members:
-        own, limits = member.shrinkage, member.limits
+        own = member.shrinkage
         of_tree, of_level, of_node = own.column_fractions.numbers(number)
-        if own.max_leaf_nodes is not None:
-            limits = limits._replace(max_leaf_nodes=own.max_leaf_nodes)
-        limits = limits._replace(
-            parameters=Penalties(own.l2, own.l1, own.max_step), level_features=of_level, max_features=of_node
-        )
+        limits = own.limits(member.limits)._replace(level_features=of_level, max_features=of_node)
         rates = Rates(
             learning_rate=learning_rates(own.learning_rate, member.num_rounds),
             sample=jax.tree.map(np.float64, own.sample),
@@ -154,7 +147,6 @@ def rates_of(call: Call, members: Sequence[Member]) -> list[Rates]:
             stopping=EarlyStopping(np.int32(own.patience), np.float64(own.tolerance)),
             end=np.int32(member.end),
             seed=np.uint32(member.seed),
-            penalties=Penalties(np.float64(own.l2), np.float64(own.l1), np.float64(own.max_step)),
             limits=limits_of_roots(limits, 1),
             num_columns=np.int32(of_tree) if draws_columns else None,
             score_noise=np.float64(own.score_noise) if call.plan.rules.draws_scores else None,
@@ -270,11 +262,9 @@ class MemberBatch:
             number, forests = last - running.last, running.forests
             if made.trees is not None and number:
                 forests = (*forests, forest_of(made.trees, slot, number, self._plan.call.loss.num_scores))
-            stop, all_losses = (
-                self._reason(running.number, state),
-                (*running.losses, np.asarray(made.losses)[:number, slot]),
-            )
-            self.running[slot] = Running(running.number, last, all_losses, forests, state, stop)
+            losses = (*running.losses, np.asarray(made.losses)[:number, slot])
+            stop = self._reason(running.number, state)
+            self.running[slot] = Running(running.number, last, losses, forests, state, stop)
             num_made += number
         return num_made
 

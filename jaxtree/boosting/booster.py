@@ -15,7 +15,7 @@ from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, Paused, rates_of
 from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, check_data, check_evaluations, score_type
-from jaxtree.boosting.dropping import Kept, with_shares
+from jaxtree.boosting.dropping import Dropping, Kept, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, loss_before
@@ -24,7 +24,7 @@ from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, TrainingError, present
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Missing, Rules
 from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
-from jaxtree.growth.inputs.newton import NARROW_BITS, Newton, Penalties
+from jaxtree.growth.inputs.newton import NARROW_BITS, Newton
 from jaxtree.growth.loop.prepare import Prepared, prepare
 from jaxtree.growth.native import engine_of
 from jaxtree.growth.plan.plan import Plan
@@ -138,8 +138,7 @@ def boost(
     check_number("num_rounds", num_rounds, -NO_LIMIT)
     if num_rounds <= first:
         raise InvalidInputError(f"num_rounds must be at least {first + 1}, got {num_rounds}")
-    check_sizes(learner.sizes)
-    check_data(data, loss, learner.sizes.num_bins)
+    check_boosting(data, loss, learner, shrinkage)
     options = {"num_rounds": num_rounds, "seed": seed, "on_rounds": on_rounds, "mesh": mesh}
     return boost_checked(data, loss, learner, shrinkage, **options)
 
@@ -155,14 +154,14 @@ def boost_checked(
     on_rounds: OnRounds | None = None,
     mesh: Mesh | None = None,
 ) -> Boosted:
-    """Boosts trees as `boost` does, on arrays of rows that are known to be right."""
+    """Boosts trees as `boost` does, of what is right: estimators take care of it themselves."""
     if mesh is not None:
         check_mesh(mesh)
         if loss.joins_rows:
             raise InvalidInputError(f"{loss} cannot be given with a mesh: its rows depend on one another")
     with jax.enable_x64(True):
         call = open_boosting(data, loss, learner, shrinkage, mesh)
-        earlier = None if data.earlier is None else _paused(data.earlier, call)
+        earlier = None if data.earlier is None else _paused(data.earlier, call, shrinkage.dropping)
         members = [Member(learner.limits, shrinkage, num_rounds, seed, earlier=earlier)]
         at_a_time = max(1, min(ROUNDS_AT_A_TIME, NODES_AT_A_TIME // (call.trees_per_round * call.plan.capacity)))
         plan = BatchPlan(call, members, rates_of(call, members), None, at_a_time, keeps_trees=True, keeps_scores=False)
@@ -205,13 +204,44 @@ def _boosted(made: BoostedMember, kept: Kept | None, call: Call, earlier: int) -
     return Boosted(forest, call.start, made.losses, made.best_round, best, made.stop)
 
 
+def check_boosting(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> None:
+    """Checks all that `boost` and `boost_many` are given but the numbers of each model and the mesh.
+
+    Raises:
+        InvalidInputError: A shape or a value is not allowed, or two do not fit together.
+        InvalidTypeError: Something is of a type that is not allowed.
+    """
+    forks.check_is_whole("boosting")
+    check_sizes(learner.sizes)
+    check_data(data, loss, learner.sizes.num_bins)
+    check_evaluations(data.evaluations, data.rows)
+    if learner.missing == Missing.FRACTION:
+        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
+    if shrinkage.dropping is not None and learner.trees_per_round(loss) > 1:
+        raise InvalidInputError("boosting drops trees that change all scores: one_output_per_tree must be False")
+    if learner.sizes.num_roots != 1:
+        raise InvalidInputError(f"num_roots must be 1, as every tree is grown alone, got {learner.sizes.num_roots}")
+    if data.start is None and known(data.rows.target) is None:
+        raise InvalidInputError("rows of which other processes have a part need start, got None")
+    check_shrinkage(shrinkage)
+    rules = _rules_of(data, loss, learner, shrinkage)
+    check_rules(rules)
+    check_limits(shrinkage.limits(learner.limits), rules.objective, learner.sizes.num_roots)
+    if data.features is not None:
+        check_features(data.features, data.rows.codes, rules, learner.sizes.num_bins)
+
+
 def open_boosting(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None = None
 ) -> Call:
-    """Returns what all calls of the compiled loop are given; needs 64-bit types."""
-    rows = data.rows
-    _check(data, loss, learner, shrinkage)
-    start = _start(data, loss)
+    """Returns what all calls of the compiled loop are given, of inputs that are right; needs 64-bit types.
+
+    Raises:
+        InvalidInputError: Constraints bound scores of a loss that has none in order.
+    """
+    rows, start = data.rows, data.start
+    if start is None:
+        start = loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
     plan, prepared = _prepare(data, loss, learner, shrinkage, mesh)
     if plan.rules.has_monotone and not loss.num_ordered:
         raise InvalidInputError(
@@ -228,57 +258,38 @@ def open_boosting(
     return Call(prepared, plan, loss, rows, evaluations, start, precision, divided, learner.trees_per_round(loss))
 
 
-def _check(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> None:
-    """Checks what neither the loss nor the rules and limits of growth check; arrays of rows are right."""
-    forks.check_is_whole("boosting")
-    if learner.missing == Missing.FRACTION:
-        raise InvalidInputError("boosting does not share rows out among branches: missing must be LEARN or BRANCH")
-    if shrinkage.dropping is not None and data.earlier:
-        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
-    if shrinkage.dropping is not None and learner.trees_per_round(loss) > 1:
-        raise InvalidInputError("boosting drops trees that change all scores: one_output_per_tree must be False")
-    check_sizes(learner.sizes)
-    if learner.sizes.num_roots != 1:
-        raise InvalidInputError(f"num_roots must be 1, as every tree is grown alone, got {learner.sizes.num_roots}")
-    check_evaluations(data.evaluations, data.rows)
-    check_shrinkage(shrinkage)
-
-
-def _start(data: BoostData, loss: BaseLoss) -> Float[np.ndarray, " score"]:
-    """The scores before the first tree."""
-    rows = data.rows
-    if data.start is not None:
-        return data.start
-    if known(rows.target) is None:
-        raise InvalidInputError("rows of which other processes have a part need start, got None")
-    return loss.start(np.asarray(rows.target), np.asarray(rows.weight), rows.extras)
-
-
 def _prepare(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None
 ) -> tuple[Plan, Prepared]:
-    """The plan of growth, and its arrays without targets, which every round makes."""
-    trees_per_round = learner.trees_per_round(loss)
-    objective = _objective(loss, data.size, loss.num_scores // trees_per_round)
-    rules = Rules(objective, learner.missing, counts_rows=learner.counts_rows)
-    rules = shrinkage.column_fractions.rules(rules)
-    limits = learner.limits._replace(parameters=Penalties(shrinkage.l2, shrinkage.l1, shrinkage.max_step))
-    if shrinkage.score_noise > 0:
-        rules = rules._replace(draws_scores=True)
-    if shrinkage.max_leaf_nodes is not None:
-        rules = rules._replace(grows_best_first=True)
-        limits = limits._replace(max_leaf_nodes=shrinkage.max_leaf_nodes)
-    check_rules(rules)
-    check_limits(limits, objective, learner.sizes.num_roots)
-    if data.features is not None:
-        check_features(data.features, data.rows.codes, rules, learner.sizes.num_bins)
-    blank = Data(data.rows.codes, np.zeros((objective.num_outputs, len(data.rows.weight))))
+    """The plan of growth, and its arrays without targets, weights and limits, which every round makes."""
+    rules = _rules_of(data, loss, learner, shrinkage)
+    num_outputs = rules.objective.num_outputs
+    blank = Data(data.rows.codes, np.zeros((num_outputs, len(data.rows.weight))))
     engine = engine_of(rules, platform_of(data.rows.codes, mesh=mesh), mesh, on_host=False)
     plan, prepared = prepare(
-        blank, data.features, limits, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
+        blank, data.features, learner.limits, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
     )
-    prepared = prepared._replace(target=np.zeros((objective.num_outputs, 0)), weight=None)
-    return plan, prepared
+    return plan, prepared._replace(target=np.zeros((num_outputs, 0)), weight=None)
+
+
+def _rules_of(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> Rules:
+    """The rules of growth of a tree.
+
+    Its sums have 32 bits if these leave enough for the derivatives of a row.
+    """
+    num_scores = loss.num_scores // learner.trees_per_round(loss)
+    num_curvatures = 1 if loss.hessian == "one" else num_scores
+    bits = NARROW_BITS - (data.size * num_curvatures).bit_length()
+    fractions = shrinkage.column_fractions
+    return Rules(
+        Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS),
+        learner.missing,
+        counts_rows=learner.counts_rows,
+        samples_features=fractions.node < 1,
+        samples_levels=fractions.level < 1,
+        draws_scores=shrinkage.score_noise > 0,
+        grows_best_first=shrinkage.max_leaf_nodes is not None,
+    )
 
 
 def _placed(
@@ -296,18 +307,10 @@ def _placed(
     return jax.device_put(np.pad(values, padding).astype(dtype), NamedSharding(as_rows(mesh), spec))
 
 
-def _objective(loss: BaseLoss, num_rows: int, num_scores: int) -> Newton:
-    """The objective of growth of a tree that changes so many scores.
-
-    Its sums have 32 bits if these leave enough for the derivatives of a row.
-    """
-    num_curvatures = 1 if loss.hessian == "one" else num_scores
-    bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
-    return Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
-
-
-def _paused(earlier: Earlier, call: Call) -> Paused:
+def _paused(earlier: Earlier, call: Call, dropping: Dropping | None) -> Paused:
     """A model after earlier rounds, the last of which is best."""
+    if dropping is not None:
+        raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
     place = functools.partial(_placed, mesh=call.mesh, precision=call.precision)
     best = np.asarray(np.inf, call.precision)
     if call.evaluations:

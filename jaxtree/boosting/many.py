@@ -10,18 +10,16 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, rates_of
-from jaxtree.boosting.booster import open_boosting
-from jaxtree.boosting.columns import ColumnFractions
+from jaxtree.boosting.booster import check_boosting, open_boosting
 from jaxtree.boosting.data import BaseLearner, BoostData
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.rounds import SLOTS, OwnRows
-from jaxtree.boosting.shrinkage import Shrinkage, check_shrinkage
+from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage, check_shrinkage
 from jaxtree.devices import current_platform, default_device, kind_of
 from jaxtree.errors import InvalidInputError, is_out_of_memory
 from jaxtree.growth.inputs.bundles import NO_LIMIT
 from jaxtree.growth.inputs.checks import check_limits, check_number, check_weight
-from jaxtree.growth.inputs.newton import Penalties, check_penalties
-from jaxtree.growth.inputs.standard_objectives import Numbers
+from jaxtree.growth.inputs.newton import Newton
 from jaxtree.kernels.mesh import check_mesh, devices_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
@@ -82,6 +80,11 @@ def boost_many(
 ) -> list[BoostedMember]:
     """Boosts many models on the same rows in one program, and returns them in their order; see `boost_members`.
 
+    Raises:
+        InvalidInputError: An input is not allowed. Members have samples of several classes, drop trees, or have rows of
+            their own of another shape; or a target of theirs is not one that the loss allows.
+        InvalidTypeError: An input is of a type that is not allowed.
+
     Example:
         >>> from jaxtree.boosting import ScoredRows, squared
         >>> from jaxtree.growth import Limits, Sizes
@@ -93,6 +96,13 @@ def boost_many(
         >>> [member.losses[-1].round(3).tolist() for member in done]
         [[0.002], [0.0]]
     """
+    if members:
+        check_boosting(data, loss, learner, _loosest(members))
+        for number, member in enumerate(members):
+            _check_member(number, member, data, loss)
+        kinds = sorted({type(member.shrinkage.sample).__name__ for member in members})
+        if len(kinds) > 1:
+            raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
     given: dict[str, Any] = {"keeps_trees": keeps_trees, "bounds": bounds, "on_rounds": on_rounds}
     return [member for _, member in sorted(boost_members(data, loss, learner, members, **given), key=_number_of)]
 
@@ -121,21 +131,18 @@ def boost_members(
     models that are done are still yielded before it is raised.
 
     Args:
-        data: The rows, and those of evaluations, which are known to be right; without earlier rounds.
+        data: The rows, and those of evaluations, without earlier rounds. These, and all else but the mesh, are right.
         loss: The loss.
         learner: How trees are grown; the members have limits of their own.
         members: The models. Their samples are of one class.
         keeps_trees: Whether the trees of all models are kept.
         bounds: How many models a batch has, and how long it may take.
         on_rounds: Called now and then with the number of rounds that have just been made.
-
-    Raises:
-        InvalidInputError: Members have samples of several classes, drop trees, or have rows of their own of another
-            shape; or a target of theirs is not one that the loss allows.
     """
     if not members:
         return
-    _check_members(members, bounds)
+    if bounds.mesh is not None:
+        check_mesh(bounds.mesh)
     devices, mesh = bounds.num_devices, None if bounds.mesh is None else Mesh(bounds.mesh.devices, (SLOTS,))
     with jax.enable_x64(True):
         call = open_boosting(data, loss, learner, _loosest(members))._replace(mesh=mesh)
@@ -192,46 +199,41 @@ def _run(
     yield from ended
 
 
-def _check_members(members: Sequence[Member], bounds: Bounds) -> None:
-    """Raises InvalidInputError if models cannot be boosted together."""
-    if bounds.mesh is not None:
-        check_mesh(bounds.mesh)
-    for member in members:
-        check_number("num_rounds", member.num_rounds, 1)
-        check_number("seed", member.seed, 0, 2**32 - 1)
-        check_shrinkage(member.shrinkage)
-        check_penalties(Penalties(member.shrinkage.l2, member.shrinkage.l1, member.shrinkage.max_step))
-        check_limits(member.limits, Numbers(), 1)
-        for weight in () if member.own is None else member.own.weight:
-            check_weight(weight)
-        if member.shrinkage.dropping is not None:
-            raise InvalidInputError("models that drop trees are boosted one by one, by boost")
-    kinds = sorted({type(member.shrinkage.sample).__name__ for member in members})
-    if len(kinds) > 1:
-        raise InvalidInputError(f"many models draw rows in one way, got {' and '.join(kinds)}")
+def _check_member(number: int, member: Member, data: BoostData, loss: BaseLoss) -> None:
+    """Checks the numbers of a model, and the rows that it has for itself.
+
+    Raises:
+        InvalidInputError: One is not allowed, it drops trees, it has other rows than the data, or targets that the loss
+            does not allow.
+    """
+    check_number("num_rounds", member.num_rounds, 1)
+    check_number("seed", member.seed, 0, 2**32 - 1)
+    check_shrinkage(member.shrinkage)
+    if member.shrinkage.dropping is not None:
+        raise InvalidInputError("models that drop trees are boosted one by one, by boost")
+    check_limits(member.shrinkage.limits(member.limits), Newton(), 1)
+    if member.own is None:
+        return
+    tables = (data.rows, *data.evaluations)
+    target, weight = (tuple(getattr(rows, name) for rows in tables) for name in ("target", "weight"))
+    own = OwnRows(np.zeros(loss.num_scores), target, weight)
+    shapes, wanted = (jax.tree.map(np.shape, rows) for rows in (member.own, own))
+    if shapes != wanted:
+        raise InvalidInputError(f"rows of member {number} must have the shapes {wanted}, got {shapes}")
+    for values in member.own.weight:
+        check_weight(values)
+    is_there = np.asarray(member.own.weight[0]) > 0
+    extras = {name: np.asarray(values)[is_there] for name, values in data.rows.extras.items()}
+    loss.check_fit(np.asarray(member.own.target[0])[is_there], extras)
 
 
 def _shared_rows(call: Call, members: Sequence[Member]) -> OwnRows | None:
-    """The start, targets and weights of members that have none of their own; None where no member has any.
-
-    Raises:
-        InvalidInputError: A member has other rows than the data, or targets that the loss does not allow.
-    """
-    if all(member.own is None for member in members):
+    """The start, targets and weights of members that have none of their own; None where no member has any."""
+    if all([member.own is None for member in members]):
         return None
     tables = (call.rows, *call.evaluations)
     target, weight = (tuple(np.asarray(getattr(rows, name)) for rows in tables) for name in ("target", "weight"))
-    shared = OwnRows(call.start, target, weight)
-    for number, member in enumerate(members):
-        if member.own is None:
-            continue
-        shapes, wanted = (jax.tree.map(np.shape, own) for own in (member.own, shared))
-        if shapes != wanted:
-            raise InvalidInputError(f"rows of member {number} must have the shapes {wanted}, got {shapes}")
-        is_there = np.asarray(member.own.weight[0]) > 0
-        extras = {name: np.asarray(values)[is_there] for name, values in call.rows.extras.items()}
-        call.loss.check_fit(np.asarray(member.own.target[0])[is_there], extras)
-    return shared
+    return OwnRows(call.start, target, weight)
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:

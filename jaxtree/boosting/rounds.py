@@ -24,8 +24,16 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
 from jaxtree.boosting.early_stopping import NO_PATIENCE
-from jaxtree.boosting.round_tree import MOST_SIZE, Rates, RoundInfo, ScoredRows
-from jaxtree.boosting.score_trees import add_own_steps, grow_trees, trees_per_round, walk_all
+from jaxtree.boosting.round_tree import (
+    MOST_SIZE,
+    Rates,
+    RoundInfo,
+    ScoredRows,
+    add_own_steps,
+    grow_trees,
+    trees_per_round,
+    walk_all,
+)
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.growth.inputs.newton import Newton

@@ -1,4 +1,4 @@
-r"""The rows that the tree of a round is grown on: a part of them, drawn anew for every tree.
+r"""The rows and columns that the tree of a round is grown on: a part of them, drawn anew for every tree.
 
 A row is drawn by a number of its own, which follows from the seed, the round and the row. Where chances differ from row
 to row, the derivatives of a row of the chance p are multiplied by 1 / p, so that all sums are right in the mean. The
@@ -10,15 +10,20 @@ from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int32
+from jaxtyping import Array, Bool, Float, Int32, UInt32
 
-from jaxtree.arrays import FloatLike, safe_divide
+from jaxtree.arrays import FloatLike, child_hash, mix, safe_divide
+from jaxtree.growth.device.open_features import is_drawn
+from jaxtree.growth.loop.prepare import Prepared
 from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
 from jaxtree.kernels.mesh import Devices
 from jaxtree.losses.loss import Derivatives
 
 SIZE_BITS = 30
 """Bits of a size as a whole number, by which the threshold of minimal variance sampling is found."""
+
+DRAWS_OF_TREE = 0x27D4EB2F
+"""Tells the draw of a tree's columns from what else its seed draws; see `growth.plan.problem.DRAWS_OF_LEVEL`."""
 
 
 class RowsToDraw(NamedTuple):
@@ -161,3 +166,18 @@ def _last(holds: Callable[[Int32[Array, ""]], Bool[Array, ""]], *, num_bits: int
         return jnp.where(holds(higher), higher, low)
 
     return lax.fori_loop(0, num_bits, try_bit, jnp.int32(0))
+
+
+def draw_columns(prepared: Prepared, number: Int32[Array, ""], seed: UInt32[Array, ""]) -> Prepared:
+    """The arrays of growth in which all columns but those that a tree draws are padding, so that they cost nothing."""
+    feature = jnp.arange(prepared.num_codes.shape[0], dtype=jnp.uint32)
+    rank = child_hash(mix(seed ^ jnp.uint32(DRAWS_OF_TREE)), feature)
+    is_kept = is_drawn(rank[:, None], (prepared.num_codes > 0)[:, None], number[None])[:, 0]
+    lists = tuple(_padded(listed, is_kept) for listed in prepared.lists)
+    return prepared._replace(num_codes=jnp.where(is_kept, prepared.num_codes, 0), lists=lists)
+
+
+def _padded(listed: Int32[Array, " listed"], is_kept: Bool[Array, " feature"]) -> Int32[Array, " listed"]:
+    """A list of the kept features, then of numbers past all."""
+    is_in = is_kept.at[listed].get(mode="fill", fill_value=False)
+    return jnp.sort(jnp.where(is_in, listed, is_kept.size)).astype(jnp.int32)

@@ -6,12 +6,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64
 
-from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.early_stopping import NO_PATIENCE, EarlyStopping
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.checks import check_number
+from jaxtree.growth.inputs.newton import Penalties
+
+DIGITS = 6
+"""Digits of a number of columns that count, so that 0.29 of 100 are 29."""
+
+
+class ColumnFractions(NamedTuple):
+    """The parts of the columns that are drawn, each of those that are drawn before; rounded down, at least one.
+
+    Attributes:
+        tree: Drawn for every tree.
+        level: Drawn for every level of a tree.
+        node: Drawn for every node; where none of them has a split, the node looks at further ones of its level.
+    """
+
+    tree: float = 1.0
+    level: float = 1.0
+    node: float = 1.0
+
+    def numbers(self, num_columns: int) -> tuple[int, int, int]:
+        """Returns how many of so many columns a tree, a level and a node draw.
+
+        >>> ColumnFractions(0.5, 0.5, 0.1).numbers(28)
+        (14, 7, 1)
+        """
+        numbers = []
+        for fraction in self:
+            num_columns = max(1, int(round(fraction * num_columns, DIGITS)))
+            numbers.append(num_columns)
+        tree, level, node = numbers
+        return tree, level, node
 
 
 class Shrinkage(NamedTuple):
@@ -53,6 +84,11 @@ class Shrinkage(NamedTuple):
         """When boosting stops by the loss of the first evaluation."""
         return EarlyStopping(self.patience, self.tolerance)
 
+    def limits(self, limits: Limits) -> Limits:
+        """Returns the limits of trees, with the penalties of steps and the most leaves."""
+        limits = limits._replace(parameters=Penalties(self.l2, self.l1, self.max_step))
+        return limits if self.max_leaf_nodes is None else limits._replace(max_leaf_nodes=self.max_leaf_nodes)
+
 
 def learning_rates(given: Any, num_rounds: int) -> Float64[np.ndarray, " round"]:
     """Returns the learning rate of every round."""
@@ -75,16 +111,25 @@ def check_shrinkage(shrinkage: Shrinkage) -> None:
         raise InvalidTypeError(f"sample must be Uniform, OneSided or MinimalVariance, got {sample!r}")
     for name, part in sample._asdict().items():
         _check_within(name, part, 0, 1)
-    if isinstance(sample, OneSided) and not 0 < sample.top_rate + sample.other_rate <= 1:
+    if isinstance(sample, OneSided):
+        check_rates(sample)
+    elif not sample.fraction > 0:
+        raise InvalidInputError(f"fraction must be above 0, got {sample.fraction}")
+    for name, part in shrinkage.column_fractions._asdict().items():
+        if not 0 < part <= 1:
+            raise InvalidInputError(f"the fraction of columns of a {name} must be in (0, 1], got {part}")
+    if shrinkage.dropping is not None:
+        for name, part in shrinkage.dropping._asdict().items():
+            _check_within(name, part, 0, 1)
+
+
+def check_rates(sample: OneSided) -> None:
+    """Raises InvalidInputError if the two rates together are no part of the rows."""
+    if not 0 < sample.top_rate + sample.other_rate <= 1:
         raise InvalidInputError(
             f"top_rate and other_rate must have a sum above 0 and of at most 1, got {sample.top_rate} and "
             f"{sample.other_rate}"
         )
-    if not isinstance(sample, OneSided) and not sample.fraction > 0:
-        raise InvalidInputError(f"fraction must be above 0, got {sample.fraction}")
-    if shrinkage.dropping is not None:
-        for name, part in shrinkage.dropping._asdict().items():
-            _check_within(name, part, 0, 1)
 
 
 def _check_within(name: str, value: Any, least: float | int, most: float | int) -> None:

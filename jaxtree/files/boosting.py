@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 
 from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds
-from jaxtree.boosting.score_trees import with_all_scores, with_own_scores
+from jaxtree.boosting.round_tree import with_all_scores, with_own_scores
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite

@@ -14,12 +14,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from jaxtree.boosting.columns import ColumnFractions
 from jaxtree.boosting.data import BaseLearner
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
-from jaxtree.boosting.shrinkage import Shrinkage
+from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
@@ -291,7 +290,7 @@ class BoostingParameters(EncodingParameters):
         own = self._without_auto(num_rows)
         # Weights are second derivatives.
         limits = Limits(
-            max_depth=NO_LIMIT if self.max_depth is None else self.max_depth,
+            max_depth=NO_LIMIT if self.max_depth is None else min(self.max_depth, NO_LIMIT),
             min_samples_split=2 * own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
             min_samples_leaf=own.min_samples_leaf if own.min_samples_leaf > 1 else 0,
             min_weight_leaf=own.min_child_weight,
@@ -378,10 +377,10 @@ class BoostingParameters(EncodingParameters):
     def shrinkage(self, num_rows: int) -> Shrinkage:
         """Returns how boosting holds back on so many rows."""
         own = self._without_auto(num_rows)
-        leaves = own.max_leaf_nodes
+        leaves = None if own.max_leaf_nodes is None else min(own.max_leaf_nodes, NO_LIMIT)
         if leaves is not None and self.max_depth is not None and self.native_splits != "multiway":
             # The depth of a tree may bound its leaves already.
-            leaves = leaves if leaves < 2**self.max_depth else None
+            leaves = leaves if leaves < 2 ** min(self.max_depth, 31) else None
         sample: Sample = MinimalVariance(own.subsample) if self.sampling == "mvs" else Uniform(own.subsample)
         if self.sampling == "goss":
             sample = OneSided(self.top_rate, self.other_rate)
@@ -396,7 +395,7 @@ class BoostingParameters(EncodingParameters):
             dropping=Dropping(self.drop_rate, self.skip_drop) if self.drop_rate > 0 else None,
             max_leaf_nodes=leaves,
             column_fractions=self.column_fractions,
-            patience=own.n_iter_no_change if self.early_stopping else NO_PATIENCE,
+            patience=min(own.n_iter_no_change, NO_PATIENCE) if self.early_stopping else NO_PATIENCE,
             tolerance=self.tol,
         )
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Float64
 from jaxtree import buckets
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.booster import NewRounds, boost_checked
-from jaxtree.boosting.data import BoostData, Earlier, score_type
+from jaxtree.boosting.data import BoostData, Earlier, check_evaluations, score_type
 from jaxtree.boosting.early_stopping import NO_PATIENCE, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.folds import HELD
@@ -190,8 +190,11 @@ def encode(task: BoostingTask) -> BoostingRows:
     measured_on = [
         scored_rows(own.rows, buckets.pad_codes(categories.codes(encoder.transform(own.rows.X)))) for own in evaluations
     ]
+    rows = rows._replace(codes=codes)
+    if measured_on:
+        check_evaluations(measured_on, rows)
     all_rows = BoostData(
-        rows._replace(codes=codes),
+        rows,
         features_of(grown_on.schema, categories.features, widths, padding),
         tuple(measured_on),
         start,
@@ -239,7 +242,7 @@ def train(
     trees_per_round = config.learner.trees_per_round(task.loss)
     recorder = Recorder(rows.evaluations, task.loss, metrics, before, earlier, trees_per_round)
     stops_by_metric = config.early_stopping and bool(metrics)
-    stopping = config.shrinkage.stopping
+    shrinkage, stopping = config.shrinkage, config.shrinkage.stopping
     total = config.num_rounds - task.num_earlier if config.is_end_known else None
     with progress_of(config.verbose, total, "boosting", "rounds") as on_grown:
 
@@ -253,7 +256,6 @@ def train(
             is_late = stops_by_metric and recorder.best_and_last(stopping)[1] < recorder.num_rounds
             return exchange.any(asked) or is_late
 
-        shrinkage = config.shrinkage
         boosted = boost_checked(
             data,
             task.loss,
