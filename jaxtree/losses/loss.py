@@ -8,6 +8,7 @@ A loss is static under `jax.jit`: equal losses share their programs.
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -18,15 +19,48 @@ from jaxtyping import Array, Float, Shaped
 
 from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses.binding import Given as Given
-from jaxtree.losses.binding import given as given
-from jaxtree.losses.binding import identity as identity
 from jaxtree.losses.domain import NUMBERS, Domain, check_magnitude
 from jaxtree.losses.start import best_constant, guesses, weighted_quantile
 from jaxtree.switches import by_own
 
 Extras: TypeAlias = Mapping[str, AnyArray]
 HESSIANS = ("full", "diagonal", "fisher", "one")
+
+MOST_SHAPES = 64
+"""Losses, with the shapes of targets and extras, of which is known what their functions return."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """A function whose keywords are given. Unlike those of `functools.partial`, equal ones compare equal.
+
+    So equal losses share their programs.
+
+    Attributes:
+        function: A function.
+        keywords: Names and values, in order.
+
+    Example:
+        >>> Given(round, (("ndigits", 1),))(0.123)
+        0.1
+    """
+
+    function: Callable[..., Any]
+    keywords: tuple[tuple[str, Any], ...]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Calls the function with these arguments and the keywords given."""
+        return self.function(*arguments, **dict(self.keywords))
+
+
+def given(function: Callable[..., Any], **keywords: Any) -> Given:
+    """Gives a function its keywords."""
+    return Given(function, tuple(keywords.items()))
+
+
+def identity(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row"]:
+    """The scores themselves, where they are the predictions."""
+    return scores
 
 
 class Derivatives(NamedTuple):
@@ -257,9 +291,8 @@ class Loss(BaseLoss):
         """Checks targets and extras, and the shape of what the function returns."""
         super().check(target, extras)
         row_of = lambda values: jax.ShapeDtypeStruct(np.shape(values)[1:], np.result_type(values))  # noqa: E731
-        others = {name: row_of(values) for name, values in extras.items() if name != "offset"}
-        scores = jax.ShapeDtypeStruct((self.num_scores,), np.float32)
-        value = jax.eval_shape(self.function, scores, row_of(target), others)
+        others = [(name, row_of(values)) for name, values in extras.items() if name != "offset"]
+        value = _value_of_row(self, row_of(target), tuple(others))
         if getattr(value, "shape", None) not in ((), (self.num_scores,)):
             raise InvalidInputError(
                 f"{self} must return one number, or one a score, for {self.num_scores} scores and a target of shape "
@@ -338,6 +371,14 @@ class Loss(BaseLoss):
             return gradient, curvature if self.is_convex else jnp.abs(curvature)
         matrix = jax.vmap(along)(units)
         return gradient, matrix if self.is_convex else absolute(matrix)
+
+
+@functools.lru_cache(maxsize=MOST_SHAPES)
+def _value_of_row(
+    loss: Loss, target: jax.ShapeDtypeStruct, extras: tuple[tuple[str, jax.ShapeDtypeStruct], ...]
+) -> Any:
+    """The shape of what the function of a loss returns for a row; to trace it takes longer than all other checks."""
+    return jax.eval_shape(loss.function, jax.ShapeDtypeStruct((loss.num_scores,), np.float32), target, dict(extras))
 
 
 def with_offset(
