@@ -6,7 +6,9 @@ from jaxtree.boosting.booster import NewRounds as NewRounds
 from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.data import BaseLearner as BaseLearner
 from jaxtree.boosting.data import BoostData as BoostData
+from jaxtree.boosting.data import ColumnFractions as ColumnFractions
 from jaxtree.boosting.data import Earlier as Earlier
+from jaxtree.boosting.data import Shrinkage as Shrinkage
 from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.ending import Stop as Stop
 from jaxtree.boosting.folds import Folds as Folds
@@ -14,8 +16,6 @@ from jaxtree.boosting.round_tree import ScoredRows as ScoredRows
 from jaxtree.boosting.samples import MinimalVariance as MinimalVariance
 from jaxtree.boosting.samples import OneSided as OneSided
 from jaxtree.boosting.samples import Uniform as Uniform
-from jaxtree.boosting.shrinkage import ColumnFractions as ColumnFractions
-from jaxtree.boosting.shrinkage import Shrinkage as Shrinkage
 from jaxtree.growth.inputs.newton import Newton as Newton
 from jaxtree.growth.inputs.newton import Penalties as Penalties
 from jaxtree.losses.classes import logistic as logistic

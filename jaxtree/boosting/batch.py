@@ -17,12 +17,12 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 from jaxtyping import Float
 
+from jaxtree.boosting.data import Shrinkage, learning_rates
 from jaxtree.boosting.dropping import keep_trees
 from jaxtree.boosting.early_stopping import EarlyStopping
 from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.round_tree import Rates, ScoredRows, with_all_scores
 from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
-from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import Limits, limits_of_roots
 from jaxtree.growth.loop.prepare import Prepared

@@ -14,12 +14,20 @@ from jaxtyping import Array, Float, Real
 from jaxtree import forks
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, Paused, rates_of
-from jaxtree.boosting.data import BaseLearner, BoostData, Earlier, check_data, check_evaluations, score_type
+from jaxtree.boosting.data import (
+    BaseLearner,
+    BoostData,
+    Earlier,
+    Shrinkage,
+    check_data,
+    check_evaluations,
+    check_shrinkage,
+    score_type,
+)
 from jaxtree.boosting.dropping import Dropping, Kept, with_shares
 from jaxtree.boosting.ending import NO_NUMBERS, Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import BoostState, loss_before
-from jaxtree.boosting.shrinkage import Shrinkage, check_shrinkage
 from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, TrainingError, present
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Missing, Rules

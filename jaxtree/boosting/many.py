@@ -11,10 +11,9 @@ from jax.sharding import Mesh
 
 from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, rates_of
 from jaxtree.boosting.booster import check_boosting, open_boosting
-from jaxtree.boosting.data import BaseLearner, BoostData
+from jaxtree.boosting.data import BaseLearner, BoostData, ColumnFractions, Shrinkage, check_shrinkage
 from jaxtree.boosting.ending import Deadline, Pace, Stop
 from jaxtree.boosting.rounds import SLOTS, OwnRows
-from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage, check_shrinkage
 from jaxtree.devices import current_platform, default_device, kind_of
 from jaxtree.errors import InvalidInputError, is_out_of_memory
 from jaxtree.growth.inputs.bundles import NO_LIMIT

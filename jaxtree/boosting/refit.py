@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int32
 
-from jaxtree.boosting.data import score_type
+from jaxtree.boosting.data import Shrinkage, learning_rates, score_type
 from jaxtree.boosting.leaves import Leaves, sums_at_nodes, within_bounds
 from jaxtree.boosting.round_tree import ScoredRows, TreeTargets, diagonal_of, node_steps, residuals, row_derivatives
-from jaxtree.boosting.shrinkage import Shrinkage, learning_rates
 from jaxtree.buckets import pad_to
 from jaxtree.compilation import compiled
 from jaxtree.growth.inputs.newton import Penalties

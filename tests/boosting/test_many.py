@@ -12,13 +12,12 @@ from jaxtree.boosting import batch as module
 from jaxtree.boosting import logistic, quantile, softmax, squared
 from jaxtree.boosting.batch import Member
 from jaxtree.boosting.booster import boost
-from jaxtree.boosting.data import BaseLearner, BoostData
+from jaxtree.boosting.data import BaseLearner, BoostData, ColumnFractions, Shrinkage
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import Deadline, Stop
 from jaxtree.boosting.many import Bounds, boost_many, boost_members
 from jaxtree.boosting.rounds import OwnRows, make_rounds
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
-from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Limits
 from jaxtree.growth.inputs.bundles import Sizes

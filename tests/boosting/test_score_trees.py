@@ -8,11 +8,10 @@ from jax.sharding import Mesh
 from jaxtree.boosting import quantile, quantiles, softmax, squared
 from jaxtree.boosting.batch import Member
 from jaxtree.boosting.booster import boost
-from jaxtree.boosting.data import BaseLearner, BoostData, Earlier
+from jaxtree.boosting.data import BaseLearner, BoostData, ColumnFractions, Earlier, Shrinkage
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.many import boost_many
 from jaxtree.boosting.samples import Uniform
-from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import Features
 from jaxtree.kernels import choose

@@ -16,8 +16,6 @@ from jaxtree import buckets, forks
 from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds, weighted_sum
 from jaxtree.boosting.refit import RefitConfig, refit
-from jaxtree.boosting.samples import OneSided
-from jaxtree.boosting.shrinkage import check_rates
 from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange
@@ -102,8 +100,6 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
         for parameter in ("loss", "distribution"):
             check_name(type(self).__name__, parameter, vars(self).get(parameter), self._named_losses)
         super().check_parameters()
-        if self.sampling == "goss":
-            check_rates(OneSided(self.top_rate, self.other_rate))
 
     @all_or_nothing
     def fit(

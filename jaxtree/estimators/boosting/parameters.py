@@ -14,11 +14,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from jaxtree.boosting.data import BaseLearner
+from jaxtree.boosting.data import BaseLearner, ColumnFractions, Shrinkage, check_rates
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.early_stopping import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
-from jaxtree.boosting.shrinkage import ColumnFractions, Shrinkage
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
@@ -375,7 +374,11 @@ class BoostingParameters(EncodingParameters):
         return costs.boosting(num_rows, num_columns, levels=levels, rounds=rounds * models)
 
     def shrinkage(self, num_rows: int) -> Shrinkage:
-        """Returns how boosting holds back on so many rows."""
+        """Returns how boosting holds back on so many rows.
+
+        Raises:
+            InvalidInputError: The two rates of "goss" together are no part of the rows.
+        """
         own = self._without_auto(num_rows)
         leaves = None if own.max_leaf_nodes is None else min(own.max_leaf_nodes, NO_LIMIT)
         if leaves is not None and self.max_depth is not None and self.native_splits != "multiway":
@@ -384,6 +387,7 @@ class BoostingParameters(EncodingParameters):
         sample: Sample = MinimalVariance(own.subsample) if self.sampling == "mvs" else Uniform(own.subsample)
         if self.sampling == "goss":
             sample = OneSided(self.top_rate, self.other_rate)
+            check_rates(sample)
         return Shrinkage(
             learning_rate=self.learning_rate,
             l2=self.reg_lambda,
