@@ -275,7 +275,7 @@ def _prepare(
     blank = Data(data.rows.codes, np.zeros((num_outputs, len(data.rows.weight))))
     engine = engine_of(rules, platform_of(data.rows.codes, mesh=mesh), mesh, on_host=False)
     plan, prepared = prepare(
-        blank, data.features, learner.limits, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
+        blank, data.features, None, rules, learner.sizes, np.zeros(1, np.uint32), engine=engine, mesh=mesh
     )
     return plan, prepared._replace(target=np.zeros((num_outputs, 0)), weight=None)
 

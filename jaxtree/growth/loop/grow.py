@@ -245,7 +245,7 @@ def _grow_by_kernel(
 ) -> tuple[NodeTable, Int32[Array, " row"]]:
     """Grows the trees of all roots by the kernel, and returns also the leaf of every row where these are wanted."""
     label, value, units = quantised
-    num_features, features = len(prepared.num_codes), prepared.features
+    num_features, features, limits = len(prepared.num_codes), prepared.features, present(prepared.limits)
     zero = jnp.zeros(num_features, np.int32)
 
     def or_nothing(values: OptionalArray, dtype: Any, *shape: int) -> Any:
@@ -265,8 +265,8 @@ def _grow_by_kernel(
         "first_apart": or_nothing(features.first_apart, np.int32, num_features),
         "position": or_nothing(prepared.position, np.float64, num_features),
         "sets": or_nothing(prepared.sets, np.uint32, num_features), "units": jnp.stack([units.weight, units.target]),
-        "limits": rows(kernel_fields().limits, in_units(prepared.limits, plan.rules, units), np.float64),
-        "parameters": prepared.limits.parameters, "root_seed": prepared.root_seed,
+        "limits": rows(kernel_fields().limits, in_units(limits, plan.rules, units), np.float64),
+        "parameters": limits.parameters, "root_seed": prepared.root_seed,
     }  # fmt: skip
     num_leaves = prepared.codes.shape[1] if tells_leaves else 0
     more = {"num_leaves": num_leaves, "bytes_lent": plan.bytes_lent}
@@ -277,7 +277,7 @@ def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, i
     """Returns the trees of a table of nodes."""
     rules = plan.rules
     tree = finish_tree(
-        table, rules, prepared.limits.parameters, units,
+        table, rules, present(prepared.limits).parameters, units,
         is_described=isinstance(plan, KernelPlan) and describes_nodes(rules.objective),
         real=np.float64 if is_wide else np.float32,
     )  # fmt: skip

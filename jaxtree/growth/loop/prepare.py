@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float64, Int32, Real, Shaped, UInt, UInt32
 from jaxtree.arrays import AnyArray, OptionalArray
 from jaxtree.buckets import feature_round
 from jaxtree.devices import platform_of
+from jaxtree.errors import present
 from jaxtree.growth.device import warp_histogram
 from jaxtree.growth.inputs.bundles import (
     NO_LIMIT,
@@ -41,7 +42,7 @@ class Prepared(NamedTuple):
     """The arrays of a growth, in the types that the loop needs.
 
     Without `entry_row` the entries are the rows in order, without `entry_root` there is one root, and without `weight`
-    all weights are 1.
+    all weights are 1. Before the first round of boosting there are no limits, which every round sets.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -55,14 +56,14 @@ class Prepared(NamedTuple):
     lists: tuple[Int32[AnyArray, " listed"], ...]
     position: OptionalArray
     sets: OptionalArray
-    limits: Limits
+    limits: Limits | None
     root_seed: UInt32[AnyArray, " root"]
 
 
 def prepare(
     data: Data,
     features: Features | None,
-    limits: Limits,
+    limits: Limits | None,
     rules: Rules,
     sizes: Sizes,
     root_seed: Any,
@@ -94,14 +95,14 @@ def prepare(
         num_codes=as_type(features.num_codes, np.int32),
         in_average=as_type(in_average, bool),
         lists=lists,
-        limits=limits_of_roots(limits, sizes.num_roots),
+        limits=None if limits is None else limits_of_roots(limits, sizes.num_roots),
         root_seed=root_seed,
     )
     return plan, prepared
 
 
 def _plan_loop(
-    data: Data, features: Features, limits: Limits, rules: ResolvedRules, sizes: Sizes, mesh: Mesh | None
+    data: Data, features: Features, limits: Limits | None, rules: ResolvedRules, sizes: Sizes, mesh: Mesh | None
 ) -> tuple[LoopPlan, tuple[Int32[AnyArray, " listed"], ...]]:
     """The plan of a growth by the loop of levels, and the features of every table and then of the scan, if any."""
     devices, num_features = devices_of(mesh), len(data.codes)
@@ -168,7 +169,7 @@ def _padded_after(values: Shaped[Array, "*axis entry"], padding: int) -> Shaped[
 
 def make_problem(prepared: Prepared, units: Units, plan: LoopPlan) -> Problem:
     """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
-    codes = prepared.codes
+    codes, limits = prepared.codes, present(prepared.limits)
     if plan.starts_in_row_order and codes.shape[1] < plan.entry_capacity:
         codes = _padded_after(codes, plan.entry_capacity - codes.shape[1])
     return Problem(
@@ -179,15 +180,15 @@ def make_problem(prepared: Prepared, units: Units, plan: LoopPlan) -> Problem:
         lists=prepared.lists,
         position=prepared.position,
         sets=prepared.sets,
-        limits=in_units(prepared.limits, plan.rules, units),
-        parameters=prepared.limits.parameters,
+        limits=in_units(limits, plan.rules, units),
+        parameters=limits.parameters,
         units=units,
     )
 
 
-def _num_sampled(limits: Limits, num_features: int) -> int:
-    """The number of features scored in a round: the most of any tree; 0, for all, if that is traced or large."""
-    if not is_concrete(limits.max_features):
+def _num_sampled(limits: Limits | None, num_features: int) -> int:
+    """The number of features scored in a round: the most of any tree; 0, for all, if that is not known or large."""
+    if limits is None or not is_concrete(limits.max_features):
         return 0
     most = feature_round(int(np.max(limits.max_features)))
     return most if 2 * most <= num_features else 0
