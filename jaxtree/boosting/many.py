@@ -57,11 +57,6 @@ class Bounds(NamedTuple):
     deadline: Deadline | None = None
     mesh: Mesh | None = None
 
-    @property
-    def num_devices(self) -> int:
-        """The number of devices."""
-        return devices_of(self.mesh).number
-
 
 UNBOUNDED = Bounds()
 
@@ -142,11 +137,14 @@ def boost_members(
         return
     if bounds.mesh is not None:
         check_mesh(bounds.mesh)
-    devices, mesh = bounds.num_devices, None if bounds.mesh is None else Mesh(bounds.mesh.devices, (SLOTS,))
+    devices, mesh = devices_of(bounds.mesh).number, None if bounds.mesh is None else Mesh(bounds.mesh.devices, (SLOTS,))
     with jax.enable_x64(True):
         call = open_boosting(data, loss, learner, _loosest(members))._replace(mesh=mesh)
-        rates, shared = rates_of(call, members), _shared_rows(call, members)
-        plan = BatchPlan(call, members, rates, shared, ROUNDS_AT_A_TIME, keeps_trees, keeps_scores=True)
+        has_own = any([member.own is not None for member in members])
+        shared = OwnRows.of(call.start, (call.rows, *call.evaluations)) if has_own else None
+        plan = BatchPlan(
+            call, members, rates_of(call, members), shared, ROUNDS_AT_A_TIME, keeps_trees, keeps_scores=True
+        )
         slots = bounds.num_slots or devices * slots_for(
             call, -(-len(members) // devices), ROUNDS_AT_A_TIME * keeps_trees
         )
@@ -213,9 +211,7 @@ def _check_member(number: int, member: Member, data: BoostData, loss: BaseLoss) 
     check_limits(member.shrinkage.limits(member.limits), Newton(), 1)
     if member.own is None:
         return
-    tables = (data.rows, *data.evaluations)
-    target, weight = (tuple(getattr(rows, name) for rows in tables) for name in ("target", "weight"))
-    own = OwnRows(np.zeros(loss.num_scores), target, weight)
+    own = OwnRows.of(np.zeros(loss.num_scores), (data.rows, *data.evaluations))
     shapes, wanted = (jax.tree.map(np.shape, rows) for rows in (member.own, own))
     if shapes != wanted:
         raise InvalidInputError(f"rows of member {number} must have the shapes {wanted}, got {shapes}")
@@ -224,15 +220,6 @@ def _check_member(number: int, member: Member, data: BoostData, loss: BaseLoss) 
     is_there = np.asarray(member.own.weight[0]) > 0
     extras = {name: np.asarray(values)[is_there] for name, values in data.rows.extras.items()}
     loss.check_fit(np.asarray(member.own.target[0])[is_there], extras)
-
-
-def _shared_rows(call: Call, members: Sequence[Member]) -> OwnRows | None:
-    """The start, targets and weights of members that have none of their own; None where no member has any."""
-    if all([member.own is None for member in members]):
-        return None
-    tables = (call.rows, *call.evaluations)
-    target, weight = (tuple(np.asarray(getattr(rows, name)) for rows in tables) for name in ("target", "weight"))
-    return OwnRows(call.start, target, weight)
 
 
 def _loosest(members: Sequence[Member]) -> Shrinkage:

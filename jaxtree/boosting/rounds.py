@@ -103,6 +103,15 @@ class OwnRows(NamedTuple):
     target: tuple[Shaped[AnyArray, "..."], ...]
     weight: tuple[Float[AnyArray, "*slot row"], ...]
 
+    @classmethod
+    def of(cls, start: Float[np.ndarray, " score"], tables: Sequence[ScoredRows]) -> "OwnRows":
+        """Returns those of tables, on the host."""
+        target, weight = [], []
+        for rows in tables:
+            target.append(np.asarray(rows.target))
+            weight.append(np.asarray(rows.weight))
+        return cls(start, tuple(target), tuple(weight))
+
     def put_into(self, tables: Sequence[ScoredRows]) -> list[ScoredRows]:
         """Returns tables of rows with these targets and weights."""
         parts = zip(tables, self.target, self.weight, strict=True)
@@ -205,7 +214,8 @@ def _make_rounds(
         carry: tuple[Int32[Array, ""], BoostState, RoundOutputs],
     ) -> tuple[Int32[Array, ""], BoostState, RoundOutputs]:
         at, states, made = carry
-        is_alive = goes_on(states)
+        # The loop of a lone model ends with it.
+        is_alive = jnp.bool_(True) if is_alone else goes_on(states)
         # The tree of a member that has stopped is a root, and by its step of 0 it goes on later where it is.
         depth = jnp.where(is_alive[..., None], rates.limits.max_depth, 0)
         limited = rates._replace(limits=rates.limits._replace(max_depth=depth))

@@ -65,6 +65,8 @@ class Forest:
 
     def first(self, number: int) -> "Forest":
         """The first trees, as views."""
+        if number == len(self):
+            return self
         end = int(self.first_node[number])
         nodes = map_columns(lambda x: x[:end] if x.ndim else x, self.nodes)
         return Forest(dataclasses.replace(nodes, num_nodes=np.array(end, np.int32)), self.first_node[: number + 1])

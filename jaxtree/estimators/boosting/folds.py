@@ -16,10 +16,11 @@ from jaxtree.boosting.early_stopping import Measure, Measured
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
 from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
 from jaxtree.boosting.many import Bounds
+from jaxtree.boosting.rounds import OwnRows
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InterruptedFitWarning, InvalidInputError, warn_user
+from jaxtree.errors import InterruptedFitWarning, InvalidInputError, present, warn_user
 from jaxtree.estimators.boosting.fold_rows import Fold, Rows
-from jaxtree.estimators.boosting.many import Models, own_rows_of, train_many
+from jaxtree.estimators.boosting.many import Models, train_many
 from jaxtree.estimators.boosting.metrics import measures_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.responses import scores_by_loss
@@ -108,7 +109,7 @@ def _made_together(
     data = rows.for_many(task.loss)
     # The rows of the table are those of the first evaluation, too.
     data = data._replace(evaluations=(data.rows, *data.evaluations))
-    shared, members = own_rows_of(data), []
+    shared, members = OwnRows.of(present(data.start), (data.rows, *data.evaluations)), []
     of_data, _, *of_tables = shared.weight
     for number, (fold, weight) in enumerate(zip(task.folds, weights, strict=True)):
         grown, judged = np.zeros_like(of_data), np.zeros_like(of_data)

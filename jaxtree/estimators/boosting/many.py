@@ -65,10 +65,12 @@ def open_jobs(jobs: Sequence[Job], test: Any = None) -> OpenedJobs:
     if task.metrics:
         raise InvalidInputError("models of one program are measured by their loss alone")
     for (own_task, _, own_data), places in zip(opened, of_weights.values(), strict=True):
-        tables = zip((data.rows, *data.evaluations), (own_data.rows, *own_data.evaluations), strict=True)
-        if own_data is not data and not all([np.array_equal(one.codes, other.codes) for one, other in tables]):
-            continue
-        own_rows = None if own_data is data else own_rows_of(own_data)
+        own_rows, tables = None, (own_data.rows, *own_data.evaluations)
+        if own_data is not data:
+            pairs = zip((data.rows, *data.evaluations), tables, strict=True)
+            if not all([np.array_equal(one.codes, other.codes) for one, other in pairs]):
+                continue
+            own_rows = OwnRows.of(present(own_data.start), tables)
         for place in places:
             setting = jobs[place].estimator
             if task.is_ordered.any() and setting.random_state != jobs[0].estimator.random_state:
@@ -88,13 +90,6 @@ def _open(job: Job, test: Any) -> tuple[BoostingTask, BoostingRows, BoostData]:
     task = job.estimator.read_task(X, y, test=test, encoder=job.part.encoder, **params)
     rows = encode(task)
     return task, rows, rows.for_many(task.loss)
-
-
-def own_rows_of(data: BoostData) -> OwnRows:
-    """Returns the start, targets and weights of rows as those of one model among many."""
-    tables = (data.rows, *data.evaluations)
-    target, weight = (tuple(np.asarray(getattr(own, name)) for own in tables) for name in ("target", "weight"))
-    return OwnRows(np.asarray(data.start), target, weight)
 
 
 class Models(NamedTuple):
