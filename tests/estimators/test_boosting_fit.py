@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from jax.sharding import Mesh
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import mean_absolute_error, r2_score, roc_auc_score
 
 import jaxtree
@@ -205,6 +205,8 @@ def test_a_warm_start_that_does_not_fit_is_named():
     warm = GradientBoostingRegressor(3, warm_start=True).fit(X, y)
     with pytest.raises(InvalidInputError, match=r"needs the loss of the first fit, squared\(\), got absolute\(\)"):
         warm.set_params(n_estimators=4, loss="absolute_error").fit(X, y)
+    with pytest.raises(InvalidInputError, match="drops trees cannot go on from earlier rounds"):
+        warm.set_params(loss="squared_error", drop_rate=0.5).fit(X, y)
 
 
 def test_class_weights_are_weights_of_rows():
@@ -351,6 +353,7 @@ def test_a_loss_that_leaves_the_numbers_names_the_round_and_keeps_the_trees():
         ({"loss": cox(), "event": np.zeros(300)}, r"cox\(ties='efron'\): a target must be 0 or more"),
         ({"eval_set": [np.zeros((2, 2))]}, r"eval_set must hold pairs \(X, y\)"),
         ({"loss": Loss(lambda scores, target, extras: scores[:, None])}, "must return one number, or one a score"),
+        ({"offset": np.zeros(300), "eval_set": [numbers()[:2]]}, r"evaluation 0 must have .* the extras \['offset'\]"),
     ],
 )
 def test_bad_input_is_named(fit, words):
@@ -358,6 +361,25 @@ def test_bad_input_is_named(fit, words):
     parameters = {"loss": fit.pop("loss")} if "loss" in fit else {}
     with pytest.raises(InvalidInputError, match=words):
         GradientBoostingRegressor(**FEW, **parameters).fit(X, y, **fit)
+
+
+def test_rates_that_are_no_part_of_the_rows_are_named_and_a_search_leaves_them_out():
+    X, y = classes()
+    goss = GradientBoostingClassifier(**FEW, sampling="goss", top_rate=0.7)
+    with pytest.raises(InvalidInputError, match="top_rate and other_rate must have a sum above 0 and of at most 1"):
+        goss.set_params(other_rate=0.7).fit(X, y)
+    search = jaxtree.SearchCV(goss, {"other_rate": [0.2, 0.7]}, cv=2)
+    with pytest.warns(FitFailedWarning, match="top_rate and other_rate"):
+        search.fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).tolist() == [True, False]
+
+
+def test_numbers_past_those_of_32_bits_are_no_limits():
+    X, y, _ = numbers()
+    few = {"n_estimators": 3, "early_stopping": True, "random_state": 0}
+    free = GradientBoostingRegressor(**few, max_leaf_nodes=None, n_iter_no_change=3).fit(X, y)
+    large = dict.fromkeys(("max_depth", "max_leaf_nodes", "n_iter_no_change"), 2**40)
+    same_trees(GradientBoostingRegressor(**few, **large).fit(X, y), free)
 
 
 def test_named_losses_are_those_of_the_room():

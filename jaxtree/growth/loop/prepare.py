@@ -30,12 +30,10 @@ from jaxtree.growth.inputs.objective import Units, quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.inputs.tables import MOST_BINS_TABLED, list_features
 from jaxtree.growth.plan.backends import CPU, GPU, GPU_WITH_WARP, TPU, Backend
-from jaxtree.growth.plan.plan import KernelPlan, LoopPlan, Plan, make_kernel_plan, make_loop_plan
+from jaxtree.growth.plan.plan import LoopPlan, Plan, make_kernel_plan, make_loop_plan
 from jaxtree.growth.plan.problem import DONE, Entries, FeatureContext, Problem
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import devices_of
-from jaxtree.tree import SplitKind
-from jaxtree.tree.checks import known
 
 
 class Prepared(NamedTuple):
@@ -80,7 +78,7 @@ def prepare(
     if engine is Engine.XLA:
         plan, lists = _plan_loop(data, features, limits, resolved, sizes, mesh)
     else:
-        plan, lists = _plan_kernel(data, features, resolved, sizes), ()
+        plan, lists = make_kernel_plan(resolved, sizes, features, data), ()
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
     prepared = Prepared(
@@ -118,15 +116,6 @@ def _plan_loop(
         backend=backend_of(platform_of(data.codes, mesh=mesh), devices.number),
     )  # fmt: skip
     return plan, lists if num_scanned else lists[:-1]
-
-
-def _plan_kernel(data: Data, features: Features, rules: ResolvedRules, sizes: Sizes) -> KernelPlan:
-    """The plan of a growth by the kernel in C++."""
-    kind, shapes = known(features.split_kind), ()
-    if kind is None or np.any(kind == SplitKind.SUBSET):
-        shapes = list_features(features, sizes.num_bins, rules.kinds, NO_LIMIT)[0]
-    is_multiway = kind is None or bool(np.any(kind == SplitKind.MULTIWAY))
-    return make_kernel_plan(rules, sizes, shapes, data, is_multiway=is_multiway)
 
 
 def backend_of(platform: str, num_devices: int = 1) -> Backend:

@@ -7,14 +7,17 @@ import dataclasses
 import functools
 from typing import NamedTuple
 
-from jaxtree.growth.inputs.bundles import Data, ResolvedRules, Sizes
-from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, sizes_of_subsets
+import numpy as np
+
+from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, ResolvedRules, Sizes
+from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, list_features, sizes_of_subsets
 from jaxtree.growth.native import KernelSizes, slots_in_row_order
 from jaxtree.growth.plan.backends import CPU, Accumulation, Backend
 from jaxtree.growth.plan.costs import Costs
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import SplitKind
+from jaxtree.tree.checks import known
 
 
 class TablePlan(NamedTuple):
@@ -217,15 +220,12 @@ def make_loop_plan(
     )
 
 
-def make_kernel_plan(
-    rules: ResolvedRules,
-    sizes: Sizes,
-    shapes: tuple[TableShape, ...],
-    data: Data,
-    *,
-    is_multiway: bool,
-) -> KernelPlan:
-    """Returns the plan of a growth by the kernel in C++; see `make_loop_plan`."""
+def make_kernel_plan(rules: ResolvedRules, sizes: Sizes, features: Features, data: Data) -> KernelPlan:
+    """Returns the plan of a growth by the kernel in C++."""
+    kind, shapes = known(features.split_kind), ()
+    if kind is None or np.any(kind == SplitKind.SUBSET):
+        shapes = list_features(features, sizes.num_bins, rules.kinds, NO_LIMIT)[0]
+    is_multiway = kind is None or bool(np.any(kind == SplitKind.MULTIWAY))
     num_entries, is_in_row_order = _num_entries(data), _is_in_row_order(data, rules)
     subsets = sizes_of_subsets(shapes, sizes.num_bins)
     num_slots = slots_in_row_order(rules, sizes.num_bins, num_entries, len(data.codes))
