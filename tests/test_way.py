@@ -35,10 +35,10 @@ WAYS = {
     "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 207, 44),
     "tree of a frame": (lambda: jaxtree.DecisionTreeClassifier().fit(FRAME, Y), 242, 48),
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 271, 53),
-    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 299, 61),
-    "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 383, 72),
+    "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 270, 57),
+    "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 336, 68),
     "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 319, 56),
-    "search": (_search, 462, 81),
+    "search": (_search, 422, 76),
     "prediction": (lambda: _fitted(X).predict(X), 31, 14),
     "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 60, 16),
 }
