@@ -36,9 +36,9 @@ WAYS = {
     "tree of a frame": (lambda: jaxtree.DecisionTreeClassifier().fit(FRAME, Y), 242, 48),
     "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 271, 53),
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 270, 57),
-    "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 336, 68),
+    "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 336, 67),
     "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 319, 56),
-    "search": (_search, 422, 76),
+    "search": (_search, 422, 75),
     "prediction": (lambda: _fitted(X).predict(X), 31, 14),
     "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 60, 16),
 }

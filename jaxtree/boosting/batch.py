@@ -19,8 +19,7 @@ from jaxtyping import Float
 
 from jaxtree.boosting.data import Shrinkage, learning_rates
 from jaxtree.boosting.dropping import keep_trees
-from jaxtree.boosting.early_stopping import EarlyStopping
-from jaxtree.boosting.ending import Stop
+from jaxtree.boosting.ending import EarlyStopping, Stop
 from jaxtree.boosting.round_tree import Rates, ScoredRows, with_all_scores
 from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
 from jaxtree.errors import present

@@ -213,7 +213,7 @@ def _boosted(made: BoostedMember, kept: Kept | None, call: Call, earlier: int) -
 
 
 def check_boosting(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> None:
-    """Checks all that `boost` and `boost_many` are given but the numbers of each model and the mesh.
+    """Checks all that `boost` and `boost_many` are given but seeds, numbers of rounds, own rows and the mesh.
 
     Raises:
         InvalidInputError: A shape or a value is not allowed, or two do not fit together.

@@ -12,7 +12,7 @@ from jaxtyping import Float, Float64
 
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.early_stopping import NO_PATIENCE, EarlyStopping
+from jaxtree.boosting.ending import NO_PATIENCE, EarlyStopping
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.buckets import row_bucket

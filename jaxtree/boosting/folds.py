@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.early_stopping import Measure, Measured
+from jaxtree.boosting.ending import Measure, Measured
 from jaxtree.tree.forest import Forest, join_forests
 
 HELD = "held"

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, FloatLike, mix, safe_divide
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.early_stopping import EarlyStopping
+from jaxtree.boosting.ending import EarlyStopping
 from jaxtree.boosting.leaves import (
     Leaves,
     newton_steps,

@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, Int32, Shaped
 
 from jaxtree.arrays import AnyArray, mix, safe_divide
 from jaxtree.boosting.dropping import Kept, put_back, take_out
-from jaxtree.boosting.early_stopping import NO_PATIENCE
+from jaxtree.boosting.ending import NO_PATIENCE
 from jaxtree.boosting.round_tree import (
     MOST_SIZE,
     Rates,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
+from jaxtree.boosting.ending import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds
 from jaxtree.boosting.round_tree import with_all_scores, with_own_scores
 from jaxtree.errors import InvalidInputError

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxtree.boosting.early_stopping import NO_PATIENCE, EarlyStopping, Measure, Measured
+from jaxtree.boosting.ending import NO_PATIENCE, EarlyStopping, Measure, Measured
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import buckets, forks
-from jaxtree.boosting.early_stopping import HeldOutChoice, Measured
+from jaxtree.boosting.ending import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds, weighted_sum
 from jaxtree.boosting.refit import RefitConfig, refit
 from jaxtree.dataset.arguments import split_validation

@@ -12,8 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Float
 
 from jaxtree.boosting.batch import Member
-from jaxtree.boosting.early_stopping import Measure, Measured
-from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
+from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Measure, Measured, Stop
 from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
 from jaxtree.boosting.many import Bounds
 from jaxtree.boosting.rounds import OwnRows

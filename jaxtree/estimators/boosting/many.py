@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxtree.boosting.batch import BoostedMember, Member
 from jaxtree.boosting.data import BaseLearner, BoostData
-from jaxtree.boosting.early_stopping import Measure, Measured
+from jaxtree.boosting.ending import Measure, Measured
 from jaxtree.boosting.many import UNBOUNDED, Bounds, OnRoundsOfMany, boost_members
 from jaxtree.boosting.rounds import OwnRows
 from jaxtree.errors import InvalidInputError, TrainingError, present

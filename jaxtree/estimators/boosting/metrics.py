@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from jaxtree.boosting.early_stopping import EarlyStopping, Measure, Measured
+from jaxtree.boosting.ending import EarlyStopping, Measure, Measured
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError

@@ -16,7 +16,7 @@ from jaxtyping import Bool
 
 from jaxtree.boosting.data import BaseLearner, ColumnFractions, Shrinkage, check_rates
 from jaxtree.boosting.dropping import Dropping
-from jaxtree.boosting.early_stopping import NO_PATIENCE
+from jaxtree.boosting.ending import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs

@@ -14,8 +14,7 @@ from jaxtree import buckets
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.booster import NewRounds, boost_checked
 from jaxtree.boosting.data import BoostData, Earlier, check_evaluations, score_type
-from jaxtree.boosting.early_stopping import NO_PATIENCE, Measured
-from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Stop
+from jaxtree.boosting.ending import KEPT, NO_NUMBERS, NO_PATIENCE, Measured, Stop
 from jaxtree.boosting.folds import HELD
 from jaxtree.boosting.round_tree import ScoredRows, diagonal_of, row_derivatives
 from jaxtree.compilation import compiled, options_of_small_programs

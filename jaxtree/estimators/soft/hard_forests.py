@@ -10,7 +10,7 @@ from jaxtyping import Float, Float64, Real
 from scipy.special import softmax as softmax_of
 from sklearn.base import is_classifier
 
-from jaxtree.boosting.early_stopping import Measured
+from jaxtree.boosting.ending import Measured
 from jaxtree.dataset.magnitude import MOST_SUM
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
