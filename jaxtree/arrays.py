@@ -34,7 +34,10 @@ else:
 
 def library_of(*values: Any) -> Any:
     """The array library to compute with: JAX's if any of the arrays is JAX's, or else NumPy."""
-    return jnp if any(isinstance(value, Array) for value in values) else np
+    for value in values:
+        if isinstance(value, Array):
+            return jnp
+    return np
 
 
 def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."]:

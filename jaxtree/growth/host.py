@@ -17,7 +17,6 @@ from jaxtree.growth.inputs.bundles import (
     Data,
     Features,
     Limits,
-    Missing,
     Rules,
     all_thresholds,
     as_type,
@@ -27,7 +26,7 @@ from jaxtree.growth.inputs.objective import quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.inputs.tables import SubsetSizes, list_features, sizes_of_subsets
 from jaxtree.growth.native import KernelSizes, describes_nodes, grow_by_call, kernel_fields, slots_in_row_order
-from jaxtree.growth.nodes import finish_tree, resolve_missing
+from jaxtree.growth.nodes import finish_tree
 from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import SplitKind, Tree
 
@@ -69,15 +68,15 @@ def grow_on_host(
         "parameters": as_type(parameters, np.float64), "root_seed": root_seed,
     }  # fmt: skip
     subsets, kind = SubsetSizes(0, 0), features.split_kind
-    if np.any(kind == SplitKind.SUBSET):
+    if (kind == SplitKind.SUBSET).any():
         subsets = sizes_of_subsets(list_features(features, num_bins, None, NO_LIMIT)[0], num_bins)
     num_slots = slots_in_row_order(resolved, num_bins, value.shape[1], len(codes))
     sizes = KernelSizes(num_bins, subsets, num_slots, data.row is None and not resolved.shares_missing)
     table = grow_by_call(arrays, resolved, sizes)
-    tree = finish_tree(table, resolved, parameters, units, is_described=describes_nodes(objective))
-    if rules.missing == Missing.LEARN or subsets.num_words > 0:
-        return resolve_missing(tree, is_binary=not np.any(kind == SplitKind.MULTIWAY))
-    return tree
+    is_binary = not (kind == SplitKind.MULTIWAY).any()
+    return finish_tree(
+        table, resolved, parameters, units, is_described=describes_nodes(objective), is_binary=is_binary
+    )
 
 
 def _arrays_of(features: Features, rules: Rules, num_bins: int) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int64
+from jaxtyping import Bool, Float, Int, Int32, Int64, Real
 
 from jaxtree.arrays import AnyArray, library_of
-from jaxtree.growth.inputs.bundles import ResolvedRules
+from jaxtree.growth.inputs.bundles import Missing, ResolvedRules
 from jaxtree.growth.inputs.objective import NodeResult, Units
 from jaxtree.tree import SplitKind, Tree
 
@@ -40,10 +40,11 @@ def finish_tree(
     parameters: Float[AnyArray, "root parameter"],
     units: Units,
     *,
-    is_described: bool = False,
+    is_described: bool,
+    is_binary: bool,
     real: Any = np.float64,
 ) -> Tree:
-    """Returns the tree with weights, impurities, and thresholds half way between codes.
+    """Returns the tree with weights, impurities, thresholds half way between codes, and branches of missing values.
 
     Args:
         table: The nodes.
@@ -51,6 +52,7 @@ def finish_tree(
         parameters: The numbers of the objective.
         units: The units of the sums.
         is_described: Whether the tree has weights, impurities and the weights of classes, in place of sums.
+        is_binary: Whether all splits have two branches.
         real: The type of floats.
     """
     tree, library = table.tree, library_of(table.tree.code)
@@ -66,11 +68,16 @@ def finish_tree(
         weight = (weight.astype(np.float64) * units.weight).astype(real)
     elif rules.has_wide_sums:
         weight = weight.astype(np.int32)
+    missing_branch = tree.missing_branch
+    if rules.missing == Missing.LEARN or tree.subset.shape[-1] > 0:
+        heaviest = _heavier_child(tree, weight) if is_binary else _heaviest_child(tree, weight)
+        missing_branch = library.where(missing_branch == UNRESOLVED, heaviest, missing_branch)
     is_float = np.issubdtype(fields.count.dtype, np.floating)
     threshold = (tree.code + tree.next_code).astype(real) / 2
     return dataclasses.replace(
         tree,
         weight=weight,
+        missing_branch=missing_branch,
         count=fields.count.astype(real) if is_float else fields.count,
         target_sum=fields.target_sum.astype(real),
         impurity=impurity.astype(real),
@@ -79,24 +86,20 @@ def finish_tree(
     )
 
 
-def resolve_missing(tree: Tree, *, is_binary: bool) -> Tree:
-    """Sends missing values to the heaviest branch, the last of equals, at nodes that saw none.
+def _heavier_child(tree: Tree, weight: Real[AnyArray, " node"]) -> Int32[AnyArray, " node"]:
+    """The branch of every node's heavier child of two, the last of equals."""
+    library, last = library_of(weight), tree.capacity - 1
+    first, second = library.minimum(tree.first_child, last), library.minimum(tree.first_child + 1, last)
+    return (weight[first] <= weight[second]).astype(np.int32)
 
-    `tree.weight` must be filled in. If all splits have two branches, `is_binary` saves time.
-    """
-    library = library_of(tree.parent)
-    if is_binary:
-        weights = (tree.weight[library.minimum(tree.first_child + n, tree.capacity - 1)] for n in range(2))
-        fallback = (next(weights) <= next(weights)).astype(np.int32)
-    else:
-        node = library.arange(tree.parent.size, dtype=np.int32)
-        is_child = (tree.depth > 0) & (node < tree.num_nodes)
-        heaviest = _greatest_of(tree.weight, tree.parent, is_child)
-        is_heaviest = is_child & (tree.weight == heaviest[tree.parent])
-        fallback = _greatest_of(node - tree.first_child[tree.parent], tree.parent, is_heaviest)
-    return dataclasses.replace(
-        tree, missing_branch=library.where(tree.missing_branch == UNRESOLVED, fallback, tree.missing_branch)
-    )
+
+def _heaviest_child(tree: Tree, weight: Real[AnyArray, " node"]) -> Int32[AnyArray, " node"]:
+    """The branch of every node's heaviest child, the last of equals."""
+    node = library_of(weight).arange(tree.parent.size, dtype=np.int32)
+    is_child = (tree.depth > 0) & (node < tree.num_nodes)
+    heaviest = _greatest_of(weight, tree.parent, is_child)
+    is_heaviest = is_child & (weight == heaviest[tree.parent])
+    return _greatest_of(node - tree.first_child[tree.parent], tree.parent, is_heaviest)
 
 
 def _greatest_of(values: Any, parent: Any, is_asked: Any) -> Any:

@@ -246,19 +246,21 @@ def rank_columns(
     ([[1.5, 2.5], []], [[2, 0, 1], [0, 1, 0]])
     """
     num_columns, num_rows = values.shape
-    place = np.argsort(values, axis=1)  # NaN comes last
+    values = np.ascontiguousarray(values)
+    place = values.argsort(axis=1)  # NaN comes last
     place += np.arange(0, values.size, num_rows)[:, None]
-    ordered = np.ascontiguousarray(values).reshape(-1)[place]
+    ordered = values.reshape(-1)[place]
     is_known = ~np.isnan(ordered)
     is_new = is_known.copy()
     is_new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    rank = np.cumsum(is_new, axis=1, dtype=np.int32)
+    rank = is_new.cumsum(axis=1, dtype=np.int32)
     codes = np.empty(values.shape, np.uint8 if num_rows <= NUM_BINS_OF_LONG_TABLE else np.uint16)
     codes.reshape(-1)[place] = rank - is_known  # NaN has the rank of the last value
     value = ordered[is_new].astype(np.float64) + 0.0  # turns -0.0 into 0.0
     num_bins = rank[:, -1].astype(np.int64)
-    edge = np.append(midpoint(value[:-1], value[1:]), np.inf)[: len(value)]
-    edge[np.cumsum(num_bins)[num_bins > 0] - 1] = np.inf
+    edge = np.empty_like(value)
+    edge[:-1] = midpoint(value[:-1], value[1:])
+    edge[num_bins.cumsum()[num_bins > 0] - 1] = np.inf
     return BinTable(num_bins, value, value, edge, np.ones(num_columns, bool)), codes
 
 
@@ -514,9 +516,9 @@ def first_not_below(
     last: Int[np.ndarray, "*node"],
 ) -> Int[np.ndarray, "*node"]:
     """Returns the first place from `first` on whose value is not below the target, at most `last`; by bisection."""
-    while (first < last).any():
+    while (is_open := first < last).any():
         middle = (first + last) // 2
-        is_below = (ascending[middle] < target) & (first < last)
+        is_below = (ascending[middle] < target) & is_open
         first, last = np.where(is_below, middle + 1, first), np.where(is_below, last, middle)
     return first
 

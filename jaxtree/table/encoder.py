@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 
 from jaxtree.blocks import by_blocks
 from jaxtree.buckets import Codes, empty_codes
-from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing
+from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing, present
 from jaxtree.table.binning import (
     MAX_EXACT_ROWS,
     NUM_BINS_OF_LONG_TABLE,
@@ -109,7 +109,7 @@ class Encoder:
         if not is_source(X):
             table, _ = self._fit_table(read_table(X))
             if self._is_sampled:
-                self._encode(table, widen=True)
+                self._encode(present(table), widen=True)
             return self
         source = open_source(X, to_fit=True)
         self.fit_summary(self.summarise(source))
@@ -129,11 +129,11 @@ class Encoder:
         """Returns the codes of `fit(X).transform(X)`, but reads a table once, and a source twice."""
         if isinstance(X, Table) or not is_source(X):
             X = read_table(X)
-            table, of_blocks = self._fit_table(X)
+            rest, of_blocks = self._fit_table(X)
             codes = self._empty_codes(len(X))
             for place, own in of_blocks:
                 codes[_all_or(place, codes)] = own
-            return self._encode(table, codes, widen=True)
+            return codes if rest is None else self._encode(rest, codes, widen=True)
         source = open_source(X, to_fit=True)
         summary = self.summarise(source)
         self.fit_summary(summary)
@@ -257,10 +257,11 @@ class Encoder:
 
             raise NotFittedError("This Encoder is not fitted yet: call fit or fit_transform first.")
 
-    def _fit_table(self, table: Table) -> tuple[Table, CodesOfBlocks]:
+    def _fit_table(self, table: Table) -> tuple[Table | None, CodesOfBlocks]:
         """Learns the schema of a table that is held whole; returns the table as the schema has it.
 
-        Where the codes of its blocks were found on the way, these come in place of the blocks.
+        Where the codes of its blocks were found on the way, these come in place of the blocks, and None in place of a
+        table without others.
         """
         self.check_options()
         num_rows, table = len(table), with_categorical(table, self.categorical_features)
@@ -268,6 +269,8 @@ class Encoder:
         codes = self._learn(sample_table(table, taken), num_rows, is_sampled=not isinstance(taken, slice))
         if self._is_sampled:
             codes = []
+        if codes and not table.alone:
+            return None, codes
         return match_columns(replace(table, blocks=()) if codes else table, self.schema_, unseen="missing"), codes
 
     def _learn(self, sampled: Table, num_rows: int, *, is_sampled: bool) -> CodesOfBlocks:

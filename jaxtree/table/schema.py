@@ -359,8 +359,8 @@ class Schema:
     ) -> tuple[_OfNodes, Int32[np.ndarray, " node"]]:
         """Returns both `thresholds` and `split_codes`."""
         at = self.columns.bins
-        is_known = next_code < at.num_bins[feature]
-        start = at.start[feature]
+        num_bins, start = at.num_bins[feature], at.start[feature]
+        is_known = next_code < num_bins
         lower = start + code
         upper = np.where(is_known, start + next_code, lower)
         middle = midpoint(at.high[lower], at.low[upper])
@@ -374,8 +374,7 @@ class Schema:
             split[own] = nearest(at.edge, middle[own], lower[own], upper[own] - 1)
             threshold[own] = at.edge[split[own]]
         split -= start
-        last = at.num_bins[feature] - 1
-        return np.where(is_known, threshold, np.inf), np.where(is_known, split, last).astype(np.int32)
+        return np.where(is_known, threshold, np.inf), np.where(is_known, split, num_bins - 1).astype(np.int32)
 
     def branch_in_words(self, feature: int, threshold: float, branch: int) -> str:
         """Returns a condition that holds for the rows of a branch: 0 at or below the threshold, 1 above it.

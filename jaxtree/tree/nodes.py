@@ -117,7 +117,7 @@ def declared_majority(
     labels = []
     for output, order in enumerate(class_order):
         count = np.asarray(output_counts(tree, output))
-        is_sorted = np.array_equal(order, np.arange(order.size))
+        is_sorted = (order == np.arange(order.size)).all()
         label = count.argmax(axis=1) if is_sorted else order[count[:, order].argmax(axis=1)]
         is_empty = count[np.arange(len(count)), label] == 0
         labels.append(np.where(is_empty, label[np.asarray(tree.parent)], label))

@@ -113,6 +113,7 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
     groups: dict[Hashable, list[int]] = {}
     usual: list[GrowthTask] = []
     exponents: list[int] = []
+    grown: list[Any] = [None] * len(tasks)
     num_rows = 0
     for number, given in enumerate(tasks):
         task, exponent = given.with_weights_of_usual_size()
@@ -128,13 +129,12 @@ def grow_tables(tasks: Sequence[GrowthTask], mesh: Mesh | None = None) -> list[T
         exponents.append(exponent)
         num_rows += task.data.sample.num_rows
     give_back_freed(num_rows)
-    grown: dict[int, Tree] = {}
     for members in groups.values():
-        own = [usual[number] for number in members]
+        own = list(map(usual.__getitem__, members))
         search = own[0].recipe.search
         for number, tree in zip(members, search.find(own) if search else _grow_roots(own, mesh), strict=True):
             grown[number] = restore_weights(_with_exact_sums(tree, usual[number]), exponents[number])
-    return [grown[number] for number in range(len(tasks))]
+    return grown
 
 
 def _with_exact_sums(tree: Tree, task: GrowthTask) -> Tree:
@@ -235,23 +235,23 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
         limits.append(magnitude.scale(own.recipe.limits) if magnitude.exponent else own.recipe.limits)
         # Multiway trees have no bound, for empty branches take nodes, too.
         most_nodes += min(2 * own.data.num_rows, 2 ** (min(int(own.recipe.limits.max_depth), 30) + 1))
-    capacity = buckets.capacity_bucket(most_nodes, max(first.num_classes, default=0))
+    num_classes = first.num_classes
+    capacity = buckets.capacity_bucket(most_nodes, max(num_classes, default=0))
     padding = len(data.codes) - len(first.codes)
-    # Grown in float64 whatever the user's setting: a fitted tree lies on the host.
-    with jax.enable_x64(True):
-        table = grow_completely(
-            data,
-            features_of(first.schema, recipe.features, widths, padding),
-            Limits(*map(np.array, zip(*limits, strict=True))),
-            recipe.rules,
-            Sizes(widths.num_bins, capacity, len(tasks), entry_capacity=2 * weight.size),
-            engine=engine,
-            root_seed=None if recipe.key is None else _seeds([t.recipe.key for t in tasks if t.recipe.key is not None]),
-            mesh=mesh,
-        )
-    table, trees = _trimmed(table, first.num_classes), []
+    table = grow_completely(
+        data,
+        features_of(first.schema, recipe.features, widths, padding),
+        limits[0] if len(limits) == 1 else Limits(*map(np.array, zip(*limits, strict=True))),
+        recipe.rules,
+        Sizes(widths.num_bins, capacity, len(tasks), entry_capacity=2 * weight.size),
+        engine=engine,
+        root_seed=None if recipe.key is None else _seeds([t.recipe.key for t in tasks if t.recipe.key is not None]),
+        mesh=mesh,
+    )
+    # On the host the table of one tree has no other nodes than its own, in breadth-first order.
+    is_alone, trees = engine is Engine.HOST and len(tasks) == 1, []
     for root, schema in enumerate(schemas):
-        tree = _with_own_codes(take_tree(table, root=root), schema, widths)
+        tree = _of_dataset(table if is_alone else take_tree(table, root=root), schema, widths, num_classes)
         trees.append(magnitude.restore(tree) if magnitude.exponent else tree)
     return trees
 
@@ -279,8 +279,9 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
         trees=trees,
         course=course,
     )
-    nodes = _trimmed(restore_weights(magnitude.restore(forest.nodes), weight_exponent), data.num_classes)
-    grown = Forest(dataclasses.replace(nodes, count=np.ascontiguousarray(nodes.count)), forest.first_node)
+    nodes, num_classes = restore_weights(magnitude.restore(forest.nodes), weight_exponent), data.num_classes
+    count = np.ascontiguousarray(_own_counts(nodes, num_classes))
+    grown = Forest(dataclasses.replace(nodes, count=count, num_classes=num_classes), forest.first_node)
     if not isinstance(recipe.rules.objective, Numbers) or not are_far_apart(data.target):
         return grown
     drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
@@ -345,16 +346,16 @@ def _with_common_codes(data: Dataset, widths: Widths) -> UInt[np.ndarray, "featu
     return codes
 
 
-def _with_own_codes(tree: Tree, schema: Schema, widths: Widths) -> Tree:
-    """Returns the tree with the schema's own codes for missing values."""
-    own, common = schema.num_values[tree.feature], widths.num_values[tree.feature]
-    if np.array_equal(schema.num_values, widths.num_values):
-        return dataclasses.replace(tree, missing_code=own)
-    code, next_code = (np.where(x == common, own, x).astype(np.int32) for x in (tree.code, tree.next_code))
-    threshold = np.where(tree.split_kind == SplitKind.THRESHOLD, (code + next_code) / 2, code)
-    return dataclasses.replace(
-        tree, code=code, next_code=next_code, threshold=threshold, missing_code=own.astype(np.int32)
-    )
+def _of_dataset(tree: Tree, schema: Schema, widths: Widths, num_classes: tuple[int, ...]) -> Tree:
+    """Returns a tree of common widths with its dataset's own codes for missing values, and its own classes."""
+    own = schema.num_values[tree.feature]
+    fields: dict[str, Any] = {"missing_code": own, "count": _own_counts(tree, num_classes), "num_classes": num_classes}
+    if schema.num_values is not widths.num_values:
+        common = widths.num_values[tree.feature]
+        code, next_code = (np.where(x == common, own, x).astype(np.int32) for x in (tree.code, tree.next_code))
+        threshold = np.where(tree.split_kind == SplitKind.THRESHOLD, (code + next_code) / 2, code)
+        fields |= {"code": code, "next_code": next_code, "threshold": threshold}
+    return dataclasses.replace(tree, **fields)
 
 
 def padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[np.ndarray, "*output padded_row"]:
@@ -364,12 +365,11 @@ def padded_rows(values: Real[np.ndarray, "*output row"], num_rows: int) -> Real[
     return padded
 
 
-def _trimmed(tree: Tree, num_classes: tuple[int, ...]) -> Tree:
-    """Returns the tree without the classes that pad a target; of one output as a view."""
+def _own_counts(tree: Tree, num_classes: tuple[int, ...]) -> Real[np.ndarray, "node class"]:
+    """Returns the weights of classes without those that pad a target; of one output as a view."""
     if num_classes == tree.num_classes:
-        return tree
-    count = tree.count[:, : num_classes[0]]
-    if len(num_classes) > 1:
-        padded = np.split(tree.count, np.cumsum(tree.num_classes[:-1]), axis=1)
-        count = np.concatenate([own[:, :number] for own, number in zip(padded, num_classes, strict=True)], axis=1)
-    return dataclasses.replace(tree, count=count, num_classes=num_classes)
+        return tree.count
+    if len(num_classes) == 1:
+        return tree.count[:, : num_classes[0]]
+    padded = np.split(tree.count, np.cumsum(tree.num_classes[:-1]), axis=1)
+    return np.concatenate([own[:, :number] for own, number in zip(padded, num_classes, strict=True)], axis=1)

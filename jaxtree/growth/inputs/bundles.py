@@ -288,15 +288,15 @@ def resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
     )
     has_missing = features.num_values is not None
     if num_codes is not None and num_values is not None:
-        has_missing = bool(np.any(num_codes > num_values))
+        has_missing = bool((num_codes > num_values).any())
     # Shares of a row are not whole numbers.
     is_whole = data.weight is None or jnp.issubdtype(data.weight.dtype, jnp.integer)
     return ResolvedRules(
         *rules,
         is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
         has_missing=has_missing,
-        tells_missing=has_missing or kind is None or bool(np.any(kind != SplitKind.THRESHOLD)),
-        has_monotone=features.monotone is not None and (monotone is None or bool(np.any(monotone))),
+        tells_missing=has_missing or kind is None or bool((kind != SplitKind.THRESHOLD).any()),
+        has_monotone=features.monotone is not None and (monotone is None or bool(monotone.any())),
         has_close_values=features.first_apart is not None,
         has_sets=features.sets is not None,
     )

@@ -31,7 +31,7 @@ def in_units(limits: Limits, rules: ResolvedRules, units: Units) -> dict[str, Fl
     dtype, most = (np.int64, 2.0**62) if rules.has_wide_sums else (np.int32, 2.0**31 - 1)
 
     def weight_of(limit: Any) -> Any:
-        return library.clip(library.ceil((limit - slack) / units.weight), 1, most).astype(dtype)
+        return library.minimum(library.maximum(library.ceil((limit - slack) / units.weight), 1), most).astype(dtype)
 
     def rows_of(limit: Any) -> Any:
         return library.minimum(library.ceil(limit), 2.0**31 - 1).astype(np.int32)

@@ -96,7 +96,7 @@ class Classes(Objective):
         one, none = library.float64(1), library.zeros(self.num_outputs, np.float64)
         units = Units(weights.unit, one, one, none, weights.is_scaled)
         # Classes of an array on a device are not checked; one past the last must not reach past the sums.
-        target = library.clip(target, 0, self.num_classes - 1)
+        target = library.minimum(library.maximum(target, 0), self.num_classes - 1)
         return Quantised(target, weights.whole[None], units)  # pyright: ignore[reportArgumentType]
 
     def weight(self, sums: Int[AnyArray, "channel *candidate"]) -> Int[AnyArray, "*candidate"]:

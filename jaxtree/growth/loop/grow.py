@@ -24,7 +24,7 @@ from jaxtree.growth.inputs.objective import Quantised, Units, quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
 from jaxtree.growth.native import describes_nodes, engine_of, grow_in_program, kernel_fields
-from jaxtree.growth.nodes import NodeTable, finish_tree, resolve_missing
+from jaxtree.growth.nodes import NodeTable, finish_tree
 from jaxtree.growth.plan.plan import KernelPlan, LoopPlan, Plan
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import check_mesh, divide_rows, on_mesh
@@ -136,7 +136,9 @@ def grow_completely(
     if engine is Engine.HOST:
         return grow_on_host(data, features, limits, rules, sizes.num_bins, root_seed)
     while True:
-        tree, complete = grow_checked(data, features, limits, rules, sizes, root_seed, mesh=mesh)
+        # In float64 whatever the user's setting: the tree lies on the host.
+        with jax.enable_x64(True):
+            tree, complete = grow_checked(data, features, limits, rules, sizes, root_seed, mesh=mesh)
         if complete:
             return jax.tree.map(np.asarray, tree)
         room = sizes.entry_capacity
@@ -275,11 +277,9 @@ def _grow_by_kernel(
 
 def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, is_wide: bool) -> Growth:
     """Returns the trees of a table of nodes."""
-    rules = plan.rules
     tree = finish_tree(
-        table, rules, present(prepared.limits).parameters, units,
-        is_described=isinstance(plan, KernelPlan) and describes_nodes(rules.objective),
-        real=np.float64 if is_wide else np.float32,
+        table, plan.rules, present(prepared.limits).parameters, units,
+        is_described=isinstance(plan, KernelPlan) and describes_nodes(plan.rules.objective),
+        is_binary=plan.max_branches == 2, real=np.float64 if is_wide else np.float32,
     )  # fmt: skip
-    learns = rules.missing == Missing.LEARN or plan.num_words > 0
-    return Growth(resolve_missing(tree, is_binary=plan.max_branches == 2) if learns else tree, table.complete)
+    return Growth(tree, table.complete)
