@@ -59,13 +59,14 @@ def grow_on_host(
     target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
     target = target if data.row is None else target[:, data.row]
     label, value, units = quantise_entries(objective, target, data.weight, ONE_DEVICE, is_scaled=resolved.is_scaled)
-    parameters = np.broadcast_to(limits.parameters, (num_roots, np.shape(limits.parameters)[-1]))
+    parameters = np.empty((num_roots, np.shape(limits.parameters)[-1]))
+    parameters[:] = limits.parameters
     arrays = {
         "codes": codes, "row": _or_nothing(data.row, np.int32), "root": _or_nothing(data.root, np.int32),
         "label": label, "value": value, **_arrays_of(features, rules, num_bins),
         "units": np.array([units.weight, units.target]),
         "limits": _rows(kernel_fields().limits, in_units(limits, resolved, units), num_roots, np.float64),
-        "parameters": as_type(parameters, np.float64), "root_seed": root_seed,
+        "parameters": parameters, "root_seed": root_seed,
     }  # fmt: skip
     subsets, kind = SubsetSizes(0, 0), features.split_kind
     if (kind == SplitKind.SUBSET).any():
@@ -74,9 +75,7 @@ def grow_on_host(
     sizes = KernelSizes(num_bins, subsets, num_slots, data.row is None and not resolved.shares_missing)
     table = grow_by_call(arrays, resolved, sizes)
     is_binary = not (kind == SplitKind.MULTIWAY).any()
-    return finish_tree(
-        table, resolved, parameters, units, is_described=describes_nodes(objective), is_binary=is_binary
-    )
+    return finish_tree(table, resolved, parameters, units, is_described=describes_nodes(objective), is_binary=is_binary)
 
 
 def _arrays_of(features: Features, rules: Rules, num_bins: int) -> dict[str, Any]:

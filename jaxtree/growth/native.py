@@ -207,7 +207,7 @@ def grow_in_program(
 
 def grow_by_call(arrays: Mapping[str, Any], rules: ResolvedRules, sizes: KernelSizes) -> NodeTable:
     """Grows trees from NumPy's arrays, as `grow_in_program` does; the table is as long as they are."""
-    given = [arrays[name] for name in kernel_fields().arrays]
+    given = list(map(arrays.__getitem__, kernel_fields().arrays))
     (held,) = call_kernel("jaxtree_grow_on_host", [((2,), np.int64)], given, _attributes(rules, sizes))
     num_nodes = int(held[1])
     results = _results(num_nodes, arrays["value"].dtype, rules, sizes)

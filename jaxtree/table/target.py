@@ -108,7 +108,7 @@ def encode_classes(y: Any) -> ClassTarget:
 
         warn_user(_COLUMN_WARNING, DataConversionWarning)
     classes, codes, declared, absent = zip(*map(_encode, outputs, _prefixes(len(outputs))), strict=True)
-    return ClassTarget(classes, np.stack(codes), declared, absent)
+    return ClassTarget(classes, np.array(codes), declared, absent)
 
 
 def has_classes(y: Any) -> bool:
@@ -302,10 +302,11 @@ def _classes_of_integers(
 ) -> tuple[Integer[np.ndarray, " class"], Int32[np.ndarray, " row"]]:
     """Counts integers that lie close together, which is faster than to sort them, and takes less memory."""
     present, codes = np.zeros(high - low + 1, bool), np.empty(len(y), np.int32)
-    for block in blocks_of(len(y)):
+    blocks = blocks_of(len(y))
+    for block in blocks:
         present[np.subtract(y[block], low, dtype=np.int64)] = True
-    code = (np.cumsum(present) - 1).astype(np.int32)
-    for block in blocks_of(len(y)):
+    code = present.cumsum(dtype=np.int32) - 1
+    for block in blocks:
         codes[block] = code[np.subtract(y[block], low, dtype=np.int64)]
     return (np.flatnonzero(present) + low).astype(y.dtype), codes
 

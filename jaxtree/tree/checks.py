@@ -7,16 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
+from jaxtree.arrays import known
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-
-
-def known(values: Any) -> np.ndarray | None:
-    """The values as a NumPy array; None if they are absent, traced, or with other processes."""
-    if values is None or isinstance(values, Tracer) or not getattr(values, "is_fully_addressable", True):
-        return None
-    return np.asarray(values)
 
 
 def check_range(name: str, values: Any, limit: int) -> None:

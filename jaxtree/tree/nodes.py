@@ -54,6 +54,11 @@ class NodeFields:
         return self.num_children == 0
 
     @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return int(self.num_nodes)
+
+    @property
     def capacity(self) -> int:
         """Number of nodes that the table has room for."""
         return self.feature.shape[-1]
@@ -121,7 +126,7 @@ def declared_majority(
         label = count.argmax(axis=1) if is_sorted else order[count[:, order].argmax(axis=1)]
         is_empty = count[np.arange(len(count)), label] == 0
         labels.append(np.where(is_empty, label[np.asarray(tree.parent)], label))
-    return np.stack(labels)
+    return np.array(labels)
 
 
 def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:

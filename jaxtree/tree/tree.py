@@ -56,11 +56,6 @@ class Tree(NodeFields):
     """
 
     @property
-    def node_count(self) -> int:
-        """Number of nodes."""
-        return int(self.num_nodes)
-
-    @property
     def n_leaves(self) -> int:
         """Number of leaves."""
         return int(np.sum(self.is_leaf[: self.node_count]))

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, Real, UInt
 
-from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, library_of, where
+from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, known, library_of, where
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.walk import OtherSplits, SplitKind, Steps, next_node, take, walk, walk_codes, with_step
-from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask, known
+from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask
 from jaxtree.tree.nodes import NodeFields, class_shares, pad_nodes
 from jaxtree.tree.subsets import SharedSubsets
 

@@ -28,6 +28,9 @@ from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind
 
+EPSILON = float(np.finfo(np.float64).eps)
+"""The rounding error of 1, by which a gain may fall short of `min_impurity_decrease`, as in scikit-learn."""
+
 BINS_OF_RANDOM_THRESHOLDS = 255
 """Bins of a numeric column whose thresholds are drawn at random, where `max_bins` is "auto"."""
 
@@ -88,7 +91,7 @@ class _CART(CartParameters, BaseTree):
             min_samples_split=split,
             min_samples_leaf=leaf,
             min_weight_leaf=self.min_weight_fraction_leaf * (num_rows if weight is None else float(weight.sum())),
-            min_impurity_decrease=float(self.min_impurity_decrease) - np.finfo(np.float64).eps,
+            min_impurity_decrease=float(self.min_impurity_decrease) - EPSILON,
             max_features=number_of_features(self.max_features, data.schema.num_features),
         )
 

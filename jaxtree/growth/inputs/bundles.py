@@ -11,10 +11,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Real, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, FloatLike, IntLike, library_of
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, known, library_of
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL, Addition, Objective
 from jaxtree.tree import SplitKind
-from jaxtree.tree.checks import known
 
 NO_LIMIT = 2**31 - 1
 

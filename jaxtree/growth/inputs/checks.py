@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from jaxtree.arrays import known
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.growth.inputs.bundles import (
     NO_LIMIT,
@@ -27,7 +28,7 @@ from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.inputs.standard_objectives import Classes
 from jaxtree.tree import SplitKind
-from jaxtree.tree.checks import check_range, known
+from jaxtree.tree.checks import check_range
 
 MOST_BINS = 2**16
 """The most codes of a feature: those of 16 bits."""

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import FloatLike, IntLike, safe_divide, sum_in_order
+from jaxtree.arrays import FloatLike, IntLike, known, safe_divide, sum_in_order
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.objective import (
     NO_LABEL,
@@ -25,7 +25,6 @@ from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.fixed_point import BITS
 from jaxtree.kernels.mesh import Devices
 from jaxtree.kernels.rows import quantise
-from jaxtree.tree.checks import known
 
 NARROW_BITS = 31
 """Bits of a sum that a 32-bit integer holds without its sign."""

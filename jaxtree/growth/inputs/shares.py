@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Real
 
-from jaxtree.arrays import AnyArray, library_of
+from jaxtree.arrays import AnyArray, known, library_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.objective import NO_LABEL, Addition, EntryWeights, Quantised, Units
 from jaxtree.growth.inputs.standard_objectives import Classes
 from jaxtree.kernels.fixed_point import to_fixed_point
 from jaxtree.kernels.mesh import Devices
-from jaxtree.tree.checks import known
 
 
 @dataclasses.dataclass(frozen=True)

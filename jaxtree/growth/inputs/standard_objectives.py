@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import AnyArray, IntLike, library_of, safe_divide, sum_in_order
+from jaxtree.arrays import AnyArray, IntLike, known, library_of, safe_divide, sum_in_order
 from jaxtree.criteria import (
     Criterion,
     NumberCriterion,
@@ -32,7 +32,7 @@ from jaxtree.growth.inputs.objective import (
     total_weight,
 )
 from jaxtree.kernels.mesh import Devices
-from jaxtree.tree.checks import check_range, known
+from jaxtree.tree.checks import check_range
 
 
 def _check_positive(name: str, value: Any) -> None:
