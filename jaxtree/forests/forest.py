@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, Key, PRNGKeyArray, Real, UInt, UInt32
+from jaxtyping import Array, Float64, PRNGKeyArray, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, Device
 from jaxtree.buckets import capacity_bucket, feature_bucket, pad_to, row_bucket
@@ -36,7 +36,7 @@ from jaxtree.forests.samples import (
 from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.growth.inputs.tables import MOST_BINS_TABLED
-from jaxtree.growth.loop.grow import grow_checked, root_seeds
+from jaxtree.growth.loop.grow import grow_checked
 from jaxtree.growth.native import engine_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.tree import Tree
@@ -148,11 +148,13 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
-    drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
+    draw_key, own_key = split_key(key)
+    num_draws = sampling.num_draws
+    drawing = None if num_draws is None else make_drawing(draw_key, rows.num_rows, num_draws, rows.weight)
     # A thread does not see the device that its caller has chosen in a context.
     devices = course.devices or (default_device(),) * course.num_threads
     engine = engine_of(rules, kind_of(devices[0]), on_host=True)
-    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, split_key(key)[1], trees.start, engine)
+    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, own_key, trees.start, engine)
     batch_limits = CPU_LIMITS if kind_of(devices[0]) == "cpu" else ACCELERATOR_LIMITS
     batches = make_batches(len(trees), growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
@@ -254,10 +256,10 @@ class _ForestGrowth:
 
     def _seeds(self, batch: Batch) -> UInt32[AnyArray, " root"]:
         """The seeds of what the roots of a batch draw; one program serves many numbers of trees."""
-        keys, num_roots = None, self._num_roots(batch)
-        if has_seeds(self._rules):
-            keys = _tree_keys(self._key, self._first_tree + batch.first, num_roots=num_roots)
-        return root_seeds(keys, num_roots)
+        num_roots = self._num_roots(batch)
+        if not has_seeds(self._rules):
+            return np.zeros(num_roots, np.uint32)
+        return _tree_seeds(self._key, self._first_tree + batch.first, num_roots=num_roots)
 
     def _entries(self, batch: Batch) -> TreeRows:
         num_trees, num_rows = batch.end - batch.first, self._rows.num_rows
@@ -323,10 +325,11 @@ class _ForestGrowth:
 
 
 @compiled("num_roots", options=options_of_small_programs)
-def _tree_keys(key: PRNGKeyArray, first: Any, *, num_roots: int) -> Key[Array, " root"]:
-    """The keys of trees that follow one another."""
+def _tree_seeds(key: PRNGKeyArray, first: Any, *, num_roots: int) -> UInt32[Array, " root"]:
+    """The seeds of what trees that follow one another draw, each as if it grew alone; see `root_seeds`."""
     number = jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)
-    return jax.vmap(functools.partial(jax.random.fold_in, key))(number)
+    draw = lambda tree: jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, tree), 0), (), jnp.uint32)  # noqa: E731
+    return jax.vmap(draw)(number)
 
 
 def _rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:

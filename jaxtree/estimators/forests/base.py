@@ -298,7 +298,7 @@ class BaseForest(ForestParameters, FittedTrees, Family):
 
     def tree_parameters(self) -> Any:
         """Returns the parameters of the trees, as an estimator of one."""
-        names = set(self._tree_class._get_param_names()) & set(self._get_param_names())
+        names = self._tree_class.roles.keys() & self.roles.keys()
         changed: dict[str, Any] = {"pruning": None, "random_state": 0}
         if self._splitter is not None:
             changed["splitter"] = self._splitter
