@@ -13,7 +13,6 @@ from jaxtyping import UInt32
 
 from jaxtree.errors import InternalError
 from jaxtree.growth.inputs.bundles import (
-    NO_LIMIT,
     Data,
     Features,
     Limits,
@@ -24,7 +23,7 @@ from jaxtree.growth.inputs.bundles import (
 )
 from jaxtree.growth.inputs.objective import quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
-from jaxtree.growth.inputs.tables import SubsetSizes, list_features, sizes_of_subsets
+from jaxtree.growth.inputs.tables import SubsetSizes, sizes_of_subsets, tables_of_kinds
 from jaxtree.growth.native import KernelSizes, describes_nodes, grow_by_call, kernel_fields, slots_in_row_order
 from jaxtree.growth.nodes import finish_tree
 from jaxtree.kernels.mesh import Devices
@@ -70,7 +69,7 @@ def grow_on_host(
     }  # fmt: skip
     subsets, kind = SubsetSizes(0, 0), features.split_kind
     if (kind == SplitKind.SUBSET).any():
-        subsets = sizes_of_subsets(list_features(features, num_bins, None, NO_LIMIT)[0], num_bins)
+        subsets = sizes_of_subsets(tables_of_kinds(features, num_bins), num_bins)
     num_slots = slots_in_row_order(resolved, num_bins, value.shape[1], len(codes))
     sizes = KernelSizes(num_bins, subsets, num_slots, data.row is None and not resolved.shares_missing)
     table = grow_by_call(arrays, resolved, sizes)

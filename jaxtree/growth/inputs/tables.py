@@ -63,10 +63,26 @@ def list_features(
         if k != SplitKind.THRESHOLD or listed.size < number.size:
             listed = _padded(listed[num_codes[listed] > 0], number.size)
         most = int(num_codes[listed[listed < number.size]].max())
-        bins = subset_bins(most) if k == SplitKind.SUBSET else bin_bucket(max(most, 8 * (k != SplitKind.THRESHOLD)))
-        shapes.append(TableShape(listed.size, min(num_bins, bins), k))
+        shapes.append(TableShape(listed.size, _width_of_table(k, most, num_bins), k))
         lists.append(listed)
     return tuple(shapes), (*lists, _padded(number[is_scanned], number.size))
+
+
+def tables_of_kinds(features: Features, num_bins: int) -> tuple[TableShape, ...]:
+    """Returns the shape of the table of every kind of features, given NumPy's arrays; no feature is scanned."""
+    shapes = []
+    for kind in SplitKind:
+        num_codes = features.num_codes[features.split_kind == kind]
+        if num_codes.any():
+            shapes.append(TableShape(num_codes.size, _width_of_table(kind, int(num_codes.max()), num_bins), kind))
+    return tuple(shapes)
+
+
+def _width_of_table(kind: SplitKind, most_codes: int, num_bins: int) -> int:
+    """Returns the number of codes of a table, given that of its feature that has most."""
+    if kind == SplitKind.SUBSET:
+        return min(num_bins, subset_bins(most_codes))
+    return min(num_bins, bin_bucket(max(most_codes, 8 * (kind != SplitKind.THRESHOLD))))
 
 
 def _padded(listed: Int32[np.ndarray, " listed"], padding: int) -> Int32[np.ndarray, " padded"]:
