@@ -32,9 +32,9 @@ def _search():
 
 
 WAYS = {
-    "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 207, 44),
-    "tree of a frame": (lambda: jaxtree.DecisionTreeClassifier().fit(FRAME, Y), 242, 48),
-    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 271, 53),
+    "tree": (lambda: jaxtree.DecisionTreeClassifier().fit(X, Y), 190, 42),
+    "tree of a frame": (lambda: jaxtree.DecisionTreeClassifier().fit(FRAME, Y), 229, 46),
+    "forest": (lambda: jaxtree.RandomForestClassifier(10, random_state=0).fit(X, Y), 257, 51),
     "boosting": (lambda: jaxtree.GradientBoostingClassifier(**FEW).fit(X, Y), 270, 57),
     "folds": (lambda: jaxtree.GradientBoostingClassifier(**FEW, early_stopping="cv").fit(X, Y), 336, 67),
     "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 319, 56),

@@ -67,14 +67,14 @@ def grow_on_host(
         "limits": _rows(kernel_fields().limits, in_units(limits, resolved, units), num_roots, np.float64),
         "parameters": parameters, "root_seed": root_seed,
     }  # fmt: skip
-    subsets, kind = SubsetSizes(0, 0), features.split_kind
-    if (kind == SplitKind.SUBSET).any():
+    subsets, kinds = SubsetSizes(0, 0), set(features.split_kind.tolist())
+    if SplitKind.SUBSET in kinds:
         subsets = sizes_of_subsets(tables_of_kinds(features, num_bins), num_bins)
     num_slots = slots_in_row_order(resolved, num_bins, value.shape[1], len(codes))
     sizes = KernelSizes(num_bins, subsets, num_slots, data.row is None and not resolved.shares_missing)
     table = grow_by_call(arrays, resolved, sizes)
-    is_binary = not (kind == SplitKind.MULTIWAY).any()
-    return finish_tree(table, resolved, parameters, units, is_described=describes_nodes(objective), is_binary=is_binary)
+    described = {"is_described": describes_nodes(objective), "is_binary": SplitKind.MULTIWAY not in kinds}
+    return finish_tree(table, resolved, parameters, units, **described)
 
 
 def _arrays_of(features: Features, rules: Rules, num_bins: int) -> dict[str, Any]:

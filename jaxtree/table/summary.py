@@ -158,13 +158,14 @@ def summarise(table: Table, label: str = "X", first_row: int = 0, limit: np.uint
 
 def sample_table(table: Table, taken: Int64[np.ndarray, " taken"] | slice, first_row: int = 0) -> Table:
     """Returns the sampled rows of a table: `Table.alone` has their columns with statistics, see `TableColumn`."""
-    is_whole, blocks, alone = isinstance(taken, slice), table.blocks, {}
-    if is_whole and not table.alone:
-        return table
-    if not is_whole:
+    blocks, alone = table.blocks, {}
+    if not isinstance(taken, slice):
         blocks = tuple(_rows_of_block(block, taken) for block in blocks)
+    elif not table.alone:
+        return table
     for place, column in table.alone.items():
-        alone[place] = column.sampled(column.values if is_whole else column.values.take(taken), first_row)
+        values = column.values if isinstance(taken, slice) else column.values.take(taken)
+        alone[place] = column.sampled(values, first_row)
     return replace(table, blocks=blocks, alone=alone)
 
 
