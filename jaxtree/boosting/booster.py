@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, known
 from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, Paused, rates_of
 from jaxtree.boosting.data import (
     BaseLearner,
@@ -39,7 +39,6 @@ from jaxtree.growth.plan.plan import Plan
 from jaxtree.kernels.mesh import ROWS, as_rows, check_mesh
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.switches import by_own
-from jaxtree.tree.checks import known
 from jaxtree.tree.forest import Forest
 
 ROUNDS_AT_A_TIME = 25

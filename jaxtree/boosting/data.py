@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64
 
-from jaxtree.arrays import AnyArray
+from jaxtree.arrays import AnyArray, known
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import NO_PATIENCE, EarlyStopping
 from jaxtree.boosting.round_tree import ScoredRows
@@ -21,7 +21,6 @@ from jaxtree.growth.inputs.bundles import Features, Limits, Missing, Sizes
 from jaxtree.growth.inputs.checks import check_array, check_codes, check_number, check_weight
 from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.tree.checks import known
 
 MOST_ROWS_IN_DOUBLE = 2**17
 """Rows whose scores have 64 bits; of more rows they have 32, for speed, where these are enough for the targets."""

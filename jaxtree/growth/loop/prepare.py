@@ -7,7 +7,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float64, Int32, Real, Shaped, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, OptionalArray, known
+from jaxtree.arrays import AnyArray, OptionalArray
 from jaxtree.buckets import feature_round
 from jaxtree.devices import platform_of
 from jaxtree.errors import present
@@ -34,7 +34,6 @@ from jaxtree.growth.plan.plan import LoopPlan, Plan, make_kernel_plan, make_loop
 from jaxtree.growth.plan.problem import DONE, Entries, FeatureContext, Problem
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import devices_of
-from jaxtree.tree import SplitKind
 
 
 class Prepared(NamedTuple):

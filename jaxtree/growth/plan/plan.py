@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxtree.arrays import known
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, ResolvedRules, Sizes
 from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, list_features, sizes_of_subsets
 from jaxtree.growth.native import KernelSizes, slots_in_row_order
@@ -17,7 +18,6 @@ from jaxtree.growth.plan.costs import Costs
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import SplitKind
-from jaxtree.tree.checks import known
 
 
 class TablePlan(NamedTuple):
