@@ -50,7 +50,7 @@ def is_traced(*values: object) -> bool:
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
-def known(values: Any) -> np.ndarray | None:
+def concrete_or_none(values: Any) -> np.ndarray | None:
     """The values as a NumPy array; None if they are absent, traced, or with other processes."""
     if values is None or isinstance(values, Tracer) or not getattr(values, "is_fully_addressable", True):
         return None

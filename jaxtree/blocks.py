@@ -103,7 +103,9 @@ def for_blocks(work: Callable[[slice], None], num_rows: int, size: int) -> None:
         >>> for_blocks(lambda block: print(block.start, block.stop), 5, 6)
         0 5
     """
-    from jaxtree.devices import carried, current_platform  # which need JAX; tables do without
+    from jaxtree.devices import current_platform, in_callers_context  # which need JAX; tables do without
 
     blocks = blocks_of(num_rows, size, equal=True)
-    in_threads(carried(work), blocks, num_threads=None if len(blocks) > 1 and current_platform() == "cpu" else 1)
+    in_threads(
+        in_callers_context(work), blocks, num_threads=None if len(blocks) > 1 and current_platform() == "cpu" else 1
+    )

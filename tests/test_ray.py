@@ -87,7 +87,7 @@ def test_two_workers_grow_the_tree_of_one_process_though_one_dies(ray, tmp_path,
             os.kill(os.getpid(), signal.SIGKILL)
 
         if ray.train.get_context().get_world_rank() == 1 and not has_died.exists():
-            growing.grow_completely = die
+            growing.grow_until_it_fits = die
         fit_part(config)
 
     monkeypatch.setattr(jaxtree.ray, "_fit_part", fit_part_and_die_once)

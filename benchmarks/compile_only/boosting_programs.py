@@ -26,7 +26,7 @@ from jaxtree.boosting.rounds import blank_tables
 from jaxtree.boosting.samples import MinimalVariance, OneSided
 from jaxtree.growth import Limits, Sizes
 from jaxtree.growth.loop.grow import Growth
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.loop.prepare import GrowthInputs
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.walk import apply
@@ -60,11 +60,11 @@ def _rows(number: int, num_scores: int) -> ScoredRows:
 @contextmanager
 def without_growth() -> Iterator[None]:
     """Puts a tree of no meaning in the place of growth."""
-    with mock.patch("jaxtree.boosting.round_tree.grow_to_leaves", _any_tree):
+    with mock.patch("jaxtree.boosting.round_tree.grow_with_leaves", _any_tree):
         yield
 
 
-def _any_tree(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
+def _any_tree(prepared: GrowthInputs, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
     """A tree that depends on the rows, so that the compiler cannot know it, and the leaf of every row."""
     assert prepared.weight is not None
     unknown = prepared.weight[0]

@@ -19,7 +19,7 @@ from jaxtree.additive.row_loss import unit_of_weights, whole_weights
 from jaxtree.additive.rules import AdditiveConfig, BoostingPlan
 from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
-from jaxtree.devices import carried
+from jaxtree.devices import in_callers_context
 from jaxtree.kernels.layout import Layout, join_layouts
 
 LONGER = 5
@@ -251,7 +251,7 @@ def _boost_all(
 
     # Interrupts come to the thread that waits, and none comes between the halves of a step.
     with Threads(threads) as pool:
-        work = with_share_of_cores(carried(boost_bag), threads)
+        work = with_share_of_cores(in_callers_context(boost_bag), threads)
         futures = [pool.submit(work, place) for place in range(number)]
         try:
             for _ in as_completed(futures):

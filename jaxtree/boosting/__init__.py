@@ -7,7 +7,7 @@ from jaxtree.boosting.booster import boost as boost
 from jaxtree.boosting.data import BaseLearner as BaseLearner
 from jaxtree.boosting.data import BoostData as BoostData
 from jaxtree.boosting.data import ColumnFractions as ColumnFractions
-from jaxtree.boosting.data import Earlier as Earlier
+from jaxtree.boosting.data import InitialScores as InitialScores
 from jaxtree.boosting.data import Shrinkage as Shrinkage
 from jaxtree.boosting.dropping import Dropping as Dropping
 from jaxtree.boosting.ending import Stop as Stop

@@ -24,7 +24,7 @@ from jaxtree.boosting.round_tree import Rates, ScoredRows, with_all_scores
 from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
 from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import Limits, limits_of_roots
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.loop.prepare import GrowthInputs
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.heap import give_back_freed
 from jaxtree.kernels.mesh import ROWS
@@ -33,7 +33,7 @@ from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 
 
-class Paused(NamedTuple):
+class Checkpoint(NamedTuple):
     """A model after some rounds, from which it goes on.
 
     Attributes:
@@ -65,7 +65,7 @@ class Member(NamedTuple):
     num_rounds: int
     seed: int = 0
     pause: int | None = None
-    earlier: Paused | None = None
+    earlier: Checkpoint | None = None
     own: OwnRows | None = None
 
     @property
@@ -91,13 +91,13 @@ class BoostedMember(NamedTuple):
     scores: tuple[Float[np.ndarray, "score row"], ...]
     stop: Stop
     forest: Forest | None
-    paused: Paused | None = None
+    paused: Checkpoint | None = None
 
 
 class Call(NamedTuple):
     """The arguments that all calls of the compiled loop share."""
 
-    prepared: Prepared
+    prepared: GrowthInputs
     plan: Plan
     loss: BaseLoss
     rows: ScoredRows
@@ -288,7 +288,7 @@ class MemberBatch:
         best_round = int(present(running.state).best_round) if self._plan.call.evaluations else running.last
         losses = np.concatenate(running.losses)
         is_paused = running.stop == Stop.ASKED
-        paused = Paused(state_in_slot(self._states, slot), losses, forest) if is_paused else None
+        paused = Checkpoint(state_in_slot(self._states, slot), losses, forest) if is_paused else None
         return BoostedMember(losses, best_round, final, stop, forest, paused)
 
 

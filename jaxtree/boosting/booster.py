@@ -12,12 +12,12 @@ from jax.sharding import PartitionSpec as P
 from jaxtyping import Array, Float, Real
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray, known
-from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Member, MemberBatch, Paused, rates_of
+from jaxtree.arrays import AnyArray, concrete_or_none
+from jaxtree.boosting.batch import BatchPlan, BoostedMember, Call, Checkpoint, Member, MemberBatch, rates_of
 from jaxtree.boosting.data import (
     BaseLearner,
     BoostData,
-    Earlier,
+    InitialScores,
     Shrinkage,
     check_data,
     check_evaluations,
@@ -33,7 +33,7 @@ from jaxtree.errors import InvalidInputError, TrainingError, present
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Missing, Rules
 from jaxtree.growth.inputs.checks import check_features, check_limits, check_number, check_rules, check_sizes
 from jaxtree.growth.inputs.newton import NARROW_BITS, Newton
-from jaxtree.growth.loop.prepare import Prepared, prepare
+from jaxtree.growth.loop.prepare import GrowthInputs, prepare
 from jaxtree.growth.native import engine_of
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.kernels.mesh import ROWS, as_rows, check_mesh
@@ -228,7 +228,7 @@ def check_boosting(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrink
         raise InvalidInputError("boosting drops trees that change all scores: one_output_per_tree must be False")
     if learner.sizes.num_roots != 1:
         raise InvalidInputError(f"num_roots must be 1, as every tree is grown alone, got {learner.sizes.num_roots}")
-    if data.start is None and known(data.rows.target) is None:
+    if data.start is None and concrete_or_none(data.rows.target) is None:
         raise InvalidInputError("rows of which other processes have a part need start, got None")
     check_shrinkage(shrinkage)
     rules = _rules_of(data, loss, learner, shrinkage)
@@ -267,7 +267,7 @@ def open_boosting(
 
 def _prepare(
     data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage, mesh: Mesh | None
-) -> tuple[Plan, Prepared]:
+) -> tuple[Plan, GrowthInputs]:
     """The plan of growth, and its arrays without targets, weights and limits, which every round makes."""
     rules = _rules_of(data, loss, learner, shrinkage)
     num_outputs = rules.objective.num_outputs
@@ -314,7 +314,7 @@ def _placed(
     return jax.device_put(np.pad(values, padding).astype(dtype), NamedSharding(as_rows(mesh), spec))
 
 
-def _paused(earlier: Earlier, call: Call, dropping: Dropping | None) -> Paused:
+def _paused(earlier: InitialScores, call: Call, dropping: Dropping | None) -> Checkpoint:
     """A model after earlier rounds, the last of which is best."""
     if dropping is not None:
         raise InvalidInputError("boosting that drops trees cannot go on from earlier rounds: their trees would change")
@@ -328,4 +328,4 @@ def _paused(earlier: Earlier, call: Call, dropping: Dropping | None) -> Paused:
         evaluated=tuple(place(scores[None]) for scores in earlier.evaluated), best=best[None], best_round=number,
         is_finite=np.ones(1, bool),
     )  # fmt: skip
-    return Paused(state, np.zeros((0, len(call.evaluations))))
+    return Checkpoint(state, np.zeros((0, len(call.evaluations))))

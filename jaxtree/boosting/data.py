@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64
 
-from jaxtree.arrays import AnyArray, known
+from jaxtree.arrays import AnyArray, concrete_or_none
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import NO_PATIENCE, EarlyStopping
 from jaxtree.boosting.round_tree import ScoredRows
@@ -129,7 +129,7 @@ class Shrinkage(NamedTuple):
         return limits if self.max_leaf_nodes is None else limits._replace(max_leaf_nodes=self.max_leaf_nodes)
 
 
-class Earlier(NamedTuple):
+class InitialScores(NamedTuple):
     """Scores after earlier rounds, from which boosting continues (warm start).
 
     Attributes:
@@ -161,7 +161,7 @@ class BoostData(NamedTuple):
     features: Features | None = None
     evaluations: tuple[ScoredRows, ...] = ()
     start: Float[np.ndarray, " score"] | None = None
-    earlier: Earlier | None = None
+    earlier: InitialScores | None = None
     num_rows: int | None = None
     precision: type[np.floating] | None = None
 
@@ -215,7 +215,7 @@ def check_data(data: BoostData, loss: BaseLoss, num_bins: int) -> None:
     for number, evaluation in enumerate(data.evaluations):
         check_rows(evaluation, num_bins, f"evaluation {number}")
     check_start(data.start, data.earlier, loss, (data.rows, *data.evaluations))
-    weight, target = known(data.rows.weight), known(data.rows.target)
+    weight, target = concrete_or_none(data.rows.weight), concrete_or_none(data.rows.target)
     if weight is not None and target is not None:
         is_there = weight > 0
         extras = {name: np.asarray(values)[is_there] for name, values in data.rows.extras.items()}
@@ -244,7 +244,7 @@ def check_rows(rows: ScoredRows, num_bins: int, what: str = "rows") -> None:
         if values.shape[:1] != (num_rows,) or (name == "weight" and values.ndim != 1):
             raise InvalidInputError(f"{name} of {what} must have {num_rows} rows, as codes have, got {values.shape}")
     check_weight(rows.weight)
-    weight = known(rows.weight)
+    weight = concrete_or_none(rows.weight)
     if weight is not None and not np.any(weight > 0) and what == "rows":
         raise InvalidInputError(f"weight must be above 0 for some row, got 0 for all {num_rows}")
 
@@ -284,7 +284,7 @@ def _check_scores(name: str, scores: Any, shape: tuple[int, ...]) -> None:
     """Checks the shape of scores, and that they are numbers."""
     if np.shape(scores) != shape:
         raise InvalidInputError(f"{name} must have the shape {shape}, got {np.shape(scores)}")
-    values = known(scores)
+    values = concrete_or_none(scores)
     if values is not None and not np.isfinite(values).all():
         raise InvalidInputError(f"{name} must be finite, got {values[~np.isfinite(values)][0]}")
 

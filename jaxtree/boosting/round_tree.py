@@ -31,8 +31,8 @@ from jaxtree.errors import instance_of
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.newton import Newton, Penalties
 from jaxtree.growth.inputs.objective import Objective
-from jaxtree.growth.loop.grow import grow_to_leaves
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.loop.grow import grow_with_leaves
+from jaxtree.growth.loop.prepare import GrowthInputs
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import Devices
@@ -175,7 +175,7 @@ def trees_per_round(plan: Plan, loss: BaseLoss) -> int:
 
 
 def grow_trees(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     rows: ScoredRows,
     scores: Float[Array, "score row"],
     rates: Rates,
@@ -212,7 +212,7 @@ def _seeds(seed: UInt32[Array, ""], number: int) -> UInt32[Array, " score"]:
 
 
 def draw_rows(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     rows: ScoredRows,
     scores: Float[Array, "score row"],
     rates: Rates,
@@ -240,7 +240,7 @@ def draw_rows(
 
 
 def tree_of(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     drawn: DrawnRows,
     targets: TreeTargets,
     rates: Rates,
@@ -266,7 +266,7 @@ def tree_of(
     limits = rates.limits._replace(min_impurity_decrease=least[None], score_noise=score_noise[None])
     features, monotone = prepared.features, targets.monotone
     features = features if monotone is None else features._replace(monotone=monotone)
-    grown, of_row = grow_to_leaves(
+    grown, of_row = grow_with_leaves(
         prepared._replace(
             target=jnp.concatenate([curvature, _of_one_spread(derivatives.gradient, targets.level), drawn.noise[None]]),
             weight=is_used.astype(jnp.int32),
@@ -330,7 +330,7 @@ def _deviation(
     return fading * jnp.sqrt(safe_divide(squares, 2 * of_each))
 
 
-def _split_at_codes(tree: Tree, prepared: Prepared) -> Tree:
+def _split_at_codes(tree: Tree, prepared: GrowthInputs) -> Tree:
     """The tree with thresholds right above the codes of its splits.
 
     So rows that it was not grown on take the same branches by their codes, in the loop, and by their values, later.

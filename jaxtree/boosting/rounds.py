@@ -37,7 +37,7 @@ from jaxtree.boosting.round_tree import (
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.growth.inputs.newton import Newton
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.loop.prepare import GrowthInputs
 from jaxtree.growth.plan.plan import Plan
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import ROWS, Devices
@@ -142,7 +142,7 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
 
 @compiled("plan", "loss", "keeps_trees", "mesh", what=lambda *_, **__: "boosting", options=_compiler_options)
 def make_rounds(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     tables: tuple[ScoredRows, ...],
     slots: Slots,
     states: BoostState,
@@ -183,7 +183,7 @@ def make_rounds(
 
 
 def _make_rounds(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     tables: tuple[ScoredRows, ...],
     slots: Slots,
     states: BoostState,
@@ -266,7 +266,7 @@ def _where(condition: Bool[Array, "*slot"], yes: Any, no: Any) -> Any:
 
 
 def make_round(
-    prepared: Prepared,
+    prepared: GrowthInputs,
     rows: ScoredRows,
     evaluations: tuple[ScoredRows, ...],
     rates: Rates,

@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int32, UInt32
 
 from jaxtree.arrays import FloatLike, child_hash, mix, safe_divide
 from jaxtree.growth.device.open_features import is_drawn
-from jaxtree.growth.loop.prepare import Prepared
+from jaxtree.growth.loop.prepare import GrowthInputs
 from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
 from jaxtree.kernels.mesh import Devices
 from jaxtree.losses.loss import Derivatives
@@ -168,7 +168,7 @@ def _last(holds: Callable[[Int32[Array, ""]], Bool[Array, ""]], *, num_bits: int
     return lax.fori_loop(0, num_bits, try_bit, jnp.int32(0))
 
 
-def draw_columns(prepared: Prepared, number: Int32[Array, ""], seed: UInt32[Array, ""]) -> Prepared:
+def draw_columns(prepared: GrowthInputs, number: Int32[Array, ""], seed: UInt32[Array, ""]) -> GrowthInputs:
     """The arrays of growth in which all columns but those that a tree draws are padding, so that they cost nothing."""
     feature = jnp.arange(prepared.num_codes.shape[0], dtype=jnp.uint32)
     rank = child_hash(mix(seed ^ jnp.uint32(DRAWS_OF_TREE)), feature)

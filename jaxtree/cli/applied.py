@@ -126,7 +126,7 @@ def _of_path(why: Any) -> dict[str, Any]:
     if contrast is not None and isinstance(contrast["value"], Days):
         contrast["value"] = value_in_words(contrast["value"])
     record = {"prediction": why.prediction, "share": why.share, "because": why.conditions}
-    return {**record, "held_up": why.held_up, "contrast": contrast}
+    return {**record, "rows_to_share": why.rows_to_share, "contrast": contrast}
 
 
 def _of_scores(why: Any) -> dict[str, Any]:

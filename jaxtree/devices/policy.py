@@ -236,7 +236,7 @@ def _at_a_place(what: str | None, work: Callable[[], Work | None], given: Device
         remember(known, choice)
 
 
-def carried(work: Callable[..., Any]) -> Callable[..., Any]:
+def in_callers_context(work: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that computes in any thread where this one does: threads begin without contexts."""
     device, is_placed = given_device(), _IS_PLACED.get()
 

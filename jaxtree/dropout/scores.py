@@ -21,7 +21,7 @@ from jaxtree.compilation import compiled
 from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
-from jaxtree.prune.inputs import check_classes, exactly
+from jaxtree.prune.inputs import call_in_float64, check_classes
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree, apply, majority_class
 from jaxtree.tree.nodes import pad_to_bucket, target_means
@@ -243,7 +243,7 @@ def total_weight(codes: RowCodes, weight: RowWeights) -> Any:
 def right_rows(tree: Tree, codes: RowCodes, y: RowClasses, weight: RowWeights = None) -> SplitEffects:
     """Returns the weight of the rows whose class is predicted; their number, if no weights are given."""
     ended = ended_rows(tree, codes, y, weight)
-    return exactly(_effects, links_of(tree), ended, majority_table(tree).astype(ended.dtype))
+    return call_in_float64(_effects, links_of(tree), ended, majority_table(tree).astype(ended.dtype))
 
 
 def log_losses(
@@ -265,7 +265,7 @@ def log_losses(
     library = jnp if is_traced(tree, laplace) else np
     count = library.asarray(tree.count, float)
     share = (count + laplace) / (count.sum(axis=1, keepdims=True) + laplace * num_classes)
-    return exactly(_effects, links_of(tree), ended, pad_like_links(tree, -library.log(share)))
+    return call_in_float64(_effects, links_of(tree), ended, pad_like_links(tree, -library.log(share)))
 
 
 def squared_errors(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], weight: RowWeights = None) -> SplitEffects:
@@ -282,9 +282,9 @@ def squared_errors(tree: Tree, codes: RowCodes, y: Real[AnyArray, " row"], weigh
     weight = target * 0 + 1 if weight is None else _checked(weight, y)
     sums = library_of(target, weight).stack([weight, weight * target], axis=1)
     codes, sums = _pad_rows(codes, y, (sums, 0))
-    ended = exactly(_sum_ended, apply(tree, codes), sums, num_nodes=len(links.parent))
+    ended = call_in_float64(_sum_ended, apply(tree, codes), sums, num_nodes=len(links.parent))
     scores = pad_like_links(tree, library_of(mean).stack([mean**2, -2 * mean], axis=1))
-    effects = exactly(_effects, links, ended, scores)
+    effects = call_in_float64(_effects, links, ended, scores)
     return effects._replace(at_root=effects.at_root + (weight * target**2).sum())
 
 
@@ -297,7 +297,7 @@ def ended_rows(tree: Tree, codes: RowCodes, y: RowClasses, weight: RowWeights = 
     weight = np.ones(y.shape, np.int32) if weight is None else _checked(weight, y)
     codes, y, weight = _pad_rows(codes, y, (y, -1), (weight, 0))
     sizes = {"num_nodes": len(links_of(tree).parent), "num_classes": tree.count.shape[-1]}
-    return exactly(_count_ended, apply(tree, codes), y, weight, **sizes)
+    return call_in_float64(_count_ended, apply(tree, codes), y, weight, **sizes)
 
 
 def _checked(weight: Real[AnyArray, " row"], y: Real[AnyArray, " row"]) -> Real[AnyArray, " row"]:

@@ -24,7 +24,7 @@ from jaxtree.dropout.scores import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.prune.draws import DrawPlan, Rates, padded_rates, plan_draws, scan_draws
-from jaxtree.prune.inputs import exactly
+from jaxtree.prune.inputs import call_in_float64
 from jaxtree.tree import Tree, apply
 from jaxtree.tree.nodes import target_means
 from jaxtree.tree.paths import Inner, along_path, inner_nodes, links_of, trim
@@ -66,7 +66,7 @@ def drawn_votes(
     """
     table = _padded_values(tree, node_value)
     plan, batch = plan_draws(tree, rates, key, num_draws)
-    votes = exactly(_drawn_votes, plan, table, num_draws=num_draws, platform=current_platform())
+    votes = call_in_float64(_drawn_votes, plan, table, num_draws=num_draws, platform=current_platform())
     return trim(votes.reshape(*batch, *table.shape), tree.depth.shape[-1], axis=-2)
 
 
@@ -100,7 +100,7 @@ def expected_votes(
                [2.  , 0.5 , 5.  , 0.5 , 0.5 ]])
     """
     table, inner = _padded_values(tree, node_value), inner_nodes(links_of(tree))
-    votes = exactly(_expected_votes, inner, padded_rates(tree, rates), table)
+    votes = call_in_float64(_expected_votes, inner, padded_rates(tree, rates), table)
     return trim(votes, tree.depth.shape[-1], axis=-2)
 
 

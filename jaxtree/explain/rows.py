@@ -43,7 +43,7 @@ class Explanation:
         prediction: The class, or the number.
         share: The class's share there; nothing for numbers.
         conditions: The conditions on the path, in words, those of a column together, in the order of columns on it.
-        held_up: The column for whose missing value the row was shared out among branches, or stayed.
+        rows_to_share: The column for whose missing value the row was shared out among branches, or stayed.
         contrast: The smallest change of one column on the path by which the class would be another; nothing for
             numbers, and where no such change is enough. The size of a change of a number is its share of the column's
             range in fit, of an ordered category that of the steps, and of other categories 1.
@@ -54,7 +54,7 @@ class Explanation:
     prediction: Any
     share: float | None
     conditions: tuple[str, ...]
-    held_up: str | None
+    rows_to_share: str | None
     contrast: Contrast | None
     spread: float = 0.0
     note: str = ""
@@ -70,8 +70,8 @@ class Explanation:
         number = decimal_near(self.prediction, tolerance) if self.share is None else value_in_words(self.prediction)
         lines = [f"{number}{share}"]
         lines += [f"{'because' if not number else '    and'} {words}" for number, words in enumerate(self.conditions)]
-        if self.held_up is not None:
-            lines.append(f"    and {self.held_up} is missing or unseen, so that it goes no single way from there")
+        if self.rows_to_share is not None:
+            lines.append(f"    and {self.rows_to_share} is missing or unseen, so that it goes no single way from there")
         if self.contrast is not None:
             column, value, prediction = self.contrast
             lines.append(f"would be {value_in_words(prediction)} if {column} were {value_in_words(value)}")
@@ -125,15 +125,15 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
         return explain_scores(model, values, shap_values_of(model, values))
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = path_to(tree.parent, end)
-    held_up = None if tree.is_leaf[end] else schema.column_names[tree.feature[end]]
+    rows_to_share = None if tree.is_leaf[end] else schema.column_names[tree.feature[end]]
     conditions = conditions_on(tree, schema, path, values[0])
     if not model.classes:
         spread = float(np.ptp(model.node_value[:, 0]))
-        return Explanation(float(predicted[0]), None, conditions, held_up, None, spread)
+        return Explanation(float(predicted[0]), None, conditions, rows_to_share, None, spread)
     label = int(model.predict_label(values)[0, 0])
     prediction = model.classes[0].tolist()[label]
     contrast = _contrast(model, values, path, prediction)
-    return Explanation(prediction, float(predicted[label]), conditions, held_up, contrast)
+    return Explanation(prediction, float(predicted[label]), conditions, rows_to_share, contrast)
 
 
 def _values_of_row(estimator: Any, row: Any) -> Float[np.ndarray, "one feature"]:

@@ -55,7 +55,7 @@ def pruning_path(model: FittedModel, rows: JudgedRows | None = None) -> PruningP
     if rows is None:
         return PruningPath(alpha, num_leaves, whole.impurities[steps])
     end = model.predictor.ends(rows.values)
-    if model.predictor.held_up(end).size:
+    if model.predictor.rows_to_share(end).size:
         raise InvalidInputError(
             "the tree shares out rows with missing values among branches: give rows without missing values"
         )

@@ -21,8 +21,8 @@ from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.devices import default_device, kind_of
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 from jaxtree.forests.samples import (
-    Drawing,
     RoundedTarget,
+    RowSampler,
     TreeRows,
     draw_rows,
     expected_rows,
@@ -161,7 +161,7 @@ def grow_forest(
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
 
 
-def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> Drawing:
+def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> RowSampler:
     """Returns how the trees of a key's forest draw their rows."""
     return make_drawing(split_key(key)[0], rows.num_rows, num_draws, rows.weight)
 
@@ -188,7 +188,7 @@ class _ForestGrowth:
         self,
         rows: Rows,
         sampling: Sampling,
-        drawing: Drawing | None,
+        drawing: RowSampler | None,
         features: Features,
         limits: Limits,
         rules: Rules,
@@ -342,7 +342,7 @@ def _rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:
     return round_weights(weight, weight.max(), rows.num_rows)
 
 
-def _balanced(drawn: TreeRows, targets: Real[np.ndarray, "output row"], drawing: Drawing) -> TreeRows:
+def _balanced(drawn: TreeRows, targets: Real[np.ndarray, "output row"], drawing: RowSampler) -> TreeRows:
     """The rows with weights by which all classes of a tree's sample count alike; of several outputs multiplied."""
     weight, num_trees = drawn.weight.astype(np.float64), int(drawn.tree[-1]) + 1
     for target in targets:

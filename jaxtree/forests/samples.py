@@ -43,7 +43,7 @@ LEAST_DRAWS_BITS = 4
 """Bits of the greatest count of a row in a bootstrap sample of equal chances, except once in a billion forests."""
 
 
-class Drawing(NamedTuple):
+class RowSampler(NamedTuple):
     """How the rows of every tree are drawn.
 
     Attributes:
@@ -87,11 +87,11 @@ class RoundedTarget(NamedTuple):
 
 def make_drawing(
     key: PRNGKeyArray, num_rows: int, num_draws: int, weight: Float64[np.ndarray, " row"] | None = None
-) -> Drawing:
+) -> RowSampler:
     """Returns how rows are drawn with a key, each with a chance in proportion to its weight."""
     cumulative = None if weight is None or np.all(weight == weight[0]) else np.cumsum(weight)
     seed = np.asarray(_two_words(key)).astype(np.uint64)
-    return Drawing(seed, num_rows, num_draws, cumulative)
+    return RowSampler(seed, num_rows, num_draws, cumulative)
 
 
 @compiled(options=options_of_small_programs)
@@ -106,7 +106,7 @@ def _two_words(key: PRNGKeyArray) -> UInt32[Array, " word"]:
     return jax.random.bits(key, (2,), jnp.uint32)
 
 
-def draw_counts(drawing: Drawing, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:
+def draw_counts(drawing: RowSampler, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:
     """Returns how often every row is drawn by some trees that follow one another.
 
     Example:
@@ -128,7 +128,7 @@ def draw_counts(drawing: Drawing, first_tree: int, num_trees: int) -> Int[np.nda
     return np.bincount(row.ravel(), minlength=num_trees * drawing.num_rows).reshape(num_trees, -1)
 
 
-def draw_rows(drawing: Drawing, first_tree: int, num_trees: int) -> TreeRows:
+def draw_rows(drawing: RowSampler, first_tree: int, num_trees: int) -> TreeRows:
     """Returns the rows drawn by some trees that follow one another, each once and with its count."""
     parts = []
     for first, counts in _counts_in_blocks(drawing, first_tree, num_trees):
@@ -140,7 +140,7 @@ def draw_rows(drawing: Drawing, first_tree: int, num_trees: int) -> TreeRows:
 
 
 def _counts_in_blocks(
-    drawing: Drawing, first_tree: int, num_trees: int
+    drawing: RowSampler, first_tree: int, num_trees: int
 ) -> Iterator[tuple[int, Int[np.ndarray, "_tree row"]]]:
     """The first tree of every block of trees, and how often these draw every row."""
     step = max(1, CELLS_AT_A_TIME // max(drawing.num_rows, drawing.num_draws))
@@ -148,7 +148,7 @@ def _counts_in_blocks(
         yield first, draw_counts(drawing, first_tree + first, min(step, num_trees - first))
 
 
-def expected_rows(drawing: Drawing) -> int:
+def expected_rows(drawing: RowSampler) -> int:
     """Returns how many different rows a tree draws, on average and rounded up."""
     if drawing.cumulative is None:
         missed = (1 - 1 / drawing.num_rows) ** drawing.num_draws * drawing.num_rows
@@ -158,7 +158,7 @@ def expected_rows(drawing: Drawing) -> int:
     return int(np.ceil(drawing.num_rows - missed))
 
 
-def largest_count(drawing: Drawing) -> int:
+def largest_count(drawing: RowSampler) -> int:
     """Returns a count that no row exceeds, except with a chance of less than one in a billion, roughly."""
     share = 1 / drawing.num_rows
     if drawing.cumulative is not None:
@@ -217,7 +217,7 @@ def out_of_bag_means(
     forest: Forest,
     values: Float[np.ndarray, "row feature"],
     node_value: Float[np.ndarray, "node column"],
-    drawing: Drawing,
+    drawing: RowSampler,
 ) -> Float64[np.ndarray, "row column"]:
     """Returns the mean prediction of rows by the trees that have not drawn them; NaN for a row that all have drawn.
 

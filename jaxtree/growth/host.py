@@ -93,7 +93,7 @@ def _arrays_of(features: Features, rules: Rules, num_bins: int) -> dict[str, Any
     nothing = (num_features, 0)
     return {
         "features": _rows(kernel_fields().features, whole, num_features, np.int32),
-        "first_apart": _or_nothing(features.first_apart, np.int32, nothing),
+        "next_separable": _or_nothing(features.next_separable, np.int32, nothing),
         "position": _or_nothing(position if rules.samples_thresholds else None, np.float64, nothing),
         "sets": _or_nothing(features.sets, np.uint32, nothing),
     }

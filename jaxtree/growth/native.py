@@ -41,7 +41,7 @@ OF_CLASSES = (Classes, Shares)
 """The objectives whose sums are the weights of classes."""
 
 ARRAYS = frozenset({
-    "codes", "row", "root", "label", "value", "features", "first_apart", "position", "sets", "units", "limits",
+    "codes", "row", "root", "label", "value", "features", "next_separable", "position", "sets", "units", "limits",
     "parameters", "root_seed",
 })  # fmt: skip
 """The arrays that a growth gives the kernel."""

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 from jaxtree.cores import num_cores
 from jaxtree.errors import InternalError, InvalidInputError, present
 from jaxtree.kernels import library
-from jaxtree.kernels.walk import OtherSplits, SplitKind, Steps
+from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
 """Rows that the kernel walks together, `kTogether` there."""
@@ -212,7 +212,7 @@ def _complete(
     return _Tops(first, levels, top_node, below)
 
 
-def _rules_of(other: OtherSplits | None) -> tuple[np.ndarray, UInt32[np.ndarray, "subset word"]]:
+def _rules_of(other: GeneralSplits | None) -> tuple[np.ndarray, UInt32[np.ndarray, "subset word"]]:
     """The rules of the nodes, and the words of their subsets; none where every split is a threshold."""
     if other is None:
         return np.zeros(0, np.int32), np.zeros((0, 0), np.uint32)

@@ -45,7 +45,7 @@ class SplitKind(enum.IntEnum):
     SUBSET = 3
 
 
-class OtherSplits(NamedTuple):
+class GeneralSplits(NamedTuple):
     """The columns that are also read where not every split is a threshold whose missing values take a branch.
 
     Attributes:
@@ -78,7 +78,7 @@ class Steps(NamedTuple):
     limit: Real[AnyArray, " node"]
     child: Int32[AnyArray, " node"]
     missing_code: OptionalArray
-    other: OtherSplits | None
+    other: GeneralSplits | None
 
 
 def branch_of(

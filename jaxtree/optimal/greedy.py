@@ -6,7 +6,7 @@ from jaxtyping import Int
 
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.grow import grow_until_it_fits
 from jaxtree.growth.native import engine_of
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_node_at, split_nodes
@@ -39,7 +39,7 @@ def greedy_tree(
         data = Data(table.codes, labels, None if np.all(weight == 1) else weight)
         limits = Limits(max_depth=depth, min_samples_leaf=int(cost.least_rows))
         engine = engine_of(rules, platform, on_host=True)
-        tree = grow_completely(data, features, limits, rules, sizes, engine=engine)
+        tree = grow_until_it_fits(data, features, limits, rules, sizes, engine=engine)
     return split_node_at(tree, 0)
 
 

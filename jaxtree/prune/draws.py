@@ -22,7 +22,7 @@ from jaxtree.arrays import AnyArray, FloatLike, child_hash, is_traced
 from jaxtree.compilation import compiled
 from jaxtree.devices import current_platform
 from jaxtree.errors import InvalidInputError
-from jaxtree.prune.inputs import check_numbers, check_whole_number, exactly
+from jaxtree.prune.inputs import call_in_float64, check_numbers, check_whole_number
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import pad_to_bucket
 from jaxtree.tree.paths import Inner, Links, along_path, inner_nodes, links_of, trim
@@ -102,7 +102,7 @@ def node_rates(tree: Tree, p: FloatLike, q: FloatLike = 0.0) -> Rates:
     """
     p, q = check_numbers("dropout p", p, most=1.0), check_numbers("dropout q", q)
     depth = tree.depth if is_traced(tree) else pad_to_bucket(tree.depth)
-    return trim(exactly(_rates_at, depth, p, q), tree.depth.shape[-1])
+    return trim(call_in_float64(_rates_at, depth, p, q), tree.depth.shape[-1])
 
 
 def level_rates(tree: Tree, rates: Float[AnyArray, "... level"]) -> Float[Array, "... node"]:

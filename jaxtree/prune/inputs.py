@@ -85,7 +85,7 @@ def in_float64(function: Callable[P, T]) -> Callable[P, T]:
     return in_scope
 
 
-def exactly(function: Callable[..., Any], *args: Any, **sizes: Any) -> Any:
+def call_in_float64(function: Callable[..., Any], *args: Any, **sizes: Any) -> Any:
     """Calls a function in float64, for a result on the host, unless something is traced."""
     if is_traced(*args):
         return function(*args, **sizes)

@@ -115,11 +115,11 @@ def hold_out_codes(
     tree = _on_host(tree)
     node, codes, y = np.asarray(apply(tree, codes)), np.asarray(codes), np.asarray(y)
     inner = np.flatnonzero(~tree.is_leaf[node])
-    held_up = inner[_is_shared_out(tree, node[inner], codes[tree.feature[node[inner]], inner])]
-    if held_up.size:
+    rows_to_share = inner[_is_shared_out(tree, node[inner], codes[tree.feature[node[inner]], inner])]
+    if rows_to_share.size:
         raise InvalidInputError(
             "missing values of this tree are shared out among the branches, and are not allowed here, got one in row "
-            f"{held_up[0]}; sum the parts of such rows with hold_out"
+            f"{rows_to_share[0]}; sum the parts of such rows with hold_out"
         )
     return hold_out(tree, node, y[None] if y.ndim == 1 else y, None if weight is None else np.asarray(weight))
 

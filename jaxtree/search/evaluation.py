@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.boosting.batch import Paused
+from jaxtree.boosting.batch import Checkpoint
 from jaxtree.errors import JaxtreeError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.common.conventions import configured, overrides
@@ -105,7 +105,7 @@ class Fitted(NamedTuple):
     curve: Float[np.ndarray, " round"] = np.zeros(0)
     predicted: Float[np.ndarray, "row column"] | None = None
     was_cut: bool = False
-    paused: Paused | None = None
+    paused: Checkpoint | None = None
     error: Exception | None = None
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from jaxtyping import Bool, Float
 
-from jaxtree.boosting.batch import Paused
+from jaxtree.boosting.batch import Checkpoint
 from jaxtree.boosting.ending import KEPT
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present
 from jaxtree.estimators.additive.base import BaseAdditive
@@ -30,7 +30,7 @@ from jaxtree.search.evaluation import Fitted, Parameters, Search, SearchFold, me
 from jaxtree.search.tree_folds import grow_and_score
 from jaxtree.search.trials import Trial, TrialBatch, Trials
 
-PausedModels = Mapping[tuple[int, int], Paused]
+PausedModels = Mapping[tuple[int, int], Checkpoint]
 """Models that may go on, by trial and fold."""
 
 OnProgress = Callable[[float, str], Any]
@@ -86,7 +86,7 @@ def _fit(
     """Fits and scores the models of a batch; returns those that may go on."""
     folds = [SearchFold(search, number) for number in range(trials.num_folds)]
     jobs = [Job(trials[number].estimator, folds[fold]) for number, fold in models]
-    together, paused = _together(search, trials, batch, progress), dict[tuple[int, int], Paused]()
+    together, paused = _together(search, trials, batch, progress), dict[tuple[int, int], Checkpoint]()
     with warnings.catch_warnings():
         if search.makes_rounds:
             # A model that has left the numbers would be scored as it is.

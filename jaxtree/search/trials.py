@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from jaxtyping import Bool, Float, Num
 
-from jaxtree.boosting.batch import Paused
+from jaxtree.boosting.batch import Checkpoint
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import configured
@@ -38,7 +38,7 @@ class TrialBatch(NamedTuple):
     numbers: Sequence[int]
     rung: int = 0
     until: int | None = None
-    paused: Mapping[tuple[int, int], Paused] | None = None
+    paused: Mapping[tuple[int, int], Checkpoint] | None = None
     deadline: Deadline | None = None
 
     def models(self, num_folds: int) -> list[tuple[int, int]]:

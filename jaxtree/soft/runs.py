@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree
 from jaxtree.blocks import Threads
 from jaxtree.compilation import compiled
 from jaxtree.cores import num_cores, with_share_of_cores
-from jaxtree.devices import carried, current_platform
+from jaxtree.devices import current_platform, in_callers_context
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.epochs import (
     MOST_EPOCHS_A_CALL,
@@ -160,7 +160,7 @@ class _Session:
     def train_in_threads(self, blocks: Sequence[_Block], num_threads: int) -> list[list[Trained]]:
         """Trains blocks, as many at a time as there are threads."""
         with Threads(num_threads) as pool:
-            work = with_share_of_cores(carried(self.train), num_threads)
+            work = with_share_of_cores(in_callers_context(self.train), num_threads)
             futures = [pool.submit(work, block) for block in blocks]
             try:
                 for future in futures:

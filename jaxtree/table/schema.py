@@ -312,7 +312,7 @@ class Schema:
         highest = at.high[at.start[feature] + self.split_codes(feature, code, next_code)]
         return np.where(next_code < at.num_bins[feature], highest, np.inf)
 
-    def first_apart(self, distance: float) -> Int32[np.ndarray, "feature code"] | None:
+    def next_separable(self, distance: float) -> Int32[np.ndarray, "feature code"] | None:
         r"""Returns, for every feature and code, the first code that is further than a distance above it.
 
         For a code $c$ of a numeric feature that is the lowest $d$ with $h_c + \delta < l_d$ in float64, for the
@@ -324,9 +324,9 @@ class Schema:
 
         >>> from jaxtree.table import Encoder
         >>> schema = Encoder().fit([[1.0], [1.5], [2.0], [4.0]]).schema_
-        >>> schema.first_apart(0.75)
+        >>> schema.next_separable(0.75)
         array([[2, 3, 3, 4]], dtype=int32)
-        >>> schema.first_apart(0.25) is None
+        >>> schema.next_separable(0.25) is None
         True
         """
         if not distance >= 0:

@@ -8,13 +8,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxtree.arrays import known
+from jaxtree.arrays import concrete_or_none
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 
 
 def check_range(name: str, values: Any, limit: int) -> None:
     """Raises InvalidInputError if an array that is known has values that are not from 0 to below the limit."""
-    values = known(values)
+    values = concrete_or_none(values)
     if values is not None and values.size and not (values.min() >= 0 and values.max() < limit):
         raise InvalidInputError(f"{name} must be from 0 to {limit - 1}, got {values.min()} to {values.max()}")
 
@@ -27,7 +27,7 @@ def check_codes_of(tree: Any, codes: Any) -> None:
         raise InvalidTypeError(f"codes must be of an integer type, got {codes.dtype}")
     if not len(codes):
         raise InvalidInputError(f"codes must have a feature at least, got the shape {codes.shape}")
-    feature, is_leaf = known(tree.feature), known(tree.is_leaf)
+    feature, is_leaf = concrete_or_none(tree.feature), concrete_or_none(tree.is_leaf)
     if feature is not None and is_leaf is not None and feature.ndim == 1:
         check_features_of(feature, is_leaf, len(codes), "codes")
 
@@ -52,6 +52,6 @@ def check_mask(tree: Any, collapsed: Any) -> None:
 
 def check_weights(name: str, weight: Any) -> None:
     """Raises InvalidInputError unless weights on the host are from 0 on and have a finite sum."""
-    values = known(weight)
+    values = concrete_or_none(weight)
     if values is not None and values.size and not (values.min() >= 0 and np.isfinite(values.sum(dtype=np.float64))):
         raise InvalidInputError(f"{name} must be from 0 on, with a finite sum, got {values.min()} to {values.max()}")

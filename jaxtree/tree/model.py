@@ -99,7 +99,7 @@ class FittedModel:
             return np.stack([shares.argmax(axis=1) for shares in self.by_output(self.predict(values))])
         end = self.predictor.ends(values)
         label = self.node_label[:, end]
-        held = self.predictor.held_up(end)
+        held = self.predictor.rows_to_share(end)
         if held.size:
             label[:, held] = self._most_probable(self.predictor.mean_at(values[held], end[held], self.node_value))
         return label

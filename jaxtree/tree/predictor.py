@@ -209,13 +209,13 @@ class Predictor:
         """
         result = node_value.take(end, axis=0)
         if self._shares_any:
-            held = self.held_up(end)
+            held = self.rows_to_share(end)
             parts = self._share_out(values[held], end[held])
             result[held] = 0
             np.add.at(result, held[parts.row], parts.weight[:, None] * node_value[parts.node])
         return result
 
-    def held_up(self, end: Int[np.ndarray, " row"]) -> Int[np.ndarray, " held"]:
+    def rows_to_share(self, end: Int[np.ndarray, " row"]) -> Int[np.ndarray, " held"]:
         """The rows to be shared out, of those whose walks end at `end`."""
         return np.flatnonzero(self.shares_out[end])
 

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int32, Real, UInt
 
-from jaxtree.arrays import AnyArray, IntLike, OptionalArray, is_traced, known, library_of, where
+from jaxtree.arrays import AnyArray, IntLike, OptionalArray, concrete_or_none, is_traced, library_of, where
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
-from jaxtree.kernels.walk import OtherSplits, SplitKind, Steps, next_node, take, walk, walk_codes, with_step
+from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps, next_node, take, walk, walk_codes, with_step
 from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask
 from jaxtree.tree.nodes import NodeFields, class_shares, pad_nodes
 from jaxtree.tree.subsets import SharedSubsets
@@ -97,7 +97,7 @@ def apply_to_values(tree: NodeFields, values: Float[AnyArray, "row feature"]) ->
     """
     if values.ndim != 2:
         raise InvalidInputError(f"values must have the shape (row, feature), got {values.shape}")
-    feature, is_leaf = known(tree.feature), known(tree.is_leaf)
+    feature, is_leaf = concrete_or_none(tree.feature), concrete_or_none(tree.is_leaf)
     if feature is not None and is_leaf is not None:
         check_features_of(feature, is_leaf, values.shape[1], "values")
     start = np.zeros(values.shape[0], np.int32)
@@ -135,7 +135,7 @@ def _make_steps(
         limit=library.where(stops, library.asarray(greatest, limit.dtype), limit),
         child=library.where(stops, number, tree.first_child).astype(np.int32),
         missing_code=None if missing_code is None else library.where(stops, -1, missing_code),
-        other=None if is_plain else OtherSplits(*(column.astype(np.int32) for column in other), words=words, row=row),
+        other=None if is_plain else GeneralSplits(*(column.astype(np.int32) for column in other), words=words, row=row),
     )
 
 

@@ -28,7 +28,7 @@ from jaxtree.estimators.trees.quinlan import ID3Classifier
 from jaxtree.export.text import export_text
 from jaxtree.growth.inputs.bundles import Data, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.grow import grow_until_it_fits
 from jaxtree.growth.native import engine_of
 from jaxtree.prune.draws import node_rates
 from jaxtree.table import Encoder
@@ -167,7 +167,7 @@ def shuffled(X: np.ndarray, y: np.ndarray, *, key: jax.Array, seed: int) -> Resu
     order = np.stack([chance.permutation(y.size) for _ in range(NUM_SHUFFLES)])
     train, test = np.split(order, [NUM_TRAINING_ROWS], axis=1)
     rules = Rules(Classes(classes.size, entropy))
-    trees = grow_completely(
+    trees = grow_until_it_fits(
         Data(codes, label, row=train.reshape(-1), root=np.repeat(np.arange(NUM_SHUFFLES), NUM_TRAINING_ROWS)),
         None,
         Limits(),

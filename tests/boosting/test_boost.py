@@ -9,7 +9,7 @@ import pytest
 
 from jaxtree.boosting import Loss, absolute, boost, logistic, quantile, softmax, squared
 from jaxtree.boosting.booster import Shrinkage
-from jaxtree.boosting.data import BaseLearner, BoostData, Earlier
+from jaxtree.boosting.data import BaseLearner, BoostData, InitialScores
 from jaxtree.boosting.ending import Stop
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import make_rounds
@@ -150,7 +150,7 @@ def test_rounds_go_on_from_earlier_ones_bit_for_bit(loss, sample):
     held, boosting = Shrinkage(rates, sample=sample), {"seed": 5, "evaluations": (other,)}
     whole = boosted(rows, loss, held, num_rounds=8, **boosting)
     few = boosted(rows, loss, held._replace(learning_rate=rates[:3]), num_rounds=3, **boosting)
-    earlier = Earlier(3, scores_of(few, rows.codes)[-1], (scores_of(few, other.codes)[-1],))
+    earlier = InitialScores(3, scores_of(few, rows.codes)[-1], (scores_of(few, other.codes)[-1],))
     more = boosted(rows, loss, held, num_rounds=8, start=few.start, earlier=earlier, **boosting)
     joined = join_forests([few.forest, more.forest])
     for name in ("feature", "code", "first_child", "target_sum", "weight"):

@@ -9,7 +9,7 @@ from jax.sharding import Mesh
 
 from jaxtree.boosting import ColumnFractions, absolute, cox, logistic, softmax, squared
 from jaxtree.boosting.booster import Shrinkage
-from jaxtree.boosting.data import Earlier
+from jaxtree.boosting.data import InitialScores
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Uniform
 from jaxtree.errors import InvalidInputError
 from tests.boosting.test_boost import boosted, classes, numbers
@@ -67,7 +67,7 @@ def test_columns_drawn_are_those_of_one_device():
 @pytest.mark.slow
 def test_earlier_rounds_are_those_of_one_device():
     rows, other = numbers(num_rows=401), numbers(seed=1)
-    earlier = Earlier(3, np.linspace(0, 1, 401)[None], (np.zeros((1, 400)),))
+    earlier = InitialScores(3, np.linspace(0, 1, 401)[None], (np.zeros((1, 400)),))
     given = {"evaluations": (other,), "start": np.zeros(1), "earlier": earlier}
     assert_same(boosted(rows, squared(), **given), boosted(rows, squared(), mesh=mesh_of(2), **given))
 

@@ -8,7 +8,7 @@ from jaxtree.boosting import (
     BoostData,
     ColumnFractions,
     Dropping,
-    Earlier,
+    InitialScores,
     MinimalVariance,
     OneSided,
     ScoredRows,
@@ -48,7 +48,7 @@ def shrinkage(**changed):
 
 
 def earlier(*scores):
-    return dict(data=DATA._replace(start=np.zeros(1), earlier=Earlier(1, scores[0], scores[1:])))
+    return dict(data=DATA._replace(start=np.zeros(1), earlier=InitialScores(1, scores[0], scores[1:])))
 
 
 ONE = np.zeros((1, 4))
@@ -75,7 +75,7 @@ WRONG = [
     (features(num_codes=np.array([4, -2])), "num_codes must be"),
     (features(split_kind=np.array([0, 9])), "split_kind must be"),
     (features(split_kind=np.zeros(3, np.int32)), "split_kind must have one value a feature"),
-    (features(first_apart=np.zeros((2, 1), np.int32)), "first_apart must have a row"),
+    (features(next_separable=np.zeros((2, 1), np.int32)), "next_separable must have a row"),
     (features(sets=np.ones((1, 1), np.uint32)), "sets must have a row"),
     (dict(data=DATA._replace(start=np.zeros(2))), "start must have the shape"),
     (dict(data=DATA._replace(start=np.full(1, np.nan))), "start must be finite"),

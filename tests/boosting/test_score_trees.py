@@ -8,7 +8,7 @@ from jax.sharding import Mesh
 from jaxtree.boosting import quantile, quantiles, softmax, squared
 from jaxtree.boosting.batch import Member
 from jaxtree.boosting.booster import boost
-from jaxtree.boosting.data import BaseLearner, BoostData, ColumnFractions, Earlier, Shrinkage
+from jaxtree.boosting.data import BaseLearner, BoostData, ColumnFractions, InitialScores, Shrinkage
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.many import boost_many
 from jaxtree.boosting.samples import Uniform
@@ -123,7 +123,7 @@ def test_best_trees_are_whole_rounds_and_later_rounds_go_on_where_fewer_end():
     assert len(model.best) == 3 * model.best_round and len(model.forest) == 3 * len(model.losses)
     few, many = (model_of(rows, softmax(3), num_rounds=number) for number in (3, ROUNDS))
     scores = few.start[:, None] + sum(target_means(tree)[np.asarray(apply(tree, rows.codes))].T for tree in few.forest)
-    rest = model_of(rows, softmax(3), earlier=Earlier(3, scores), start=few.start)
+    rest = model_of(rows, softmax(3), earlier=InitialScores(3, scores), start=few.start)
     np.testing.assert_array_equal(
         np.concatenate([few.forest.nodes.target_sum, rest.forest.nodes.target_sum]), many.forest.nodes.target_sum
     )

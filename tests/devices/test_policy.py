@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 import jaxtree
 from jaxtree import set_device
-from jaxtree.devices import carried, costs, placed, platform_of, policy
+from jaxtree.devices import costs, in_callers_context, placed, platform_of, policy
 from jaxtree.devices.costs import Kind
 from jaxtree.devices.current import current_platform, default_device
 from jaxtree.errors import InvalidInputError
@@ -199,7 +199,7 @@ def test_threads_compute_where_their_caller_does():
 
     with stand_in("gpu"), set_device("cpu"), placed("test", lambda: None):
         assert current_platform() == "cpu"
-        for name, work in {"carried": carried(note), "plain": note}.items():
+        for name, work in {"carried": in_callers_context(note), "plain": note}.items():
             thread = threading.Thread(target=work, args=(name,))
             thread.start()
             thread.join()

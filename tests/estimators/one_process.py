@@ -197,7 +197,7 @@ def fit_while_the_other_dies(part, mesh):
 
 def fit_while_the_other_dies_in_growth(part, mesh):
     def die_in_growth():
-        growing.grow_completely = lambda *arrays, **keywords: os._exit(1)
+        growing.grow_until_it_fits = lambda *arrays, **keywords: os._exit(1)
 
     fit_beside_a_dead_process(part, mesh, die_in_growth)
 

@@ -16,8 +16,8 @@ WEIGHT = ROW % 3 + 1.0
 @pytest.fixture
 def growths(monkeypatch):
     """The number of roots of every growth."""
-    calls, grow = [], growing.grow_completely
-    monkeypatch.setattr(growing, "grow_completely", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
+    calls, grow = [], growing.grow_until_it_fits
+    monkeypatch.setattr(growing, "grow_until_it_fits", lambda *a, **k: calls.append(a[4].num_roots) or grow(*a, **k))
     return calls
 
 

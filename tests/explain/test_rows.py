@@ -74,4 +74,4 @@ def test_numbers_have_a_path_and_no_contrast():
 def test_a_missing_value_that_is_shared_out_is_named():
     estimator = example("c45_words")
     explained = explain_row(estimator, [None, "mild", "high", "TRUE"])
-    assert explained.held_up == "outlook" and "outlook is missing" in str(explained)
+    assert explained.rows_to_share == "outlook" and "outlook is missing" in str(explained)

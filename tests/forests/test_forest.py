@@ -12,7 +12,7 @@ from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_fore
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
-from jaxtree.growth.loop.grow import grow_completely, root_seeds
+from jaxtree.growth.loop.grow import grow_until_it_fits, root_seeds
 from jaxtree.kernels import choose
 from jaxtree.tree import take_tree
 
@@ -91,7 +91,7 @@ def test_a_tree_is_the_one_of_its_rows_as_copies(grown):
         sizes = Sizes(num_bins=8, capacity=4096, num_roots=16)
         seeds = np.asarray(root_seeds(jnp.stack([own_key] * 16), 16))
         given = {"root_seed": seeds, "engine": choose.choose("cpu")}
-        table = grow_completely(data, FEATURES, LIMITS, rules_of(rows), sizes, **given)
+        table = grow_until_it_fits(data, FEATURES, LIMITS, rules_of(rows), sizes, **given)
     alone, tree = take_tree(table), forest[1]
     for name in ("feature", "code", "next_code", "num_children", "parent", "depth", "weight", "count"):
         assert np.array_equal(getattr(alone, name), getattr(tree, name)), name

@@ -77,7 +77,7 @@ def arguments(
     features = Features(
         np.array(kinds, np.int32), num_values + has_missing, num_values,
         monotone=None if monotone is None else np.array(monotone, np.int32),
-        first_apart=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
+        next_separable=np.minimum(code + 2, num_values[:, None]).astype(np.int32) if is_apart else None,
         position=np.cumsum(rng.random((len(kinds), num_bins)), axis=1) if draws_thresholds else None,
         sets=None if sets is None else sets_in_bits(sets, len(kinds)),
     )  # fmt: skip

@@ -78,7 +78,7 @@ def draw_problem(setting, seed, num_rows, **limits):
         num_classes=setting.num_classes, missing=setting.missing, counts_rows=setting.counts_rows,
         needs_positive=setting.criterion == "poisson",
         monotone=rng.integers(-1, 2, KINDS.size) * (KINDS == SplitKind.THRESHOLD) if setting.is_monotone else None,
-        first_apart=np.minimum(apart, num_values[:, None]) if setting.has_close_values else None,
+        next_separable=np.minimum(apart, num_values[:, None]) if setting.has_close_values else None,
         **limits,
     )  # fmt: skip
     weight = rng.integers(0 if rng.random() < 0.5 else 1, 9, num_rows) / 8 if setting.has_weights else np.ones(num_rows)
@@ -107,7 +107,7 @@ def grow_padded(setting, problem, weight):
         min_gain=problem.min_gain,
         min_impurity_decrease=problem.min_impurity_decrease,
     )
-    monotone, apart = problem.monotone, problem.first_apart
+    monotone, apart = problem.monotone, problem.next_separable
     if monotone is not None and not monotone.any():
         monotone = np.where(KINDS == SplitKind.MULTIWAY, 1, 0)  # no threshold: the same rules, no constraint
     with jax.enable_x64(True):
@@ -121,7 +121,7 @@ def grow_padded(setting, problem, weight):
             np.asarray(problem.num_codes, np.int32),
             np.asarray(problem.num_values, np.int32),
             None if monotone is None else monotone.astype(np.int32),
-            first_apart=None if apart is None else apart.astype(np.int32),
+            next_separable=None if apart is None else apart.astype(np.int32),
         )
         sizes = Sizes(num_bins=CODES, capacity=1024, entry_capacity=16 * ROWS)
         grown = grow(data, features, limits, rules_of(setting), sizes)

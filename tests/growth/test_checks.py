@@ -32,7 +32,7 @@ ALL = {
         num_values=i32(3, 3, 2),
         monotone=i32(1, -1, 0),
         in_average=np.ones(FEATURES, bool),
-        first_apart=np.tile(np.arange(1, BINS + 1, dtype=np.int32), (FEATURES, 1)),
+        next_separable=np.tile(np.arange(1, BINS + 1, dtype=np.int32), (FEATURES, 1)),
         position=np.tile(np.arange(BINS, dtype=np.float64), (FEATURES, 1)),
         sets=np.ones((FEATURES, 1), np.uint32),
     ),
@@ -43,7 +43,7 @@ ALL = {
 CLASSES = ALL["data"].target
 NUMBERS = dict(rules=Rules(Numbers()), data=ALL["data"]._replace(target=np.arange(6.0)))
 NEWTON = dict(rules=Rules(Newton()), data=ALL["data"]._replace(target=np.ones((2, ROWS))))
-TABLES = {name: getattr(ALL["features"], name) for name in ("first_apart", "position", "sets")}
+TABLES = {name: getattr(ALL["features"], name) for name in ("next_separable", "position", "sets")}
 WRONG_TYPES = {
     ("data", "codes"): (ALL["data"].codes.tolist(), ALL["data"].codes.astype(np.int32), np.zeros((3, 6))),
     ("data", "target"): (CLASSES.tolist(), CLASSES.astype(float), np.array(["a"] * ROWS)),
@@ -55,7 +55,7 @@ WRONG_TYPES = {
     ("features", "num_values"): ([3, 3, 2], np.full(3, 3.0)),
     ("features", "monotone"): ([0, 0, 0], np.zeros(3)),
     ("features", "in_average"): ([True] * 3, np.ones(3, np.int32)),
-    ("features", "first_apart"): (TABLES["first_apart"].tolist(), TABLES["first_apart"].astype(float)),
+    ("features", "next_separable"): (TABLES["next_separable"].tolist(), TABLES["next_separable"].astype(float)),
     ("features", "position"): (TABLES["position"].tolist(), TABLES["position"].astype(str)),
     ("features", "sets"): (TABLES["sets"].tolist(), TABLES["sets"].astype(np.int64)),
     ("rules", "objective"): (None, "gini", 2),
@@ -101,7 +101,7 @@ WRONG_VALUES = {
     ("features", "num_values"): (i32(3, 2, 2), i32(4, 3, 2), i32(3, 3, -1)),
     ("features", "monotone"): (i32(2, 0, 0), i32(-2, 0, 0), i32(0, 0, 1)),
     ("features", "in_average"): (),
-    ("features", "first_apart"): (),
+    ("features", "next_separable"): (),
     ("features", "position"): (-TABLES["position"], np.where(TABLES["position"] == 1, np.nan, TABLES["position"]),
                                np.where(TABLES["position"] == 2, np.inf, TABLES["position"])),
     ("features", "sets"): (),

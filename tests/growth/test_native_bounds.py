@@ -39,7 +39,7 @@ CASES = {
 }
 FIELDS = {
     "data": ("codes", "row", "root", "weight"),
-    "features": ("split_kind", "num_codes", "num_values", "monotone", "first_apart", "position", "sets"),
+    "features": ("split_kind", "num_codes", "num_values", "monotone", "next_separable", "position", "sets"),
     "limits": ("max_depth", "max_features", "level_features", "max_leaf_nodes", "min_samples_leaf", "parameters"),
 }
 
@@ -91,7 +91,7 @@ def test_growth(name):
 
 
 @needs_kernel
-@pytest.mark.parametrize(("name", "field"), [("drawn", "first_apart"), ("drawn", "position")])
+@pytest.mark.parametrize(("name", "field"), [("drawn", "next_separable"), ("drawn", "position")])
 def test_narrow_arrays_are_refused(name, field):
     data, features, limits, rules, sizes = arguments(**SIZE, **CASES[name])
     narrow = features._replace(**{field: getattr(features, field)[:, :5]})

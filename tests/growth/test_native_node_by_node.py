@@ -53,9 +53,9 @@ COMBINED = ("three scores, no penalties", "few leaves, words and gaps", "three, 
 
 
 @functools.partial(jax.jit, static_argnames="plan")
-def grow_to_leaves(prepared, *, plan):
+def grow_with_leaves(prepared, *, plan):
     """One program for all cases of a plan."""
-    return growing.grow_to_leaves(prepared, plan=plan)
+    return growing.grow_with_leaves(prepared, plan=plan)
 
 
 def grown(uses_kernel, monkeypatch, **case):
@@ -66,7 +66,7 @@ def grown(uses_kernel, monkeypatch, **case):
         assert engine is (Engine.PROGRAM if uses_kernel else Engine.XLA)
         given = {"engine": engine, "mesh": None}
         plan, prepared = prepare(data, features, limits, rules, sizes, np.array([11], np.uint32), **given)
-        growth, leaf = grow_to_leaves(prepared, plan=plan)
+        growth, leaf = grow_with_leaves(prepared, plan=plan)
         return growth, np.asarray(leaf)
 
 

@@ -11,7 +11,7 @@ from jaxtree.errors import InternalError, InvalidInputError
 from jaxtree.growth import Classes, Data, Limits, Missing, Rules, Selection, grow
 from jaxtree.growth import native as native_growth
 from jaxtree.growth.host import grow_on_host
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.grow import grow_until_it_fits
 from jaxtree.kernels import choose
 from jaxtree.kernels.choose import Engine
 from tests.estimators.forking import in_forked_child
@@ -125,7 +125,7 @@ def test_limits_beyond_whole_numbers_are_no_limits_of_rows():
     rng = np.random.default_rng(0)
     data = Data(rng.integers(0, 9, (2, 50)).astype(np.uint8), rng.integers(0, 2, 50).astype(np.int32))
     rules = Rules(jaxtree.growth.Classes(2), counts_rows=True)
-    tree = grow_completely(
+    tree = grow_until_it_fits(
         data, None, Limits(min_samples_split=1e12), rules, jaxtree.growth.Sizes(9, 64), engine=Engine.HOST
     )
     assert tree.node_count == 1

@@ -43,7 +43,7 @@ def grown(codes, num_values, signal, weight, rules):
         np.zeros(FEATURES, np.int32),
         np.full(FEATURES, num_values + 1, np.int32),
         np.full(FEATURES, num_values, np.int32),
-        first_apart=of_every_code(np.minimum(np.arange(num_values + 1) + 1, num_values), num_bins(num_values)),
+        next_separable=of_every_code(np.minimum(np.arange(num_values + 1) + 1, num_values), num_bins(num_values)),
     )
     with jax.enable_x64(True):
         data, limits = Data(codes.astype(np.uint16), target, weight), Limits(min_samples_leaf=2, min_samples_split=4)
@@ -85,7 +85,7 @@ def test_codes_too_close_are_not_cut_apart():
     for codes, num_values, apart in ((wide, MOST, apart_wide), (dense, 60, apart_dense)):
         features = Features(
             np.zeros(FEATURES, np.int32), np.full(FEATURES, num_values + 1, np.int32),
-            np.full(FEATURES, num_values, np.int32), first_apart=of_every_code(apart, num_bins(num_values)),
+            np.full(FEATURES, num_values, np.int32), next_separable=of_every_code(apart, num_bins(num_values)),
         )  # fmt: skip
         data, sizes = Data(codes.astype(np.uint16), signal), Sizes(num_bins(num_values), capacity=512)
         trees.append(take_tree(grow(data, features, Limits(), Rules(Numbers()), sizes).tree))

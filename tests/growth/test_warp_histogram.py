@@ -41,7 +41,7 @@ def all_threads():
 def rules_of(objective, counts_rows=False):
     return ResolvedRules(
         objective, Missing.BRANCH, Selection.GAIN, counts_rows, *(False,) * 6, kinds=None, is_scaled=False,
-        has_missing=False, tells_missing=False, has_monotone=False, has_close_values=False, has_sets=False,
+        has_missing=False, has_missing_branch=False, has_monotone=False, has_close_values=False, has_sets=False,
     )  # fmt: skip
 
 

@@ -104,7 +104,7 @@ def test_order_of_columns_does_not_matter_where_no_gains_are_equal(seed):
     target = np.random.default_rng(seed).normal(size=(1, ROWS))
     codes = np.stack([np.random.default_rng((seed, f)).permutation(problem.codes[f]) for f in range(5)])
     problem = dataclasses.replace(problem, target=target, codes=codes, min_samples_leaf=3)
-    fields = {name: getattr(problem, name)[order] for name in ("codes", "num_codes", "num_values", "first_apart")}
+    fields = {name: getattr(problem, name)[order] for name in ("codes", "num_codes", "num_values", "next_separable")}
     a, b = (grow_padded(SETTINGS[7], p, weight) for p in (problem, dataclasses.replace(problem, **fields)))
     # Two columns may divide the few rows of a node the same way: then the lower one wins, whichever it is.
     assert_identical(a, b, ["num_children", "num_rows", "gain", "target_sum", "depth"])

@@ -32,7 +32,7 @@ class Problem:
     counts_rows: bool = False
     needs_positive: bool = False
     monotone: np.ndarray | None = None
-    first_apart: np.ndarray | None = None
+    next_separable: np.ndarray | None = None
     max_depth: int = 10**9
     min_samples_split: float = 2
     min_samples_leaf: float = 1
@@ -248,7 +248,7 @@ def thresholds(problem, feature, codes, present, weight, missing_code):
     known = [code for code in present if code != missing_code]
     for code in known:
         following = min((other for other in present if other > code), default=None)
-        apart = 0 if problem.first_apart is None else problem.first_apart[feature][code]
+        apart = 0 if problem.next_separable is None else problem.next_separable[feature][code]
         if following is None or following < apart:
             continue
         for side in sides(problem):

@@ -66,8 +66,8 @@ def growths(monkeypatch):
         roots.append(args[4].num_roots)
         return grow(*args, **kwargs)
 
-    grow = growing.grow_completely
-    monkeypatch.setattr(growing, "grow_completely", count)
+    grow = growing.grow_until_it_fits
+    monkeypatch.setattr(growing, "grow_until_it_fits", count)
     return roots
 
 

@@ -100,13 +100,13 @@ def test_thresholds_that_are_values_of_the_table(schema):
 
 def test_codes_that_are_further_apart_than_a_distance(schema):
     """Between the codes of feature 0 lie gaps of 1, of feature 1 of 1 and 2, of all others none."""
-    assert schema.first_apart(0.0) is None and schema.first_apart(0.99) is None
-    np.testing.assert_array_equal(schema.first_apart(1.0), [[2, 3, 3], [2, 2, 3], *[[1, 2, 3]] * 4])
-    np.testing.assert_array_equal(schema.first_apart(3.0)[:2], [[2, 3, 3], [3, 3, 3]])
-    assert schema.first_apart(1.0).dtype == np.int32
+    assert schema.next_separable(0.0) is None and schema.next_separable(0.99) is None
+    np.testing.assert_array_equal(schema.next_separable(1.0), [[2, 3, 3], [2, 2, 3], *[[1, 2, 3]] * 4])
+    np.testing.assert_array_equal(schema.next_separable(3.0)[:2], [[2, 3, 3], [3, 3, 3]])
+    assert schema.next_separable(1.0).dtype == np.int32
     for distance in (-1.0, np.nan):
         with pytest.raises(InvalidInputError, match="distance must be at least 0, got"):
-            schema.first_apart(distance)
+            schema.next_separable(distance)
 
 
 @settings(deadline=None)
@@ -122,7 +122,7 @@ def test_first_apart_by_definition(values, max_bins, distance):
         next((d for d in range(bins.num_bins) if bins.high[c] + distance < bins.low[d]), bins.num_bins)
         for c in range(bins.num_bins)
     ]
-    first = schema.first_apart(distance)
+    first = schema.next_separable(distance)
     if first is None:
         assert expected == list(range(1, bins.num_bins + 1))
     else:
@@ -131,7 +131,7 @@ def test_first_apart_by_definition(values, max_bins, distance):
 
 def test_values_at_most_a_hundred_thousandth_apart():
     schema = numeric_schema([1.0, 1.0 + 0.9e-5, 1.0 + 1.8e-5, 2.0, 2.00002])
-    np.testing.assert_array_equal(schema.first_apart(1e-5), [[2, 3, 3, 4, 5]])
+    np.testing.assert_array_equal(schema.next_separable(1e-5), [[2, 3, 3, 4, 5]])
 
 
 def test_the_nearest_edge_is_taken():

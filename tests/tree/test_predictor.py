@@ -125,7 +125,7 @@ def test_rows_are_shared_out_where_a_value_is_missing(num_rows):
     of_node = np.random.default_rng(0).normal(size=(tree.node_count, 2))
     alone = Predictor(tree)
     end = alone.ends(values)
-    assert alone.held_up(end).size > 5
+    assert alone.rows_to_share(end).size > 5
     expected = [mean_of_row(tree, row, of_node) for row in values]
     np.testing.assert_allclose(alone.mean_at(values, end, of_node), expected, rtol=1e-12, atol=1e-12)
 

@@ -41,7 +41,7 @@ from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange
 from jaxtree.dataset.sample import Sample, read_known, split_groups, split_rows
-from jaxtree.devices import carried, current_platform
+from jaxtree.devices import current_platform, in_callers_context
 from jaxtree.errors import (
     InterruptedFitWarning,
     InvalidInputError,
@@ -276,7 +276,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         stop, defect = threading.Event(), None
         num_threads = num_cores()
         with Threads(num_threads) as pool:
-            work = with_share_of_cores(carried(_fit_alike), num_threads)
+            work = with_share_of_cores(in_callers_context(_fit_alike), num_threads)
             futures = [pool.submit(work, group, stop) for of_part in groups.values() for group in of_part.values()]
             try:
                 for future in as_completed(futures, None if deadline is None else max(deadline.left(), 0.0)):

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Float64
 from jaxtree import buckets
 from jaxtree.arrays import AnyArray
 from jaxtree.boosting.booster import NewRounds, boost_checked
-from jaxtree.boosting.data import BoostData, Earlier, check_evaluations, score_type
+from jaxtree.boosting.data import BoostData, InitialScores, check_evaluations, score_type
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, NO_PATIENCE, Measured, Stop
 from jaxtree.boosting.folds import HELD
 from jaxtree.boosting.round_tree import ScoredRows, diagonal_of, row_derivatives
@@ -203,7 +203,7 @@ def encode(task: BoostingTask) -> BoostingRows:
         values, first = encoder.values(data.sample.X), start.astype(precision)
         tables = zip((values, *(own.values for own in evaluations)), (all_rows.rows, *measured_on), strict=True)
         scores = [padded_rows(_scores_before(task.earlier, values, first).T, len(own.weight)) for values, own in tables]
-        all_rows = all_rows._replace(earlier=Earlier(task.num_earlier, scores[0], tuple(scores[1:])))
+        all_rows = all_rows._replace(earlier=InitialScores(task.num_earlier, scores[0], tuple(scores[1:])))
     return BoostingRows(all_rows, categories, evaluations, widths.num_bins)
 
 

@@ -75,7 +75,7 @@ def features_of(schema: Schema, options: FeatureOptions, widths: Widths, padding
     kind = np.where(schema.is_categorical, options.category_kind, SplitKind.THRESHOLD)
     in_average = ~schema.is_categorical | (schema.num_values < options.most_average_categories)
     in_average = in_average if in_average.any() else np.ones_like(in_average)
-    apart = schema.first_apart(options.closest) if options.closest else None
+    apart = schema.next_separable(options.closest) if options.closest else None
     if apart is not None:
         apart = np.pad(apart, ((0, padding), (0, max(widths.num_bins - apart.shape[1], 0))))
     monotone = None if options.monotone is None else options.monotone.astype(np.int32)
@@ -84,7 +84,7 @@ def features_of(schema: Schema, options: FeatureOptions, widths: Widths, padding
         padded = (None if values is None else np.pad(values, (0, padding)) for values in padded)
     position = _positions(schema, widths.num_bins, padding) if options.draws_thresholds else None
     sets = None if options.sets is None else np.pad(options.sets, ((0, padding), (0, 0)))
-    return Features(*padded, first_apart=apart, position=position, sets=sets)
+    return Features(*padded, next_separable=apart, position=position, sets=sets)
 
 
 def _positions(schema: Schema, num_bins: int, padding: int) -> Float64[np.ndarray, "feature code"]:

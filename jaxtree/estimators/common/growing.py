@@ -23,7 +23,7 @@ from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_fore
 from jaxtree.forests.samples import draw_counts
 from jaxtree.growth.inputs.bundles import Data, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
-from jaxtree.growth.loop.grow import grow_completely
+from jaxtree.growth.loop.grow import grow_until_it_fits
 from jaxtree.growth.native import engine_of
 from jaxtree.heap import give_back_freed
 from jaxtree.kernels.choose import Engine
@@ -238,7 +238,7 @@ def _grow_roots(tasks: Sequence[GrowthTask], mesh: Mesh | None) -> list[Tree]:
     num_classes = first.num_classes
     capacity = buckets.capacity_bucket(most_nodes, max(num_classes, default=0))
     padding = len(data.codes) - len(first.codes)
-    table = grow_completely(
+    table = grow_until_it_fits(
         data,
         features_of(first.schema, recipe.features, widths, padding),
         limits[0] if len(limits) == 1 else Limits(*map(np.array, zip(*limits, strict=True))),

@@ -36,7 +36,7 @@ from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
-from jaxtree.forests.samples import Drawing, draw_counts, out_of_bag_means, split_key
+from jaxtree.forests.samples import RowSampler, draw_counts, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.kinds import ModelKind
@@ -360,7 +360,7 @@ class BaseForest(ForestParameters, FittedTrees, Family):
         drawn = np.array([self._sampling(data).num_draws or 0])
         return data.digest(drawn, data.weight if self.bootstrap else None)
 
-    def _drawing_of(self, data: Dataset) -> Drawing | None:
+    def _drawing_of(self, data: Dataset) -> RowSampler | None:
         num_draws = self._sampling(data).num_draws
         return None if num_draws is None else drawing_of(rows_of(data), num_draws, split_key(self._key.key())[0])
 

@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int32
 
 from jaxtree.growth.device.state import Nodes, Row, State, blank_nodes
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import Problem
+from jaxtree.growth.plan.problem import GrowthConstants
 
 SPLIT_FIELDS = (
     "feature", "code", "next_code", "split_kind", "missing_code", "missing_branch", "first_child", "num_children",
@@ -25,7 +25,7 @@ SPLIT_FIELDS = (
 """The fields of a node that say nothing of a leaf."""
 
 
-def drop_splits(problem: Problem, state: State, *, plan: LoopPlan) -> State:
+def drop_splits(problem: GrowthConstants, state: State, *, plan: LoopPlan) -> State:
     """Drops the splits that growth does not reach, of the level whose splits are recorded and of those above."""
     nodes, tree, limits = state.nodes, state.nodes.columns, problem.limits
     weight = plan.rules.objective.weight(nodes.sums.T).astype(jnp.float64)
@@ -77,7 +77,7 @@ def best_splits_first(
 
 
 def _moved(
-    problem: Problem,
+    problem: GrowthConstants,
     nodes: Nodes,
     made: Bool[Array, " node"],
     place: Int32[Array, " node"],

@@ -16,21 +16,21 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, Int32
 
 from jaxtree.growth.device.blocks import over_blocks
-from jaxtree.growth.device.candidates import Judge
+from jaxtree.growth.device.candidates import SplitScorer
 from jaxtree.growth.device.drawn import drawn_histograms
-from jaxtree.growth.device.histogram import Chunk, group_histograms, sampled_histograms
+from jaxtree.growth.device.histogram import NodeChunk, group_histograms, sampled_histograms
 from jaxtree.growth.device.open_features import NEVER, in_order, last_rank, open_features
 from jaxtree.growth.device.split import Split, best_of_features, no_split, score_histogram, trimmed
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
 from jaxtree.growth.plan.plan import LoopPlan, TablePlan
-from jaxtree.growth.plan.problem import FeatureContext, NodeContext, Problem
+from jaxtree.growth.plan.problem import FeatureContext, GrowthConstants, NodeContext
 from jaxtree.tree import SplitKind
 
 NOT_SAMPLED = 2**32 - 1
 """The rank of a feature that no node scores."""
 
 
-def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: LoopPlan) -> list[Split]:
+def splits_by_histogram(problem: GrowthConstants, chunk: NodeChunk, *, plan: LoopPlan) -> list[Split]:
     """The best split of every slot on every feature, table by table."""
     splits = []
     for number, (table, listed) in enumerate(zip(plan.tables, problem.lists, strict=False)):
@@ -43,7 +43,7 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: LoopPlan) -> li
                 looked = _draw(problem, chunk, features, number, plan=plan)
             else:
                 tables = group_histograms(problem, chunk, features, number, plan=plan)
-                looked = _Looked(tables, None, problem.take_features(features), number)
+                looked = _FeatureTables(tables, None, problem.take_features(features), number)
             return _score_tables(problem, chunk, looked, splits, group * size, plan=plan)
 
         splits.append(
@@ -53,7 +53,7 @@ def splits_by_histogram(problem: Problem, chunk: Chunk, *, plan: LoopPlan) -> li
 
 
 def splits_of_sampled(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot"], *, plan: LoopPlan
+    problem: GrowthConstants, chunk: NodeChunk, features: Int32[Array, "sampled slot"], *, plan: LoopPlan
 ) -> Split:
     """The best split of every slot on its own features, by histograms."""
     at = jnp.minimum(features, problem.num_codes.size - 1)
@@ -63,14 +63,14 @@ def splits_of_sampled(
             looked = _draw(problem, chunk, at, number, plan=plan)
         else:
             tables = sampled_histograms(problem, chunk, features, number, plan=plan)
-            looked = _Looked(tables, None, problem.take_features(at), number)
+            looked = _FeatureTables(tables, None, problem.take_features(at), number)
         return _score_tables(problem, chunk, looked, no_split(features.shape, plan), jnp.int32(0), plan=plan)
 
     return _of_own_table(problem, at, score, plan=plan)
 
 
 def _of_own_table(
-    problem: Problem, features: Int32[Array, "sampled slot"], score: Callable[[int], Split], *, plan: LoopPlan
+    problem: GrowthConstants, features: Int32[Array, "sampled slot"], score: Callable[[int], Split], *, plan: LoopPlan
 ) -> Split:
     """The splits that `score` finds for the table plan of each feature."""
     best = score(0)
@@ -82,10 +82,15 @@ def _of_own_table(
 
 
 def best_of_slots(
-    problem: Problem, splits: Split, context: NodeContext, in_average: Bool[Array, "feature *slot"], *, plan: LoopPlan
+    problem: GrowthConstants,
+    splits: Split,
+    context: NodeContext,
+    in_average: Bool[Array, "feature *slot"],
+    *,
+    plan: LoopPlan,
 ) -> Split:
     """The best of every slot's splits, one per feature (arrays of shape (feature, slot))."""
-    best = lambda own, node, counts: best_of_features(Judge(plan.rules, node, problem.units), own, counts)  # noqa: E731
+    best = lambda own, node, counts: best_of_features(SplitScorer(plan.rules, node, problem.units), own, counts)  # noqa: E731
     return jax.vmap(best, in_axes=(1, 0, 1 if in_average.ndim > 1 else None))(splits, context, in_average)
 
 
@@ -93,7 +98,7 @@ def _where(mask: Bool[Array, "sampled slot"], a: Array, b: Array) -> Array:
     return jnp.where(mask.reshape(mask.shape + (1,) * (a.ndim - mask.ndim)), a, b)
 
 
-def _table_of_feature(problem: Problem, plan: LoopPlan) -> Int32[Array, " feature"]:
+def _table_of_feature(problem: GrowthConstants, plan: LoopPlan) -> Int32[Array, " feature"]:
     """The number of the table plan of every feature."""
     served_by = jnp.zeros(problem.num_codes.size, jnp.int32)
     for number, listed in enumerate(problem.lists[: len(plan.tables)]):
@@ -101,7 +106,7 @@ def _table_of_feature(problem: Problem, plan: LoopPlan) -> Int32[Array, " featur
     return served_by
 
 
-class _Looked(NamedTuple):
+class _FeatureTables(NamedTuple):
     """Tables of sums to be scored.
 
     Attributes:
@@ -123,15 +128,21 @@ def _draws(table: TablePlan, plan: LoopPlan) -> bool:
 
 
 def _draw(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
-) -> _Looked:
+    problem: GrowthConstants, chunk: NodeChunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
+) -> _FeatureTables:
     """The tables of the parts that drawn thresholds make."""
     tables, codes = drawn_histograms(problem, chunk, features, number, plan=plan)
-    return _Looked(tables, codes, problem.take_features(features), number)
+    return _FeatureTables(tables, codes, problem.take_features(features), number)
 
 
 def _score_tables(
-    problem: Problem, chunk: Chunk, looked: _Looked, splits: Split, first_place: Int32[Array, ""], *, plan: LoopPlan
+    problem: GrowthConstants,
+    chunk: NodeChunk,
+    looked: _FeatureTables,
+    splits: Split,
+    first_place: Int32[Array, ""],
+    *,
+    plan: LoopPlan,
 ) -> Split:
     """Writes the best split of every slot on every table into `splits`, block by block of slots.
 
@@ -145,7 +156,7 @@ def _score_tables(
     of_table = {"kind": table.kind, "num_words": plan.num_words, "num_codes": plan.subsets.num_bins}
 
     def score(histogram, feature, node, code):
-        judge, code = Judge(plan.rules, node, problem.units), every_code if code is None else code
+        judge, code = SplitScorer(plan.rules, node, problem.units), every_code if code is None else code
         return score_histogram(judge, feature, histogram, code, **of_table)
 
     over_slots = jax.vmap(score, in_axes=(0, 0 if per_slot else None, 0, 0))
@@ -167,7 +178,7 @@ def _score_tables(
 
 
 def _over_groups(
-    problem: Problem, listed: Int32[Array, " listed"], size: int, score_group, splits: Split, *, plan: LoopPlan
+    problem: GrowthConstants, listed: Int32[Array, " listed"], size: int, score_group, splits: Split, *, plan: LoopPlan
 ) -> Split:
     """Adds the results of `score_group` to the splits; groups of padding, which come last, are not scored."""
     num_features = jnp.sum(problem.is_there(listed), dtype=jnp.int32)
@@ -186,7 +197,7 @@ def _put(splits: Split, found: Split, first_place: Int32[Array, ""], first_slot:
 
 
 def best_of_sampled(
-    problem: Problem,
+    problem: GrowthConstants,
     context: NodeContext,
     most: Int32[Array, " slot"],
     in_use: Bool[Array, " slot"],

@@ -36,6 +36,6 @@ def over_blocks(
         most: The number of blocks that there may be.
         plan: Static sizes.
     """
-    if most == 1 and plan.backend.host_ends_loops:
+    if most == 1 and plan.backend.loop_conditions_on_host:
         return body(jnp.int32(0), carry)
     return lax.fori_loop(first, stop, body, carry)

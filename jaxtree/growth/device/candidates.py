@@ -40,7 +40,7 @@ class Candidates(NamedTuple):
     information: Float[Array, " candidate"]
 
 
-class Judge(NamedTuple):
+class SplitScorer(NamedTuple):
     """Scores the candidates of a node, by the rules, the node, and the units of its sums.
 
     The node's arrays have one value, or one per candidate.
@@ -125,14 +125,14 @@ def set_missing_apart(
     histogram: Int[Array, "channel bin"], code: Int32[Array, " bin"], feature: FeatureContext, rules: ResolvedRules
 ) -> tuple[Int[Array, "channel bin"], Int[Array, "channel 1"]]:
     """Returns the histogram of known codes, and the sums of the missing code; 0 where missing is an ordinary code."""
-    if not rules.sets_missing_apart:
+    if not rules.separates_missing:
         return histogram, jnp.zeros_like(histogram[:, :1])
     is_missing = code == feature.missing_code
     missing = jnp.sum(jnp.where(is_missing, histogram, 0), axis=1, keepdims=True, dtype=histogram.dtype)
     return jnp.where(is_missing, 0, histogram), missing
 
 
-def threshold_candidates(judge: Judge, feature: FeatureContext, inside: Sides, missing: Sides) -> Candidates:
+def threshold_candidates(judge: SplitScorer, feature: FeatureContext, inside: Sides, missing: Sides) -> Candidates:
     """The splits into `inside` (and perhaps the missing values) and the rest.
 
     Args:
@@ -151,7 +151,7 @@ def threshold_candidates(judge: Judge, feature: FeatureContext, inside: Sides, m
 
 
 def one_vs_rest_candidates(
-    judge: Judge, feature: FeatureContext, code: Int32[Array, " candidate"], known: Sides, missing: Sides
+    judge: SplitScorer, feature: FeatureContext, code: Int32[Array, " candidate"], known: Sides, missing: Sides
 ) -> Candidates:
     """The splits into one code (branch 1) and all others; a missing value is on either side, or alone in branch 1."""
     rules = judge.rules
@@ -166,7 +166,7 @@ def one_vs_rest_candidates(
     return _learned(judge, first, inside._replace(missing_branch=_for_all(1, plain.gain)), missing)
 
 
-def multiway_candidates(judge: Judge, feature: FeatureContext, known: Sides, missing: Sides) -> Candidates:
+def multiway_candidates(judge: SplitScorer, feature: FeatureContext, known: Sides, missing: Sides) -> Candidates:
     """The split into all codes: one candidate, repeated at every present code."""
     rules, node, units = judge
     objective, parent = rules.objective, node.stats
@@ -209,7 +209,7 @@ def _for_all(value, candidates: Shaped[Array, " candidate"]) -> Shaped[Array, " 
 
 
 def _divide(
-    judge: Judge, feature: FeatureContext, inside: Sides, missing: Sides, *, is_numeric: bool = False
+    judge: SplitScorer, feature: FeatureContext, inside: Sides, missing: Sides, *, is_numeric: bool = False
 ) -> Candidates:
     """The splits into `inside` and the rest; where missing values are shared, of the known rows only.
 
@@ -233,7 +233,7 @@ def _divide(
     return Candidates(gain, jnp.zeros(gain.shape, jnp.int32), information)
 
 
-def _learned(judge: Judge, first: Candidates, second: Candidates, missing: Sides) -> Candidates:
+def _learned(judge: SplitScorer, first: Candidates, second: Candidates, missing: Sides) -> Candidates:
     """The candidates with the side for missing values that gains more; of equal gains the first."""
     tolerance = judge.tolerance(jnp.maximum(first.gain, second.gain))
     takes_second = second.gain > first.gain + tolerance

@@ -13,10 +13,10 @@ from jaxtyping import Array, Bool, Int, Int32
 
 from jaxtree.arrays import child_hash
 from jaxtree.growth.device.blocks import over_blocks
-from jaxtree.growth.device.histogram import Chunk, blocks_of, histograms_of_parts
+from jaxtree.growth.device.histogram import NodeChunk, blocks_of, histograms_of_parts
 from jaxtree.growth.device.split import NO_CODE, Split
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import NodeContext, Problem
+from jaxtree.growth.plan.problem import GrowthConstants, NodeContext
 from jaxtree.tree import SplitKind
 
 MISSING = 2
@@ -27,7 +27,7 @@ Sides = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], tuple[Array, 
 
 
 def drawn_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
+    problem: GrowthConstants, chunk: NodeChunk, features: Int32[Array, "looked slot"], number: int, *, plan: LoopPlan
 ) -> tuple[Int[Array, "looked cell"], Int32[Array, "looked slot part"]]:
     """Sums the parts of every slot's features, and returns the last code of the first part, and one of each other.
 
@@ -43,7 +43,7 @@ def drawn_histograms(
     def part_of(row, slot):
         code, is_known = _codes(problem, features[:, slot], row, plan)
         part = (code > last[:, slot]).astype(jnp.int32)
-        return jnp.where(is_known, part, MISSING) if plan.rules.sets_missing_apart else part
+        return jnp.where(is_known, part, MISSING) if plan.rules.separates_missing else part
 
     tables = histograms_of_parts(problem, chunk, len(features), number, part_of, plan=plan)
     following = last + 1
@@ -53,7 +53,7 @@ def drawn_histograms(
     return tables, jnp.stack(codes[: plan.rules.num_parts], axis=-1)
 
 
-def with_codes_beside(problem: Problem, chunk: Chunk, splits: Split, *, plan: LoopPlan) -> Split:
+def with_codes_beside(problem: GrowthConstants, chunk: NodeChunk, splits: Split, *, plan: LoopPlan) -> Split:
     """Returns splits with the codes beside each threshold that the slot has, where these were not needed before."""
     code, next_code = _codes_beside(problem, chunk, splits.feature[None], splits.code[None], plan=plan)
     is_drawn = problem.features.kind[splits.feature] == SplitKind.THRESHOLD
@@ -63,7 +63,7 @@ def with_codes_beside(problem: Problem, chunk: Chunk, splits: Split, *, plan: Lo
 
 
 def draw(
-    problem: Problem,
+    problem: GrowthConstants,
     context: NodeContext,
     features: Int32[Array, "looked slot"],
     least: Int32[Array, "looked slot"],
@@ -85,12 +85,12 @@ def draw(
         is_below = (further <= greatest) & (problem.position.at[features, further].get(mode="clip") <= threshold)
         return jnp.where(is_below, further, last)
 
-    last = lax.fori_loop(0, num_steps, step, least, unroll=plan.backend.host_ends_loops)
+    last = lax.fori_loop(0, num_steps, step, least, unroll=plan.backend.loop_conditions_on_host)
     return jnp.where(greatest >= 0, last, -1)
 
 
 def _last_codes(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "looked slot"], *, plan: LoopPlan
+    problem: GrowthConstants, chunk: NodeChunk, features: Int32[Array, "looked slot"], *, plan: LoopPlan
 ) -> Int32[Array, "looked slot"]:
     """The greatest code up to the threshold that every slot draws for each of its features."""
 
@@ -103,7 +103,7 @@ def _last_codes(
 
 
 def _codes(
-    problem: Problem, feature: Int32[Array, "looked entry"], row: Int32[Array, " entry"], plan: LoopPlan
+    problem: GrowthConstants, feature: Int32[Array, "looked entry"], row: Int32[Array, " entry"], plan: LoopPlan
 ) -> tuple[Int32[Array, "looked entry"], Bool[Array, "looked entry"]]:
     """The codes of entries, and whether they are known."""
     code = problem.codes.at[feature, row].get(mode="promise_in_bounds").astype(jnp.int32)
@@ -111,7 +111,9 @@ def _codes(
     return code, is_known
 
 
-def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "looked slot"], *, plan: LoopPlan):
+def _codes_beside(
+    problem: GrowthConstants, chunk: NodeChunk, features, last: Int32[Array, "looked slot"], *, plan: LoopPlan
+):
     """The greatest code of every slot's entries up to a given one, or -1, and the least above it, or `NO_CODE`."""
 
     def sides(row, slot):
@@ -123,12 +125,12 @@ def _codes_beside(problem: Problem, chunk: Chunk, features, last: Int32[Array, "
 
 
 def _extremes(
-    chunk: Chunk, shape: tuple[int, ...], sides: Sides, *, plan: LoopPlan
+    chunk: NodeChunk, shape: tuple[int, ...], sides: Sides, *, plan: LoopPlan
 ) -> tuple[Int32[Array, "looked slot"], Int32[Array, "looked slot"]]:
     """The greatest code of every slot's entries below, or -1, and the least of those above, or `NO_CODE`."""
     entries, num_slots = chunk.entries, shape[1]
     # Where the host would end a loop of blocks, all entries are read at once.
-    is_one_block = plan.backend.host_ends_loops
+    is_one_block = plan.backend.loop_conditions_on_host
     size, most = (entries.slot.size, 1) if is_one_block else (plan.entries_per_block, plan.num_blocks)
     first_cell = num_slots * jnp.arange(shape[0], dtype=jnp.int32)[:, None]
 

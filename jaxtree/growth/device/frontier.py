@@ -8,7 +8,7 @@ from jaxtree.growth.device.blocks import over_blocks
 from jaxtree.growth.device.state import Nodes, may_split
 from jaxtree.growth.inputs.whole_numbers import sort_pairs
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import DONE, Entries, Frontier, Problem, Windows
+from jaxtree.growth.plan.problem import DONE, Entries, Frontier, GrowthConstants, Windows
 
 
 def sort_by_slot(
@@ -36,7 +36,7 @@ def _windows(
 
 
 def fill_slots(
-    problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan
+    problem: GrowthConstants, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan
 ) -> tuple[Frontier, Int32[Array, " node"]]:
     """Returns the frontier of the nodes from `first_node` on that may be split, and the slot of every such node."""
     size = plan.nodes_at_a_time

@@ -20,7 +20,7 @@ from jaxtree.growth.inputs.bundles import ResolvedRules
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL
 from jaxtree.growth.plan.backends import Accumulation
 from jaxtree.growth.plan.plan import LoopPlan, TablePlan
-from jaxtree.growth.plan.problem import Entries, NodeContext, Problem
+from jaxtree.growth.plan.problem import Entries, GrowthConstants, NodeContext
 
 Window = tuple[Int32[Array, ""], Int32[Array, ""]]
 """The first and the last (exclusive) entry of a range."""
@@ -29,7 +29,7 @@ PartOf = Callable[[Int32[Array, " entry"], Int32[Array, " entry"]], Int32[Array,
 """Returns the parts of the entries of given rows and slots of the chunk, for every table."""
 
 
-class Chunk(NamedTuple):
+class NodeChunk(NamedTuple):
     """Slots whose nodes are split together, and the entries that are read for them.
 
     Attributes:
@@ -73,7 +73,7 @@ def blank_bases(entries: Entries, plan: LoopPlan) -> Int32[Array, "base entry"]:
     return jnp.zeros((len(bases_of(plan.rules)), entries.row.size), jnp.int32)
 
 
-def write_bases(chunk: Chunk, number: int, *, plan: LoopPlan) -> Int32[Array, "base entry"]:
+def write_bases(chunk: NodeChunk, number: int, *, plan: LoopPlan) -> Int32[Array, "base entry"]:
     """Returns the cell bases of a table plan, updated for the entries in the window's blocks."""
     table, entries, rules = plan.tables[number], chunk.entries, plan.rules
     size = plan.entries_per_block
@@ -103,7 +103,7 @@ def blocks_of(window: Window, plan: LoopPlan) -> tuple[Int32[Array, ""], Int32[A
 
 
 def group_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, " grouped"], number: int, *, plan: LoopPlan
+    problem: GrowthConstants, chunk: NodeChunk, features: Int32[Array, " grouped"], number: int, *, plan: LoopPlan
 ) -> Int[Array, "grouped cell"]:
     """Sums the cells of a group of features of a table plan, one table each.
 
@@ -113,7 +113,12 @@ def group_histograms(
 
 
 def sampled_histograms(
-    problem: Problem, chunk: Chunk, features: Int32[Array, "sampled slot_or_all"], number: int, *, plan: LoopPlan
+    problem: GrowthConstants,
+    chunk: NodeChunk,
+    features: Int32[Array, "sampled slot_or_all"],
+    number: int,
+    *,
+    plan: LoopPlan,
 ) -> Int[Array, "sampled cell"]:
     """Sums the cells where every slot has its own features: one table for the first of each, one for the second ..."""
     where = {"num_bins": plan.tables[number].num_bins, "rules": plan.rules}
@@ -128,7 +133,7 @@ def sampled_histograms(
 
 
 def histograms_of_parts(
-    problem: Problem, chunk: Chunk, num_tables: int, number: int, part_of: PartOf, *, plan: LoopPlan
+    problem: GrowthConstants, chunk: NodeChunk, num_tables: int, number: int, part_of: PartOf, *, plan: LoopPlan
 ) -> Int[Array, "looked cell"]:
     """Sums the cells of several tables at once, where the numbers of parts take the place of entries' codes."""
     where = {"num_bins": plan.tables[number].num_bins, "rules": plan.rules}
@@ -141,7 +146,7 @@ def histograms_of_parts(
 
 
 def _over_entries(
-    chunk: Chunk, num_tables: int, number: int, add_block: Callable[..., Any], plan: LoopPlan
+    chunk: NodeChunk, num_tables: int, number: int, add_block: Callable[..., Any], plan: LoopPlan
 ) -> Int[Array, "looked cell"]:
     """The tables to which `add_block` adds the chunk's entries, block after block, summed over all devices."""
     entries, size = chunk.entries, plan.entries_per_block

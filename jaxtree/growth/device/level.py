@@ -17,17 +17,17 @@ from jaxtree.growth.device.best_splits import (
 from jaxtree.growth.device.blocks import over_blocks
 from jaxtree.growth.device.candidates import default_branch
 from jaxtree.growth.device.drawn import with_codes_beside
-from jaxtree.growth.device.histogram import Chunk, blank_bases, write_bases
+from jaxtree.growth.device.histogram import NodeChunk, blank_bases, write_bases
 from jaxtree.growth.device.open_features import hand_down_sets, open_features
 from jaxtree.growth.device.split import Split
 from jaxtree.growth.device.state import Nodes, Row, State, hand_down_seeds, node_context
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import NodeContext, Problem, Windows
+from jaxtree.growth.plan.problem import GrowthConstants, NodeContext, Windows
 from jaxtree.tree import SplitKind
 
 
 def record_best_splits(
-    problem: Problem, state: State, windows: Windows | None, scanned: Split | None, *, plan: LoopPlan
+    problem: GrowthConstants, state: State, windows: Windows | None, scanned: Split | None, *, plan: LoopPlan
 ) -> Nodes:
     """Records the splits of the frontier, chunk by chunk of slots.
 
@@ -55,22 +55,26 @@ def record_best_splits(
     return lax.while_loop(lambda c: c[0] < frontier.size, split_chunk, (jnp.int32(0), state.nodes, bases))[1]
 
 
-def _open_chunk(problem: Problem, state: State, first, stop, window, bases, *, plan: LoopPlan) -> Chunk:
+def _open_chunk(problem: GrowthConstants, state: State, first, stop, window, bases, *, plan: LoopPlan) -> NodeChunk:
     """The chunk of the slots from `first` to `stop`, with the cell bases of its entries written."""
     slot = first + jnp.arange(plan.num_slots, dtype=jnp.int32)
     node = state.frontier.node.at[slot].get(mode="clip")
     context = node_context(problem, state.nodes, node, plan.rules)
-    chunk = Chunk(slot, node, context, stop - first, state.entries, window, bases)
+    chunk = NodeChunk(slot, node, context, stop - first, state.entries, window, bases)
     return chunk._replace(bases=tuple(write_bases(chunk, number, plan=plan) for number in range(len(bases))))
 
 
-def _best_of_chunk(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: LoopPlan) -> Split:
+def _best_of_chunk(
+    problem: GrowthConstants, nodes: Nodes, chunk: NodeChunk, scanned: Split | None, *, plan: LoopPlan
+) -> Split:
     """The best split of every slot of a chunk."""
     best = _best_of_features(problem, nodes, chunk, scanned, plan=plan)
     return with_codes_beside(problem, chunk, best, plan=plan) if plan.rules.samples_thresholds else best
 
 
-def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Split | None, *, plan: LoopPlan) -> Split:
+def _best_of_features(
+    problem: GrowthConstants, nodes: Nodes, chunk: NodeChunk, scanned: Split | None, *, plan: LoopPlan
+) -> Split:
     if plan.num_sampled:
         most = problem.limits["max_features"][nodes.root_of(chunk.node)]
         in_use = jnp.arange(plan.num_slots, dtype=jnp.int32) < chunk.num_used
@@ -83,7 +87,7 @@ def _best_of_features(problem: Problem, nodes: Nodes, chunk: Chunk, scanned: Spl
 
 
 def _best_of_all(
-    problem: Problem,
+    problem: GrowthConstants,
     nodes: Nodes,
     node: Int32[Array, " slot"],
     found: list[Split],
@@ -103,7 +107,7 @@ def _best_of_all(
 
 
 def _record_splits(
-    problem: Problem,
+    problem: GrowthConstants,
     nodes: Nodes,
     node: Int32[Array, " slot"],
     in_use: Bool[Array, " slot"],
@@ -115,7 +119,7 @@ def _record_splits(
     rules, learned = plan.rules, splits.missing_branch
     kind = problem.features.kind[splits.feature]
     missing_code = problem.features.missing_code[splits.feature]
-    branches = missing_code if rules.sets_missing_apart else problem.num_codes[splits.feature]
+    branches = missing_code if rules.separates_missing else problem.num_codes[splits.feature]
     is_split = in_use & _is_allowed(problem, nodes, node, splits.gain, plan=plan)
     at = jnp.where(is_split, node, plan.capacity)
     put = lambda values, new: values.at[at].set(new.astype(values.dtype), mode="drop")  # noqa: E731
@@ -132,7 +136,7 @@ def _record_splits(
     return nodes.write(at, row)._replace(gain=put(nodes.gain, splits.gain), subset=subset)
 
 
-def add_children(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan) -> Nodes:
+def add_children(problem: GrowthConstants, nodes: Nodes, first_node: Int32[Array, ""], *, plan: LoopPlan) -> Nodes:
     """Appends the children of the nodes from `first_node` on, in the order of their parents.
 
     Nodes are therefore numbered breadth first, for any division into chunks. Nodes whose children do not fit into the
@@ -164,7 +168,7 @@ def add_children(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], *
 
 
 def _is_allowed(
-    problem: Problem, nodes: Nodes, node: Int32[Array, " slot"], gain: Float[Array, " slot"], *, plan: LoopPlan
+    problem: GrowthConstants, nodes: Nodes, node: Int32[Array, " slot"], gain: Float[Array, " slot"], *, plan: LoopPlan
 ) -> Bool[Array, " slot"]:
     """Whether a node has a split that gains enough."""
     root = nodes.root_of(node)

@@ -17,11 +17,11 @@ from jaxtree.growth.device.sorted_scan import scan_features
 from jaxtree.growth.device.state import Nodes, State, blank_nodes, hand_down_bounds
 from jaxtree.growth.nodes import NodeTable
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import DONE, Entries, Problem, Windows
+from jaxtree.growth.plan.problem import DONE, Entries, GrowthConstants, Windows
 
 
 def grow_by_levels(
-    problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: LoopPlan
+    problem: GrowthConstants, entries: Entries, root_seed: UInt32[Array, " root"], *, plan: LoopPlan
 ) -> NodeTable:
     """Grows the trees of all roots, each entry of which begins in the slot of its root's number."""
     state = lax.while_loop(
@@ -32,7 +32,7 @@ def grow_by_levels(
     return state.nodes.table(plan.rules.objective.classes)
 
 
-def _open_roots(problem: Problem, entries: Entries, root_seed: UInt32[Array, " root"], plan: LoopPlan) -> State:
+def _open_roots(problem: GrowthConstants, entries: Entries, root_seed: UInt32[Array, " root"], plan: LoopPlan) -> State:
     """The state before the first level: only roots, and every entry at its root."""
     node = jnp.where(entries.value[0] > 0, entries.slot, DONE)
     nodes = blank_nodes(problem, plan, entries.value.dtype, root_seed)
@@ -40,7 +40,7 @@ def _open_roots(problem: Problem, entries: Entries, root_seed: UInt32[Array, " r
     return _with_frontier(problem, nodes, entries, jnp.int32(0), node, plan)
 
 
-def _grow_level(problem: Problem, state: State, *, plan: LoopPlan) -> State:
+def _grow_level(problem: GrowthConstants, state: State, *, plan: LoopPlan) -> State:
     state, windows = _open(state, plan)
     state = _score(problem, state, windows, plan)
     first_child = state.nodes.num_nodes
@@ -56,7 +56,7 @@ def _open(state: State, plan: LoopPlan) -> tuple[State, Windows | None]:
     return state._replace(entries=entries), windows
 
 
-def _score(problem: Problem, state: State, windows: Windows | None, plan: LoopPlan) -> State:
+def _score(problem: GrowthConstants, state: State, windows: Windows | None, plan: LoopPlan) -> State:
     """Records the best split of every node that may be split, of those that best-first growth may reach."""
     scanned = None
     if windows is not None and plan.num_scanned > 0:
@@ -65,7 +65,7 @@ def _score(problem: Problem, state: State, windows: Windows | None, plan: LoopPl
     return drop_splits(problem, state, plan=plan) if plan.rules.grows_best_first else state
 
 
-def _route(problem: Problem, state: State, first_child: Int32[Array, ""], plan: LoopPlan) -> State:
+def _route(problem: GrowthConstants, state: State, first_child: Int32[Array, ""], plan: LoopPlan) -> State:
     """Sends the entries to the children, sums these, and makes a frontier of those that may be split."""
     state, node = route_entries(problem, state, first_child, plan=plan)
     nodes = hand_down_bounds(problem, state.nodes, first_child, plan.rules)
@@ -73,7 +73,7 @@ def _route(problem: Problem, state: State, first_child: Int32[Array, ""], plan: 
 
 
 def _with_frontier(
-    problem: Problem,
+    problem: GrowthConstants,
     nodes: Nodes,
     entries: Entries,
     first_node: Int32[Array, ""],

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int, Int32, UInt32
 
 from jaxtree.growth.device.state import Nodes
-from jaxtree.growth.plan.problem import NodeContext, Problem
+from jaxtree.growth.plan.problem import GrowthConstants, NodeContext
 
 BITS_PER_WORD = 32
 
@@ -33,7 +33,7 @@ def sets_in_bits(sets: Sequence[Iterable[int]], num_features: int) -> UInt32[np.
     return bits
 
 
-def open_features(problem: Problem, context: NodeContext) -> Bool[Array, "feature _"]:
+def open_features(problem: GrowthConstants, context: NodeContext) -> Bool[Array, "feature _"]:
     """Whether a node may split by a feature: a column a node, or one for all where no rule tells nodes apart."""
     is_open = (problem.num_codes > 0)[:, None]
     if context.level_seed is not None:
@@ -65,7 +65,7 @@ def last_rank(rank: Int[Array, "feature slot"], most: Int32[Array, " slot"]) -> 
 
 
 def hand_down_sets(
-    problem: Problem,
+    problem: GrowthConstants,
     nodes: Nodes,
     feature: Int32[Array, " slot"],
     node: Int32[Array, " slot"],

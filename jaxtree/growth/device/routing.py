@@ -12,7 +12,7 @@ from jaxtree.growth.device.state import Nodes, Row, State
 from jaxtree.growth.inputs.objective import NO_LABEL
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import DONE, Entries, Problem
+from jaxtree.growth.plan.problem import DONE, Entries, GrowthConstants
 from jaxtree.kernels.walk import branch_of
 from jaxtree.tree import ALL_BRANCHES
 
@@ -28,7 +28,7 @@ class _Counted(NamedTuple):
 
 
 def route_entries(
-    problem: Problem, state: State, first_node: Int32[Array, ""], *, plan: LoopPlan
+    problem: GrowthConstants, state: State, first_node: Int32[Array, ""], *, plan: LoopPlan
 ) -> tuple[State, Array]:
     """Sends every entry to its child, and adds it to the child's sums; the children are the nodes from `first_node` on.
 
@@ -52,7 +52,7 @@ def route_entries(
     return state._replace(nodes=nodes, entries=entries), node
 
 
-def _move_entries(problem: Problem, state: State, first_node, *, plan: LoopPlan) -> tuple[Nodes, Array]:
+def _move_entries(problem: GrowthConstants, state: State, first_node, *, plan: LoopPlan) -> tuple[Nodes, Array]:
     """Sends and counts entries block by block, so that every entry is read once."""
     entries, size = state.entries, plan.entries_per_move
 
@@ -66,7 +66,7 @@ def _move_entries(problem: Problem, state: State, first_node, *, plan: LoopPlan)
     return _close_count(counted, state.nodes, first_node, plan), node
 
 
-def _send_entries(problem: Problem, state: State, *, plan: LoopPlan) -> Int32[Array, " entry"]:
+def _send_entries(problem: GrowthConstants, state: State, *, plan: LoopPlan) -> Int32[Array, " entry"]:
     """The child of every entry: `DONE` where its node was not split, `SHARED` where it goes to all children."""
     entries, size = state.entries, plan.entries_per_move
 
@@ -91,7 +91,7 @@ def count_entries(
     return _close_count(counted, nodes, first_node, plan)
 
 
-def _send_block(problem: Problem, state: State, block, plan: LoopPlan) -> Int32[Array, " sent"]:
+def _send_block(problem: GrowthConstants, state: State, block, plan: LoopPlan) -> Int32[Array, " sent"]:
     entries, nodes = state.entries, state.nodes
     row, slot = (_take_block(x, block, plan.entries_per_move) for x in (entries.row, entries.slot))
     at = state.frontier.node.at[slot].get(mode="clip")

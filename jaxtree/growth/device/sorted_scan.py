@@ -12,13 +12,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Int32, Int64
 
-from jaxtree.growth.device.candidates import Candidates, Judge, threshold_candidates
+from jaxtree.growth.device.candidates import Candidates, SplitScorer, threshold_candidates
 from jaxtree.growth.device.histogram import sums_of_entries
 from jaxtree.growth.device.split import NO_CODE, Split, corrected, no_split, trimmed
 from jaxtree.growth.device.state import State, node_context
 from jaxtree.growth.inputs.whole_numbers import cumulative_sum
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import Entries, FeatureContext, NodeContext, Problem, Windows
+from jaxtree.growth.plan.problem import Entries, FeatureContext, GrowthConstants, NodeContext, Windows
 
 BITS_OF_WORD = 63
 """Bits of a whole number without its sign."""
@@ -69,7 +69,7 @@ class _Codes(NamedTuple):
     missing: Int[Array, "slot channel"]
 
 
-def scan_features(problem: Problem, state: State, windows: Windows, *, plan: LoopPlan) -> Split:
+def scan_features(problem: GrowthConstants, state: State, windows: Windows, *, plan: LoopPlan) -> Split:
     """Returns the best threshold of every scanned feature at every slot, arrays of shape (scanned, slot)."""
     slots = _look_up(problem, state, windows, plan)
     listed = problem.lists[-1]
@@ -82,7 +82,7 @@ def scan_features(problem: Problem, state: State, windows: Windows, *, plan: Loo
     return lax.fori_loop(0, jnp.sum(problem.is_there(listed), dtype=jnp.int32), scan_next, splits)
 
 
-def _look_up(problem: Problem, state: State, windows: Windows, plan: LoopPlan) -> _Slots:
+def _look_up(problem: GrowthConstants, state: State, windows: Windows, plan: LoopPlan) -> _Slots:
     """Looks up once the arrays of the entries' nodes that every feature needs."""
     frontier, entries, num_slots = state.frontier, state.entries, _most_slots(state.entries, plan)
     context = node_context(problem, state.nodes, frontier.node[:num_slots], plan.rules)
@@ -105,12 +105,12 @@ def _most_slots(entries: Entries, plan: LoopPlan) -> int:
     return min(plan.capacity, -(-most // plan.num_slots) * plan.num_slots)
 
 
-def _scan_feature(problem: Problem, slots: _Slots, number: Int32[Array, ""], *, plan: LoopPlan) -> Split:
+def _scan_feature(problem: GrowthConstants, slots: _Slots, number: Int32[Array, ""], *, plan: LoopPlan) -> Split:
     """The best threshold of one feature at every slot."""
     feature = problem.take_features(number)
     codes = _sort_by_code(problem, slots, feature, plan)
     written, best, num_tried = _score(problem, slots, feature, codes, plan)
-    judge = Judge(plan.rules, slots.context, problem.units)
+    judge = SplitScorer(plan.rules, slots.context, problem.units)
     tolerance = judge.tolerance(best)
     chosen = _first_of_best(slots, written.gain, best - tolerance, plan)
     at = jnp.minimum(chosen, codes.order.size - 1)
@@ -128,7 +128,7 @@ def _scan_feature(problem: Problem, slots: _Slots, number: Int32[Array, ""], *, 
     return corrected(split, num_tried, slots.context) if plan.rules.is_c45 else split
 
 
-def _sort_by_code(problem: Problem, slots: _Slots, feature: FeatureContext, plan: LoopPlan) -> _Codes:
+def _sort_by_code(problem: GrowthConstants, slots: _Slots, feature: FeatureContext, plan: LoopPlan) -> _Codes:
     """Sorts the entries by slot and code."""
     entries, num_slots = slots.entries, slots.stop.size
     code = problem.codes.at[feature.number, entries.row].get(mode="promise_in_bounds").astype(jnp.int64)
@@ -163,7 +163,7 @@ def _sum_missing(
     """The sums of every slot's missing values, if they are set apart."""
     rules, size, entries, num_slots = plan.rules, plan.entries_per_block, slots.entries, slots.stop.size
     missing = jnp.zeros((num_slots, rules.num_channels), entries.value.dtype)
-    if not rules.sets_missing_apart:
+    if not rules.separates_missing:
         return missing
 
     def add_block(block, missing):
@@ -175,7 +175,7 @@ def _sum_missing(
 
 
 def _score(
-    problem: Problem, slots: _Slots, feature: FeatureContext, codes: _Codes, plan: LoopPlan
+    problem: GrowthConstants, slots: _Slots, feature: FeatureContext, codes: _Codes, plan: LoopPlan
 ) -> tuple[_Scanned, Float[Array, " slot"], Int32[Array, " slot"]]:
     """Scores the threshold after every entry; also returns every slot's best gain and number of cuts."""
     rules, block_size = plan.rules, plan.entries_per_block
@@ -192,21 +192,21 @@ def _score(
         own, following = (lax.dynamic_slice(padded_code, (start + i,), (block_size,)) for i in (0, 1))
         slot, slot_after = (lax.dynamic_slice(padded_slot, (start + i,), (block_size,)) for i in (0, 1))
         in_use = at < slots.size
-        is_known = in_use & ((own != feature.missing_code) | (not rules.sets_missing_apart))
+        is_known = in_use & ((own != feature.missing_code) | (not rules.separates_missing))
         sums = jnp.where(is_known, sums_of_entries(entries.label[:, entry], entries.value[:, entry], rules), 0)
         so_far = before[:, None] + cumulative_sum(sums)
         node, before_here = jax.tree.map(
             lambda x: lax.dynamic_slice_in_dim(x, start, block_size, axis=-1), (slots.context_at, slots.before_at)
         )
         inside, missing_here = so_far - before_here, jnp.zeros_like(sums[:, :1])
-        if rules.sets_missing_apart:
+        if rules.separates_missing:
             inside = inside + missing_before.at[slot].get(mode="clip").T
             missing_here = missing.at[slot].get(mode="clip").T
-        found = threshold_candidates(Judge(rules, node, problem.units), feature, inside, missing_here)
+        found = threshold_candidates(SplitScorer(rules, node, problem.units), feature, inside, missing_here)
         ends_here = (slot_after != slot) | (at + 1 >= slots.size)
         is_cut = is_known & (ends_here | (following != own))
         if rules.has_close_values:
-            is_cut &= ends_here | (following >= feature.first_apart.at[own].get(mode="clip"))
+            is_cut &= ends_here | (following >= feature.next_separable.at[own].get(mode="clip"))
         # Without the barrier XLA computes the gains again for every reader.
         gain = lax.optimization_barrier(jnp.where(is_cut, found.gain, -jnp.inf))
         home = jnp.where(in_use, slot, num_slots)

@@ -17,7 +17,7 @@ from jaxtree.arrays import OptionalArray, child_hash, mix, near_normal
 from jaxtree.errors import present
 from jaxtree.growth.device.candidates import (
     Candidates,
-    Judge,
+    SplitScorer,
     multiway_candidates,
     one_vs_rest_candidates,
     set_missing_apart,
@@ -64,14 +64,14 @@ def no_split(shape: tuple[int, ...], plan: LoopPlan) -> Split:
 def trimmed(split: Split, plan: LoopPlan) -> Split:
     """The split without fields that the rules make equal for all splits: every stored field costs time."""
     return split._replace(
-        missing_branch=split.missing_branch if plan.rules.tells_missing else None,
+        missing_branch=split.missing_branch if plan.rules.has_missing_branch else None,
         information=split.information if plan.rules.is_c45 else None,
         subset=split.subset if plan.num_words else None,
     )
 
 
 def score_histogram(
-    judge: Judge,
+    judge: SplitScorer,
     feature: FeatureContext,
     histogram: Int[Array, "channel bin"],
     code: Int32[Array, " bin"],
@@ -117,7 +117,7 @@ def score_histogram(
     return split._replace(subset=jnp.zeros(num_words, jnp.uint32))
 
 
-def best_of_features(judge: Judge, splits: Split, in_average: Bool[Array, " feature"]) -> Split:
+def best_of_features(judge: SplitScorer, splits: Split, in_average: Bool[Array, " feature"]) -> Split:
     """Returns the best of a node's splits, one per feature (arrays of shape (feature,)).
 
     Args:
@@ -157,7 +157,7 @@ def _noisy_scores(splits: Split, node: NodeContext) -> Float[Array, " feature"]:
 
 
 def _choose_threshold(
-    judge: Judge,
+    judge: SplitScorer,
     feature: FeatureContext,
     found: Candidates,
     code: Int32[Array, " candidate"],
@@ -176,10 +176,10 @@ def _choose_threshold(
     """
     rules, node, _ = judge
     if rules.has_close_values:
-        apart = next_code >= feature.first_apart.at[code].get(mode="clip")
+        apart = next_code >= feature.next_separable.at[code].get(mode="clip")
         found = found._replace(gain=jnp.where(apart, found.gain, -jnp.inf))
     # Above the missing code lies what lies above the last known one: the same cut, which must not count twice.
-    is_cut = present & (code != feature.missing_code) if rules.sets_missing_apart else present
+    is_cut = present & (code != feature.missing_code) if rules.separates_missing else present
     gain = jnp.where(is_cut, found.gain, -jnp.inf)
     if rules.samples_thresholds:
         gain = jnp.where(jnp.arange(gain.size) == 0, gain, -jnp.inf)
@@ -196,7 +196,7 @@ def corrected(split: Split, num_tried: Int[Array, "*s"], node: NodeContext) -> S
 
 
 def _choose(
-    judge: Judge,
+    judge: SplitScorer,
     feature: FeatureContext,
     found: Candidates,
     code: Int32[Array, " candidate"],

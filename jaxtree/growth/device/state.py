@@ -12,7 +12,7 @@ from jaxtree.growth.inputs.bundles import ResolvedRules, has_seeds
 from jaxtree.growth.inputs.objective import C45_TOLERANCE, parent_stats
 from jaxtree.growth.nodes import NodeTable
 from jaxtree.growth.plan.plan import LoopPlan
-from jaxtree.growth.plan.problem import DRAWS_OF_LEVEL, Entries, Frontier, NodeContext, Problem
+from jaxtree.growth.plan.problem import DRAWS_OF_LEVEL, Entries, Frontier, GrowthConstants, NodeContext
 from jaxtree.tree import SplitKind, Tree
 
 NONE = np.int32(0)
@@ -130,7 +130,7 @@ class State(NamedTuple):
     entries: Entries
 
 
-def blank_nodes(problem: Problem, plan: LoopPlan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> Nodes:
+def blank_nodes(problem: GrowthConstants, plan: LoopPlan, dtype: jnp.dtype, root_seed: UInt32[Array, " root"]) -> Nodes:
     """The roots and space for further nodes, before any entry has reached them."""
     rules, size = plan.rules, plan.capacity
     compared = size if rules.objective.compares_targets else 0
@@ -154,7 +154,9 @@ def blank_nodes(problem: Problem, plan: LoopPlan, dtype: jnp.dtype, root_seed: U
     )
 
 
-def node_context(problem: Problem, nodes: Nodes, node: Int32[Array, " slot"], rules: ResolvedRules) -> NodeContext:
+def node_context(
+    problem: GrowthConstants, nodes: Nodes, node: Int32[Array, " slot"], rules: ResolvedRules
+) -> NodeContext:
     """The context of every given node."""
     root = nodes.root_of(node)
     level_seed = None
@@ -193,7 +195,7 @@ def _histogram_sums(nodes: Nodes, node: Int32[Array, " slot"], rules: ResolvedRu
 
 
 def may_split(
-    problem: Problem, nodes: Nodes, node: Int32[Array, " some"], rules: ResolvedRules
+    problem: GrowthConstants, nodes: Nodes, node: Int32[Array, " some"], rules: ResolvedRules
 ) -> Bool[Array, " some"]:
     """Whether the limits let nodes be split, and their rows have different targets."""
     own, counted, limits = nodes.read(node), nodes.counted[node], problem.limits
@@ -217,7 +219,9 @@ def hand_down_seeds(nodes: Nodes, node: Int32[Array, " slot"], child: Int32[Arra
     return nodes._replace(seed=nodes.seed.at[child].set(child_hash(nodes.seed[node][:, None], branch), mode="drop"))
 
 
-def hand_down_bounds(problem: Problem, nodes: Nodes, first_node: Int32[Array, ""], rules: ResolvedRules) -> Nodes:
+def hand_down_bounds(
+    problem: GrowthConstants, nodes: Nodes, first_node: Int32[Array, ""], rules: ResolvedRules
+) -> Nodes:
     """Gives the children from `first_node` on their bounds: the middle of two branches' values separates them."""
     if not rules.has_monotone:
         return nodes

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Int32, UInt32
 
-from jaxtree.growth.device.candidates import Judge
+from jaxtree.growth.device.candidates import SplitScorer
 from jaxtree.growth.inputs.bundles import Missing
 from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.nodes import UNRESOLVED
@@ -25,7 +25,7 @@ MOST_CODES_EXHAUSTIVE = 8
 
 
 def best_subset(
-    judge: Judge,
+    judge: SplitScorer,
     feature: FeatureContext,
     table: Int[Array, "channel bin"],
     missing: Int[Array, "channel 1"],

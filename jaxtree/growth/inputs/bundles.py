@@ -11,7 +11,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Real, UInt, UInt32
 
-from jaxtree.arrays import AnyArray, FloatLike, IntLike, known, library_of
+from jaxtree.arrays import AnyArray, FloatLike, IntLike, concrete_or_none, library_of
 from jaxtree.growth.inputs.objective import COUNTS_ROW, NO_LABEL, Addition, Objective
 from jaxtree.tree import SplitKind
 
@@ -47,7 +47,7 @@ class Features(NamedTuple):
         monotone: 1 if the value (the mean, or the share of class 1) may only rise with the code of a threshold
             feature, -1 if it may only fall, 0 otherwise.
         in_average: Whether the feature counts for C4.5's average gain; true if not given.
-        first_apart: For every code the first code that a threshold may separate from it, if some are too close.
+        next_separable: For every code the first code that a threshold may separate from it, if some are too close.
         position: The number of every code, for random thresholds; the codes themselves if not given.
         sets: The sets that a feature belongs to, a bit each, if only features of one set may occur on a path from the
             root.
@@ -58,7 +58,7 @@ class Features(NamedTuple):
     num_values: Int[AnyArray, " feature"] | None = None
     monotone: Int[AnyArray, " feature"] | None = None
     in_average: Bool[AnyArray, " feature"] | None = None
-    first_apart: Int[AnyArray, "feature code"] | None = None
+    next_separable: Int[AnyArray, "feature code"] | None = None
     position: Float[AnyArray, "feature code"] | None = None
     sets: UInt32[AnyArray, "feature word"] | None = None
 
@@ -218,7 +218,7 @@ class ResolvedRules(NamedTuple):
         kinds: The kinds of split that occur, if given.
         is_scaled: Whether weights are in fixed point, with a unit other than 1.
         has_missing: Whether any code means missing.
-        tells_missing: Whether splits differ in the branch of a missing value.
+        has_missing_branch: Whether splits differ in the branch of a missing value.
         has_monotone: Whether any feature is constrained to be monotone.
         has_close_values: Whether some values are too close to be separated.
         has_sets: Whether only features of one set may occur on a path.
@@ -237,7 +237,7 @@ class ResolvedRules(NamedTuple):
     kinds: tuple[SplitKind, ...] | None
     is_scaled: bool
     has_missing: bool
-    tells_missing: bool
+    has_missing_branch: bool
     has_monotone: bool
     has_close_values: bool
     has_sets: bool
@@ -265,14 +265,14 @@ class ResolvedRules(NamedTuple):
         return self.selection != Selection.GAIN
 
     @property
-    def sets_missing_apart(self) -> bool:
+    def separates_missing(self) -> bool:
         """Whether missing values are kept apart from the branches' sums."""
         return self.has_missing and self.missing != Missing.BRANCH
 
     @property
     def num_parts(self) -> int:
         """The parts that a drawn threshold makes of a node: up to it, above it, and perhaps the missing values."""
-        return 2 + self.sets_missing_apart
+        return 2 + self.separates_missing
 
     @property
     def shares_missing(self) -> bool:
@@ -283,7 +283,7 @@ class ResolvedRules(NamedTuple):
 def resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
     """Returns the rules together with facts of the data; of traced arrays that which may be."""
     kind, num_codes, num_values, monotone = map(
-        known, (features.split_kind, features.num_codes, features.num_values, features.monotone)
+        concrete_or_none, (features.split_kind, features.num_codes, features.num_values, features.monotone)
     )
     has_missing = features.num_values is not None
     if num_codes is not None and num_values is not None:
@@ -294,9 +294,9 @@ def resolve(rules: Rules, data: Data, features: Features) -> ResolvedRules:
         *rules,
         is_scaled=not is_whole or rules.objective.has_fractions or (has_missing and rules.missing == Missing.FRACTION),
         has_missing=has_missing,
-        tells_missing=has_missing or kind is None or bool((kind != SplitKind.THRESHOLD).any()),
+        has_missing_branch=has_missing or kind is None or bool((kind != SplitKind.THRESHOLD).any()),
         has_monotone=features.monotone is not None and (monotone is None or bool(monotone.any())),
-        has_close_values=features.first_apart is not None,
+        has_close_values=features.next_separable is not None,
         has_sets=features.sets is not None,
     )
 

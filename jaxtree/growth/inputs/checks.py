@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from jaxtree.arrays import known
+from jaxtree.arrays import concrete_or_none
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.growth.inputs.bundles import (
     NO_LIMIT,
@@ -100,7 +100,7 @@ def check_codes(codes: Any, num_bins: int) -> None:
         raise InvalidInputError(f"codes must have the shape (feature, row), got {codes.shape}")
     if 0 in codes.shape:
         raise InvalidInputError(f"codes must have a feature and a row at least, got the shape {codes.shape}")
-    values = known(codes)
+    values = concrete_or_none(codes)
     if values is not None and values.size and values.max() >= num_bins:
         raise InvalidInputError(f"codes must be from 0 to {num_bins - 1}, got {values.max()}")
 
@@ -148,7 +148,7 @@ def check_features(features: Features, codes: Any, rules: Rules, num_bins: int) 
     _check_num_codes(features.num_codes, codes)
     _check_num_values(features)
     _check_monotone(features, rules.objective)
-    in_average = known(features.in_average)
+    in_average = concrete_or_none(features.in_average)
     if rules.selection == Selection.GAIN_RATIO and in_average is not None and in_average.size and not in_average.any():
         raise InvalidInputError("in_average must be true for some feature, got none")
     _check_tables(features, num_bins)
@@ -169,7 +169,7 @@ def check_limits(limits: Limits, objective: Objective, num_roots: int) -> None:
             raise InvalidInputError(
                 f"{name} must be one number or one for each of {num_roots} roots, got shape {np.shape(values)}"
             )
-        values = known(values)
+        values = concrete_or_none(values)
         if values is not None and not np.all((values >= least) & (values <= most)):
             raise InvalidInputError(f"{name} must be from {least} to {most}, got {_first(values, least, most)}")
     _check_parameters(limits.parameters, objective, num_roots)
@@ -190,7 +190,7 @@ def _check_parameters(parameters: Any, objective: Objective, num_roots: int) -> 
         )
     if shape[-1]:
         _check_numbers("parameters", parameters if hasattr(parameters, "dtype") else np.asarray(parameters))
-    values = known(parameters)
+    values = concrete_or_none(parameters)
     if values is not None and np.any(np.isnan(values)):
         raise InvalidInputError(f"parameters must be numbers, got {values.tolist()}")
     objective.check_parameters(shape, values)
@@ -205,7 +205,7 @@ def check_weight(weight: Any, root: Any = None) -> None:
     _check_numbers("weight", weight)
     if jnp.issubdtype(weight.dtype, jnp.bool_):
         raise InvalidTypeError(f"weight must hold numbers, got {weight.dtype}")
-    values, root = known(weight), known(root)
+    values, root = concrete_or_none(weight), concrete_or_none(root)
     if values is None or not values.size:
         return
     with np.errstate(over="ignore", invalid="ignore"):
@@ -224,7 +224,7 @@ def check_weight(weight: Any, root: Any = None) -> None:
 
 def _check_used_target(data: Data, objective: Objective) -> None:
     """Checks the targets of rows of some weight; padding may have any."""
-    target, weight, row = known(data.target), known(data.weight), known(data.row)
+    target, weight, row = concrete_or_none(data.target), concrete_or_none(data.weight), concrete_or_none(data.row)
     if target is None or (weight is None and data.weight is not None) or (row is None and data.row is not None):
         objective.check_target(data.target)
         return
@@ -248,7 +248,7 @@ def _check_of_features(name: str, values: Any, num_features: int) -> None:
 
 def _check_num_codes(num_codes: Any, codes: Any) -> None:
     """Checks that no feature has a code past its own; one that has none is not looked at."""
-    number, codes = known(num_codes), known(codes)
+    number, codes = concrete_or_none(num_codes), concrete_or_none(codes)
     if number is None:
         return
     if codes is None or not codes.size:
@@ -265,7 +265,7 @@ def _check_num_codes(num_codes: Any, codes: Any) -> None:
 
 def _check_num_values(features: Features) -> None:
     """Checks that a feature has as many known codes as codes, or one less."""
-    values, codes = known(features.num_values), known(features.num_codes)
+    values, codes = concrete_or_none(features.num_values), concrete_or_none(features.num_codes)
     if values is None or codes is None:
         return
     wrong = np.flatnonzero((values < 0) | (codes < values) | (codes - values > 1))
@@ -285,7 +285,7 @@ def _check_monotone(features: Features, objective: Objective) -> None:
         raise InvalidInputError(
             f"monotone is a direction of the share of class 1, which {objective.num_classes} class does not have"
         )
-    sign, kind = known(features.monotone), known(features.split_kind)
+    sign, kind = concrete_or_none(features.monotone), concrete_or_none(features.split_kind)
     if sign is None:
         return
     if not np.isin(sign, (-1, 0, 1)).all():
@@ -301,7 +301,7 @@ def _check_monotone(features: Features, objective: Objective) -> None:
 def _check_tables(features: Features, num_bins: int) -> None:
     """Checks what has a row a feature."""
     num_features = features.split_kind.shape[0]
-    for name, least in (("first_apart", num_bins), ("position", num_bins), ("sets", 1)):
+    for name, least in (("next_separable", num_bins), ("position", num_bins), ("sets", 1)):
         table = getattr(features, name)
         if table is None:
             continue
@@ -311,8 +311,10 @@ def _check_tables(features: Features, num_bins: int) -> None:
                 f"{name} must have a row for each of {num_features} features, of {least} columns at least, got shape "
                 f"{table.shape}"
             )
-    if features.first_apart is not None and not jnp.issubdtype(features.first_apart.dtype, jnp.integer):
-        raise InvalidTypeError(f"first_apart must hold codes of an integer type, got {features.first_apart.dtype}")
+    if features.next_separable is not None and not jnp.issubdtype(features.next_separable.dtype, jnp.integer):
+        raise InvalidTypeError(
+            f"next_separable must hold codes of an integer type, got {features.next_separable.dtype}"
+        )
     if features.sets is not None and features.sets.dtype != np.uint32:
         raise InvalidTypeError(f"sets must be of type uint32, got {features.sets.dtype}")
     if features.position is not None:
@@ -322,9 +324,9 @@ def _check_tables(features: Features, num_bins: int) -> None:
 def _check_position(features: Features) -> None:
     """Checks that the numbers of codes are finite and rise."""
     _check_numbers("position", present(features.position))
-    position = known(features.position)
-    number = known(features.num_codes if features.num_values is None else features.num_values)
-    kind = known(features.split_kind)
+    position = concrete_or_none(features.position)
+    number = concrete_or_none(features.num_codes if features.num_values is None else features.num_values)
+    kind = concrete_or_none(features.split_kind)
     if position is None or number is None or kind is None:
         return
     is_used = (np.arange(position.shape[1]) < number[:, None]) & (kind == SplitKind.THRESHOLD)[:, None]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import FloatLike, IntLike, known, safe_divide, sum_in_order
+from jaxtree.arrays import FloatLike, IntLike, concrete_or_none, safe_divide, sum_in_order
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.objective import (
     NO_LABEL,
@@ -104,7 +104,7 @@ class Newton(Objective):
 
     def check_target(self, target: Any) -> None:
         """Raises InvalidInputError if targets on the host are no derivatives and noise."""
-        values = known(target)
+        values = concrete_or_none(target)
         if values is None or not values.size:
             return
         curvature, noise = values[: self.num_curvatures], values[self.num_channels :]

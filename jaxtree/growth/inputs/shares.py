@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Real
 
-from jaxtree.arrays import AnyArray, known, library_of
+from jaxtree.arrays import AnyArray, concrete_or_none, library_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth.inputs.objective import NO_LABEL, Addition, EntryWeights, Quantised, Units
 from jaxtree.growth.inputs.standard_objectives import Classes
@@ -46,7 +46,7 @@ class Shares(Classes):
 
     def check_target(self, target: Any) -> None:
         """Raises InvalidInputError if targets on the host are no shares."""
-        values = known(target)
+        values = concrete_or_none(target)
         if values is not None and values.size and not np.all((values >= 0) & (values <= 1)):
             raise InvalidInputError(f"shares must be from 0 to 1, got {values.min()} to {values.max()}")
 

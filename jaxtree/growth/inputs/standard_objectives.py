@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from jaxtree.arrays import AnyArray, IntLike, known, library_of, safe_divide, sum_in_order
+from jaxtree.arrays import AnyArray, IntLike, concrete_or_none, library_of, safe_divide, sum_in_order
 from jaxtree.criteria import (
     Criterion,
     NumberCriterion,
@@ -183,7 +183,7 @@ class Numbers(Objective):
 
     def check_target(self, target: Any) -> None:
         """Raises InvalidInputError if a target on the host is below 0, and the criterion is of positive ones."""
-        values = known(target)
+        values = concrete_or_none(target)
         if self.criterion.needs_positive and values is not None and values.size and not values.min() >= 0:
             raise InvalidInputError(f"target must be from 0 on for this criterion, got {values.min()}")
 

@@ -22,7 +22,7 @@ from jaxtree.growth.inputs.checks import check_bundles
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Quantised, Units, quantise_entries
 from jaxtree.growth.inputs.root_limits import in_units
-from jaxtree.growth.loop.prepare import Prepared, make_problem, prepare, quantise
+from jaxtree.growth.loop.prepare import GrowthInputs, make_problem, prepare, quantise
 from jaxtree.growth.native import describes_nodes, engine_of, grow_in_program, kernel_fields
 from jaxtree.growth.nodes import NodeTable, finish_tree
 from jaxtree.growth.plan.plan import KernelPlan, LoopPlan, Plan
@@ -116,7 +116,7 @@ def grow_checked(
         return _grow_on_mesh(_divided(prepared, mesh), mesh=mesh, plan=plan, is_wide=bool(is_wide))
 
 
-def grow_completely(
+def grow_until_it_fits(
     data: Data,
     features: Features | None,
     limits: Limits,
@@ -168,7 +168,7 @@ def _seeds(key: Key[Array, "..."], *, num_roots: int) -> UInt32[Array, " root"]:
     return jax.vmap(draw)(jnp.broadcast_to(key, (num_roots,)), number)
 
 
-def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
+def _divided(prepared: GrowthInputs, mesh: Mesh) -> GrowthInputs:
     """Returns the arrays with the rows divided among the devices; padding has weight 0."""
     num_rows = prepared.codes.shape[1]
     weight = (
@@ -178,7 +178,7 @@ def _divided(prepared: Prepared, mesh: Mesh) -> Prepared:
     return prepared._replace(**divide_rows(mesh, rows))
 
 
-def _in_words(prepared: Prepared, *, plan: Plan, **_: object) -> str:
+def _in_words(prepared: GrowthInputs, *, plan: Plan, **_: object) -> str:
     """A description of a growth program, which serves all sizes up to these."""
     num_features, num_rows = prepared.codes.shape
     trees = "" if plan.num_roots == 1 else f"{plan.num_roots} trees on "
@@ -201,21 +201,21 @@ def _compiler_options(*, plan: Plan, **_: object) -> dict[str, Any]:
 
 
 @compiled("mesh", "plan", "is_wide", what=_in_words, options=_compiler_options)
-def _grow_on_mesh(prepared: Prepared, *, mesh: Mesh, plan: Plan, is_wide: bool) -> Growth:
+def _grow_on_mesh(prepared: GrowthInputs, *, mesh: Mesh, plan: Plan, is_wide: bool) -> Growth:
     whole = jax.tree.map(lambda _: 0, prepared)
     divided = whole._replace(
         codes=2, target=2,
         weight=None if prepared.weight is None else 1, entry_root=None if prepared.entry_root is None else 1,
     )  # fmt: skip
-    return on_mesh(functools.partial(grow_levels, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
+    return on_mesh(functools.partial(grow_traced, plan=plan, is_wide=is_wide), mesh, divided)(prepared)
 
 
 @compiled("plan", "is_wide", what=_in_words, options=_compiler_options)
-def _grow(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
-    return grow_levels(prepared, plan=plan, is_wide=is_wide)
+def _grow(prepared: GrowthInputs, *, plan: Plan, is_wide: bool) -> Growth:
+    return grow_traced(prepared, plan=plan, is_wide=is_wide)
 
 
-def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
+def grow_traced(prepared: GrowthInputs, *, plan: Plan, is_wide: bool) -> Growth:
     """Grows the trees of all roots, in a program that is being traced; floats of the result have 64 or 32 bits."""
     if isinstance(plan, LoopPlan):
         entries, units = quantise(prepared, plan)
@@ -230,20 +230,20 @@ def grow_levels(prepared: Prepared, *, plan: Plan, is_wide: bool) -> Growth:
     return _finish(table, prepared, units, plan, is_wide=is_wide)
 
 
-def grow_to_leaves(prepared: Prepared, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
-    """Grows one tree of `Newton` on all rows, as `grow_levels` does, and returns also the leaf of every row."""
+def grow_with_leaves(prepared: GrowthInputs, *, plan: Plan) -> tuple[Growth, Int32[Array, " row"]]:
+    """Grows one tree of `Newton` on all rows, as `grow_traced` does, and returns also the leaf of every row."""
     if isinstance(plan, LoopPlan):
-        grown = grow_levels(prepared, plan=plan, is_wide=True)
+        grown = grow_traced(prepared, plan=plan, is_wide=True)
         return grown, apply(grown.tree, prepared.codes)
     newton, weight = instance_of(Newton, plan.rules.objective), present(prepared.weight)
     is_used = jnp.asarray(weight) > 0
     quantised = newton.quantise_used(jnp.asarray(prepared.target), is_used, plan.devices, plan.engine)
-    table, leaf = _grow_by_kernel(prepared, quantised, instance_of(KernelPlan, plan), tells_leaves=True)
+    table, leaf = _grow_by_kernel(prepared, quantised, instance_of(KernelPlan, plan), returns_leaves=True)
     return _finish(table, prepared, quantised.units, plan, is_wide=True), leaf
 
 
 def _grow_by_kernel(
-    prepared: Prepared, quantised: Quantised, plan: KernelPlan, *, tells_leaves: bool = False
+    prepared: GrowthInputs, quantised: Quantised, plan: KernelPlan, *, returns_leaves: bool = False
 ) -> tuple[NodeTable, Int32[Array, " row"]]:
     """Grows the trees of all roots by the kernel, and returns also the leaf of every row where these are wanted."""
     label, value, units = quantised
@@ -264,18 +264,18 @@ def _grow_by_kernel(
         "codes": prepared.codes, "row": or_nothing(prepared.entry_row, np.int32),
         "root": or_nothing(prepared.entry_root, np.int32), "label": label, "value": value,
         "features": rows(kernel_fields().features, of_features, np.int32),
-        "first_apart": or_nothing(features.first_apart, np.int32, num_features),
+        "next_separable": or_nothing(features.next_separable, np.int32, num_features),
         "position": or_nothing(prepared.position, np.float64, num_features),
         "sets": or_nothing(prepared.sets, np.uint32, num_features), "units": jnp.stack([units.weight, units.target]),
         "limits": rows(kernel_fields().limits, in_units(limits, plan.rules, units), np.float64),
         "parameters": limits.parameters, "root_seed": prepared.root_seed,
     }  # fmt: skip
-    num_leaves = prepared.codes.shape[1] if tells_leaves else 0
+    num_leaves = prepared.codes.shape[1] if returns_leaves else 0
     more = {"num_leaves": num_leaves, "bytes_lent": plan.bytes_lent}
     return grow_in_program(arrays, plan.rules, plan.sizes, plan.capacity, **more)
 
 
-def _finish(table: NodeTable, prepared: Prepared, units: Units, plan: Plan, *, is_wide: bool) -> Growth:
+def _finish(table: NodeTable, prepared: GrowthInputs, units: Units, plan: Plan, *, is_wide: bool) -> Growth:
     """Returns the trees of a table of nodes."""
     tree = finish_tree(
         table, plan.rules, present(prepared.limits).parameters, units,

@@ -31,12 +31,12 @@ from jaxtree.growth.inputs.root_limits import in_units
 from jaxtree.growth.inputs.tables import MOST_BINS_TABLED, list_features
 from jaxtree.growth.plan.backends import CPU, GPU, GPU_WITH_WARP, TPU, Backend
 from jaxtree.growth.plan.plan import LoopPlan, Plan, make_kernel_plan, make_loop_plan
-from jaxtree.growth.plan.problem import DONE, Entries, FeatureContext, Problem
+from jaxtree.growth.plan.problem import DONE, Entries, FeatureContext, GrowthConstants
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import devices_of
 
 
-class Prepared(NamedTuple):
+class GrowthInputs(NamedTuple):
     """The arrays of a growth, in the types that the loop needs.
 
     Without `entry_row` the entries are the rows in order, without `entry_root` there is one root, and without `weight`
@@ -68,7 +68,7 @@ def prepare(
     *,
     engine: Engine,
     mesh: Mesh | None,
-) -> tuple[Plan, Prepared]:
+) -> tuple[Plan, GrowthInputs]:
     """Returns the plan of a growth and its arrays; see `grow` for the arguments."""
     codes, objective = data.codes, rules.objective
     features = all_thresholds(len(codes), sizes.num_bins) if features is None else features
@@ -81,7 +81,7 @@ def prepare(
         plan, lists = make_kernel_plan(resolved, sizes, features, data), ()
     weight = None if data.weight is None else as_type(data.weight, np.float64 if resolved.is_scaled else np.int32)
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
-    prepared = Prepared(
+    prepared = GrowthInputs(
         codes=codes,
         target=target,
         weight=weight,
@@ -130,7 +130,7 @@ def backend_of(platform: str, num_devices: int = 1) -> Backend:
     return GPU_WITH_WARP if num_devices == 1 and warp_histogram.is_available() else GPU
 
 
-def quantise(prepared: Prepared, plan: LoopPlan) -> tuple[Entries, Units]:
+def quantise(prepared: GrowthInputs, plan: LoopPlan) -> tuple[Entries, Units]:
     """Returns the entries, with weights and targets as whole numbers, and the units of these."""
     row, objective = prepared.entry_row, plan.rules.objective
     target = prepared.target if row is None else prepared.target[:, row]
@@ -156,12 +156,12 @@ def _padded_after(values: Shaped[Array, "*axis entry"], padding: int) -> Shaped[
     return jnp.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, padding)])
 
 
-def make_problem(prepared: Prepared, units: Units, plan: LoopPlan) -> Problem:
+def make_problem(prepared: GrowthInputs, units: Units, plan: LoopPlan) -> GrowthConstants:
     """Returns the problem, with limits in units of the sums; pads codes to the entries if these start in row order."""
     codes, limits = prepared.codes, present(prepared.limits)
     if plan.starts_in_row_order and codes.shape[1] < plan.entry_capacity:
         codes = _padded_after(codes, plan.entry_capacity - codes.shape[1])
-    return Problem(
+    return GrowthConstants(
         codes=codes,
         features=prepared.features,
         num_codes=prepared.num_codes,
@@ -197,5 +197,7 @@ def _feature_arrays(features: Features) -> FeatureContext:
     number, kind, num_values = (
         as_type(x, np.int32) for x in (np.arange(num_features), features.split_kind, num_values)
     )
-    monotone, apart = (None if x is None else as_type(x, np.int32) for x in (features.monotone, features.first_apart))
+    monotone, apart = (
+        None if x is None else as_type(x, np.int32) for x in (features.monotone, features.next_separable)
+    )
     return FeatureContext(number, kind, num_values, monotone, apart)

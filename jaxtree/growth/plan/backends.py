@@ -31,15 +31,15 @@ class Backend(NamedTuple):
     Attributes:
         accumulation: How cells are summed.
         costs: The sizes of pieces of work.
-        host_ends_loops: Whether the host reads the condition of every loop.
+        loop_conditions_on_host: Whether the host reads the condition of every loop.
     """
 
     accumulation: Accumulation
     costs: Costs
-    host_ends_loops: bool = False
+    loop_conditions_on_host: bool = False
 
 
 CPU = Backend(Accumulation.SCATTER, costs.CPU)
-GPU = Backend(Accumulation.SCATTER, costs.GPU, host_ends_loops=True)
+GPU = Backend(Accumulation.SCATTER, costs.GPU, loop_conditions_on_host=True)
 GPU_WITH_WARP = GPU._replace(accumulation=Accumulation.SHARED)
 TPU = Backend(Accumulation.COMPARE, costs.TPU)

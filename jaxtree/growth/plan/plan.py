@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jaxtree.arrays import known
+from jaxtree.arrays import concrete_or_none
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, ResolvedRules, Sizes
 from jaxtree.growth.inputs.tables import SubsetSizes, TableShape, list_features, sizes_of_subsets
 from jaxtree.growth.native import KernelSizes, slots_in_row_order
@@ -84,12 +84,12 @@ class Plan:
     @property
     def is_on_cpu(self) -> bool:
         """Whether the program runs on a CPU."""
-        return self.backend.accumulation == Accumulation.SCATTER and not self.backend.host_ends_loops
+        return self.backend.accumulation == Accumulation.SCATTER and not self.backend.loop_conditions_on_host
 
     @property
     def options_of_gpu(self) -> dict[str, str]:
         """XLA's options with which a GPU ends all loops itself, as parts of one graph; not for a part of a program."""
-        if not self.backend.host_ends_loops:
+        if not self.backend.loop_conditions_on_host:
             return {}
         return {"xla_gpu_enable_command_buffer": "FUSION,CUSTOM_CALL,WHILE,CONDITIONAL"}
 
@@ -222,7 +222,7 @@ def make_loop_plan(
 
 def make_kernel_plan(rules: ResolvedRules, sizes: Sizes, features: Features, data: Data) -> KernelPlan:
     """Returns the plan of a growth by the kernel in C++."""
-    kind, shapes = known(features.split_kind), ()
+    kind, shapes = concrete_or_none(features.split_kind), ()
     if kind is None or np.any(kind == SplitKind.SUBSET):
         shapes = list_features(features, sizes.num_bins, rules.kinds, NO_LIMIT)[0]
     is_multiway = kind is None or bool(np.any(kind == SplitKind.MULTIWAY))

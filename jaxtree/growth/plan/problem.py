@@ -29,14 +29,14 @@ class FeatureContext(NamedTuple):
         kind: A `SplitKind`.
         missing_code: The code that means missing.
         monotone: 1, 0 or -1: the direction of the value as the code rises; None if no feature is constrained.
-        first_apart: For every code the first code far enough above to be separated; None if all are.
+        next_separable: For every code the first code far enough above to be separated; None if all are.
     """
 
     number: Int32[AnyArray, "*f"]
     kind: Int32[AnyArray, "*f"]
     missing_code: Int32[AnyArray, "*f"]
     monotone: OptionalArray
-    first_apart: OptionalArray
+    next_separable: OptionalArray
 
 
 class NodeContext(NamedTuple):
@@ -69,7 +69,7 @@ class NodeContext(NamedTuple):
         return child_hash(present(self.level_seed), number)
 
 
-class Problem(NamedTuple):
+class GrowthConstants(NamedTuple):
     """The arrays that stay the same through all levels.
 
     Attributes:

@@ -65,7 +65,7 @@ class FeatureSplitter {
     if (is_c45()) gain = scorer_.Corrected(gain, 1);
     const double information = InformationOf(found.inside);
     if (is_shared_) PutBack();
-    if (feature.first_apart != nullptr && next_code < feature.first_apart[code]) return {};
+    if (feature.next_separable != nullptr && next_code < feature.next_separable[code]) return {};
     return {gain, feature.number, code, next_code, found.missing_branch, information, {}};
   }
 
@@ -74,7 +74,7 @@ class FeatureSplitter {
   Split BestOfEntries(const Feature& feature, const std::vector<int32_t>& codes, const Add& add) {
     scorer_.SetMonotone(0);
     candidates_.clear();
-    has_any_missing_ = rules_.sets_missing_apart() && !codes.empty() && codes.back() == feature.missing_code;
+    has_any_missing_ = rules_.separates_missing() && !codes.empty() && codes.back() == feature.missing_code;
     std::fill_n(missing_.begin(), size(), 0);
     if (has_any_missing_) add(feature.missing_code, missing_.data());
     ScoreThresholds(feature, codes, add);
@@ -91,7 +91,7 @@ class FeatureSplitter {
     Squares<Value> inside{0, 0}, outside = scorer_.TotalSquares();
     for (size_t at = 0; at + 1 < codes.size(); ++at) {
       move(codes[at], inside, outside);
-      if (feature.first_apart != nullptr && codes[at + 1] < feature.first_apart[codes[at]]) continue;
+      if (feature.next_separable != nullptr && codes[at + 1] < feature.next_separable[codes[at]]) continue;
       candidates_.push_back({codes[at], scorer_.GainOfThreshold(inside, outside), rules_.DefaultBranch(1), inside.weight});
     }
     return Choose(feature, {codes, nullptr});
@@ -135,7 +135,7 @@ class FeatureSplitter {
 
   Split BestOfAll(const Feature& feature, const Histogram<Value>& histogram) {
     if (feature.kind == kSubset) return BestSubset(feature, histogram);
-    if (rules_.sets_missing_apart() && !is_shared_) ReadMissing(feature, histogram);
+    if (rules_.separates_missing() && !is_shared_) ReadMissing(feature, histogram);
     candidates_.clear();
     if (IsScoredAtOnce(feature)) return BestOfGains(feature, histogram);
     if (feature.kind == kMultiway) return Multiway(feature, histogram);
@@ -195,7 +195,7 @@ class FeatureSplitter {
 
   bool IsScoredAtOnce(const Feature& feature) const {
     if (feature.kind != kThreshold || is_shared_ || !threshold_gains_.KnowFormula()) return false;
-    return !has_any_missing_ && feature.monotone == 0 && feature.first_apart == nullptr;
+    return !has_any_missing_ && feature.monotone == 0 && feature.next_separable == nullptr;
   }
 
   // The best threshold where no row's value is missing, and all gains are known at once.
@@ -221,7 +221,7 @@ class FeatureSplitter {
       if (at + 1 == codes.size() && !has_any_missing_) break;
       if (has_any_missing_ && codes[at] == feature.missing_code) break;
       add(codes[at], sums_.data());
-      if (feature.first_apart != nullptr && at + 1 < codes.size() && codes[at + 1] < feature.first_apart[codes[at]]) continue;
+      if (feature.next_separable != nullptr && at + 1 < codes.size() && codes[at + 1] < feature.next_separable[codes[at]]) continue;
       candidates_.push_back(ThresholdCandidate(codes[at], sums_.data()));
     }
   }

@@ -300,10 +300,10 @@ class HistogramSplitFinder {
   // Whether the gains of a feature's thresholds follow from the sums up to them alone, by penalties that can be screened.
   bool IsScreened(const NodeHistogram& of_node, int64_t column) const {
     const Feature feature = table_.FeatureAt(feature_of_[column]);
-    const bool is_plain = feature.kind == kThreshold && feature.monotone == 0 && feature.first_apart == nullptr;
+    const bool is_plain = feature.kind == kThreshold && feature.monotone == 0 && feature.next_separable == nullptr;
     if (!is_plain || !penalties_.are_screened) return false;
     const int64_t num_codes = columns_.columns[column].num_codes;
-    return !rules_.split.sets_missing_apart() || !HasCode(CellsOf(of_node, column), feature.missing_code, num_codes);
+    return !rules_.split.separates_missing() || !HasCode(CellsOf(of_node, column), feature.missing_code, num_codes);
   }
 
   // Whether rows have a code.

@@ -161,7 +161,7 @@ class SplitFinder {
   Split OnEntries(const Feature& feature, const Code* codes) {
     ListEntries(codes);
     const bool is_any_missing = !listed_.empty() && listed_.back() == feature.missing_code;
-    if (scorer_.HasExactSquares() && !(is_any_missing && rules_.split.sets_missing_apart())) return OnSquares(feature);
+    if (scorer_.HasExactSquares() && !(is_any_missing && rules_.split.separates_missing())) return OnSquares(feature);
     return splitter_.BestOfEntries(feature, listed_, [&](int32_t code, Value* sums) {
       for (int32_t at = last_entry_[code]; at != kNoEntry; at = entry_before_[at]) Add(begin_ + at, sums);
     });
@@ -337,7 +337,7 @@ class SplitFinder {
     const int32_t last = LastBelow(feature, range.least, range.known);
     // No rows above: the known rows have one value, and no missing one is a value of its own.
     if (range.greatest <= last) return {};
-    const bool has_any_missing = range.greatest == feature.missing_code && rules_.split.sets_missing_apart();
+    const bool has_any_missing = range.greatest == feature.missing_code && rules_.split.separates_missing();
     const bool are_classes = AddsFewClasses() && channels() <= kMostClassesInOrder && !has_any_missing;
     const Divided divided = are_classes ? DivideClasses(last) : DivideEntries(feature, last);
     return splitter_.Threshold(feature, divided.code, divided.next_code, inside_.data(), missing_.data(), has_any_missing);
@@ -418,7 +418,7 @@ class SplitFinder {
         continue;
       }
       divided.next_code = std::min(divided.next_code, own);
-      if (own == feature.missing_code && rules_.split.sets_missing_apart()) Add(begin_ + at, missing_.data());
+      if (own == feature.missing_code && rules_.split.separates_missing()) Add(begin_ + at, missing_.data());
     }
     return divided;
   }

@@ -27,7 +27,7 @@ namespace {
 // The arrays of a growth; see `ARRAYS` of `jaxtree/growth/native.py`.
 #define JAXTREE_ARRAYS(FIELD)                                                               \
   FIELD(codes) FIELD(row) FIELD(root) FIELD(label) FIELD(value)                             \
-  FIELD(features) FIELD(first_apart) FIELD(position) FIELD(sets)                            \
+  FIELD(features) FIELD(next_separable) FIELD(position) FIELD(sets)                            \
   FIELD(units) FIELD(limits) FIELD(parameters) FIELD(root_seed)
 
 enum class Argument : size_t {
@@ -252,9 +252,9 @@ class GivenGrowth {
     table.num_rows = codes.dimensions[1];
     table.num_bins = attributes.num_bins;
     table.ReadFeatures(in.At(Argument::features).As<const int32_t>());
-    const Array apart = in.At(Argument::first_apart), position = in.At(Argument::position), sets = in.At(Argument::sets);
+    const Array apart = in.At(Argument::next_separable), position = in.At(Argument::position), sets = in.At(Argument::sets);
     table.num_apart = apart.dimensions.back();
-    table.first_apart = table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
+    table.next_separable = table.num_apart == 0 ? nullptr : apart.As<const int32_t>();
     table.num_positions = position.dimensions.back();
     table.position = table.num_positions == 0 ? nullptr : position.As<const double>();
     features_.Hold(level_, static_cast<int32_t>(std::min<int64_t>(attributes.subset_bins, attributes.num_words * kCodesPerWord)));
@@ -397,13 +397,13 @@ class OwnTrees : public HeldTrees {
 // What is wrong with the shapes of a growth, which no array of a right shape leads out of; null if nothing is.
 const char* WrongShapes(const Arguments& in, int64_t leaf_size, const Attributes& attributes) {
   const Array codes = in.At(Argument::codes), row = in.At(Argument::row), value = in.At(Argument::value);
-  const Array apart = in.At(Argument::first_apart), position = in.At(Argument::position);
+  const Array apart = in.At(Argument::next_separable), position = in.At(Argument::position);
   const int64_t num_rows = codes.dimensions[1], num_entries = value.dimensions[1], num_bins = attributes.num_bins;
   const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;
   if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
   if (num_entries > 0 && num_rows < 1) return "entries need a row";
   const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
-  if (num_apart > 0 && num_apart < num_bins) return "first_apart must have a number for every code";
+  if (num_apart > 0 && num_apart < num_bins) return "next_separable must have a number for every code";
   if (attributes.samples_thresholds && num_positions < num_bins) return "position must have a number for every code";
   if (attributes.formula == Formula::kNewton && in.At(Argument::parameters).dimensions.back() < 3) {
     return "Newton steps need three parameters";

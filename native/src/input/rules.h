@@ -45,7 +45,7 @@ struct SplitRules {
   Selection selection;
   int32_t num_words, num_bins;
 
-  bool sets_missing_apart() const { return has_missing && missing != kBranch; }
+  bool separates_missing() const { return has_missing && missing != kBranch; }
   bool shares_missing() const { return has_missing && missing == kFraction; }
 
   // The branch of a missing value where none is learned: `branch` where missing is a value of its own.

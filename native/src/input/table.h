@@ -13,7 +13,7 @@ enum SplitKind : int32_t { kThreshold = 0, kMultiway = 1, kOneVsRest = 2, kSubse
 
 struct Feature {
   int32_t number, kind, missing_code, monotone;
-  const int32_t* first_apart;  // null if all neighbours may be separated
+  const int32_t* next_separable;  // null if all neighbours may be separated
 };
 
 // The whole numbers of every feature, by the names that Python passes them by, see `jaxtree_growth_fields`.
@@ -27,7 +27,7 @@ struct Table {
 #define JAXTREE_FIELD(name) const int32_t* name;  // `monotone` is null without monotone features
   JAXTREE_FEATURES(JAXTREE_FIELD)
 #undef JAXTREE_FIELD
-  const int32_t* first_apart;        // of every feature and code, or null
+  const int32_t* next_separable;        // of every feature and code, or null
   const double* position;            // the same
   int64_t num_apart, num_positions;  // of a feature
 
@@ -53,7 +53,7 @@ struct Table {
 
   Feature FeatureAt(int32_t number) const {
     return {number, kind[number], missing_code[number], monotone ? monotone[number] : 0,
-            first_apart ? first_apart + number * num_apart : nullptr};
+            next_separable ? next_separable + number * num_apart : nullptr};
   }
 
   bool HasKind(SplitKind own) const { return std::count(kind, kind + num_features, own) > 0; }

@@ -64,7 +64,7 @@ class NodeUpdater {
 
   int32_t BranchesOf(int32_t feature) const {
     if (level_.table.kind[feature] != kMultiway) return 2;
-    return std::max(level_.rules.split.sets_missing_apart() ? level_.table.missing_code[feature] : level_.table.num_codes[feature], 1);
+    return std::max(level_.rules.split.separates_missing() ? level_.table.missing_code[feature] : level_.table.num_codes[feature], 1);
   }
 
   // Stores a split, and appends the children, for which the table must have room.
