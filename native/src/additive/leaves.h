@@ -41,7 +41,7 @@ struct StepRules {
   bool Allows(double rows, double hessian) const { return rows >= least_rows && hessian >= least_hessian; }
 };
 
-// The rules of a member, in the order of `jaxtree/additive/cyclic.py`.
+// The rules of a member, in the order of `jaxtree/kernels/cyclic_steps.py`.
 constexpr int64_t kRealsOfRules = 6, kWholesOfRules = 3;
 
 inline StepRules ReadRules(const double* reals, const int64_t* wholes) {

@@ -1,4 +1,4 @@
-// The terms of an additive model as `jaxtree/additive/layout.py` lays them out: every bin of a term has a place in a table.
+// The terms of an additive model as `jaxtree/kernels/layout.py` lays them out: every bin of a term has a place in a table.
 //
 // Sums over places are kept in *running form*: at a known bin of an ordered term that of all bins up to it, at a cell of a
 // pair that of all cells which no axis puts behind it, and elsewhere that of the bin alone. A step of a few leaves is then

@@ -257,7 +257,7 @@ class SplitScorer {
     risk_ = RiskOf(total_.data());
   }
 
-  // The least weight of a side of a C4.5 threshold: `Judge.c45_least_weight` in Python.
+  // The least weight of a side of a C4.5 threshold: `SplitScorer.c45_least_weight` in Python.
   void SetLeastOfThresholds() {
     const double mean = kC45Share * weight_ / num_declared_classes_;
     const auto in_units = [this](double weight) {
