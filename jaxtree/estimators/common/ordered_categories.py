@@ -61,6 +61,10 @@ class Statistic(NamedTuple):
     code_of_category: UInt[np.ndarray, " code"]
 
 
+MOST_AT_ONCE = 2**20
+"""Categories and bins that are compared at a time."""
+
+
 class OrderedCategories:
     """Categories encoded by statistics of the target, and the translation of trees back to categories.
 
@@ -109,12 +113,14 @@ class OrderedCategories:
 
         They are few, and each is as wide as the column has categories; so nodes share them.
         """
-        # One bin after the other: of all bins and categories truth values are eight times as large.
-        above = [
-            words_of_subsets((own.code_of_category[:-1] > number)[None])
-            for own in self._statistics.values()
-            for number in range(own.bins.num_bins)
-        ]
+        above = []
+        for own in self._statistics.values():
+            code = own.code_of_category[:-1]
+            # Some bins at a time: of all bins and categories truth values are eight times as large.
+            number = max(MOST_AT_ONCE // max(len(code), 1), 1)
+            for first in range(0, own.bins.num_bins, number):
+                some = np.arange(first, min(first + number, own.bins.num_bins))
+                above.append(words_of_subsets(code > some[:, None]))
         return np.asarray(join_subsets([np.zeros((1, 0), np.uint32), *above]))
 
     def in_categories(self, tree: Tree) -> Tree:
