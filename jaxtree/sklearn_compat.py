@@ -5,6 +5,7 @@ run with the oldest and the newest of them. Where a release differs, this file m
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,11 +57,15 @@ __all__ = [
 
 
 class Interval(NumbersBetween):
-    """The constraint of numbers between two ends; true is none, though to Python it is the integer 1."""
+    """The constraint of numbers between two ends that a float of 64 bits holds, too.
+
+    True is none, though to Python it is the integer 1.
+    """
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Says whether a value is a number between the ends."""
-        return not isinstance(val, bool) and super().is_satisfied_by(val)
+        """Says whether a value is such a number."""
+        is_too_large = isinstance(val, int) and abs(val) > sys.float_info.max
+        return not (isinstance(val, bool) or is_too_large) and super().is_satisfied_by(val)
 
 
 _OF_VALIDATION = re.compile("eval_set|.*_val")

@@ -77,7 +77,8 @@ def test_a_class_has_the_texts_of_its_bases_below_its_own():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_true_is_no_number(kind):
-    """Python takes it for the integer 1: a table of settings read wrongly would fit another model in silence."""
+def test_true_is_no_number_nor_is_an_integer_that_no_float_holds(kind):
+    """Python takes true for the integer 1: a table of settings read wrongly would fit another model in silence."""
     for name, constraints in kind._parameter_constraints.items():
-        assert not any(own.is_satisfied_by(True) for own in constraints if isinstance(own, Interval)), name
+        numbers = [own for own in constraints if isinstance(own, Interval)]
+        assert not any(own.is_satisfied_by(value) for own in numbers for value in (True, 10**600)), name
