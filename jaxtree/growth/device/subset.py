@@ -2,8 +2,9 @@ r"""Binary splits of a categorical feature by a subset of its categories.
 
 With two classes, and for numbers, the best subset is a cut of one order of the categories: by their share of class 1,
 or by their mean, and among equals by their code (Breiman et al., 1984, theorem 4.5; Fisher, 1958). With more classes
-every subset is tried if the feature has at most `MOST_CODES_EXHAUSTIVE` codes; beyond that, every cut of the orders by
-the share of each class is tried. For several numeric targets, every cut of the orders by each target's mean is tried.
+every subset is tried if the feature has at most `MOST_CODES_EXHAUSTIVE` categories, or one fewer where a node has
+missing values; beyond that, every cut of the orders by the share of each class is tried. For several numeric targets,
+every cut of the orders by each target's mean is tried.
 
 A category that the node does not have goes to the heavier branch.
 """
@@ -95,7 +96,8 @@ def _lower_sides(
     sides = by_order.reshape(-1, table.shape[1])
     if objective.tries_all_subsets:
         every = _every_subset(code)
-        few = feature.missing_code < MOST_CODES_EXHAUSTIVE
+        # A missing value has the code behind the categories.
+        few = (feature.missing_code <= MOST_CODES_EXHAUSTIVE) & ~jnp.any(present & (code >= MOST_CODES_EXHAUSTIVE))
         sides = jnp.concatenate([sides & ~few, every & present & few])
     return sides
 

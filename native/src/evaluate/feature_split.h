@@ -371,14 +371,17 @@ class FeatureSplitter {
     }
   }
 
-  bool TriesAllSubsets(const Feature& feature) const {
+  bool TriesAllSubsets(const Feature& feature, const Histogram<Value>& histogram) const {
     const Objective& objective = scorer_.objective();
-    return !objective.IsOfNumbers() && objective.num_class_channels() > 2 && feature.missing_code < kMostCodesExhaustive;
+    if (objective.IsOfNumbers() || objective.num_class_channels() <= 2) return false;
+    // A missing value has the code behind the categories.
+    const bool are_few = histogram.codes.empty() || histogram.codes.back() < kMostCodesExhaustive;
+    return are_few && feature.missing_code <= kMostCodesExhaustive;
   }
 
   Split BestSubset(const Feature& feature, const Histogram<Value>& histogram) {
     candidates_.clear();
-    const bool all = TriesAllSubsets(feature);
+    const bool all = TriesAllSubsets(feature, histogram);
     if (all) {
       const int32_t num_codes = std::min(kMostCodesExhaustive, rules_.num_bins);
       for (int32_t number = 1; number < 1 << (num_codes - 1); ++number) {
