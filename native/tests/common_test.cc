@@ -101,69 +101,6 @@ TEST(Parallel_own_threads_throw_the_first_exception_when_all_have_ended) {
   });
 }
 
-TEST(Parallel_a_region_within_a_region_is_done_by_its_caller) {
-  std::atomic<int> num_done{0}, num_elsewhere{0};
-  InThreads(3, 8, [&](const auto& next) {
-    for (; next() < 8;) {
-      const auto caller = std::this_thread::get_id();
-      InThreads(3, 10, [&](const auto& inner) {
-        for (; inner() < 10; ++num_done) num_elsewhere += std::this_thread::get_id() != caller;
-      });
-    }
-  });
-  CHECK_EQ(num_done.load(), 80);
-  CHECK_EQ(num_elsewhere.load(), 0);
-}
-
-TEST(Parallel_callers_at_the_same_time_each_end_all_their_pieces) {
-  std::vector<std::thread> callers;
-  std::atomic<int64_t> sum{0};
-  for (int caller = 0; caller < 4; ++caller) {
-    callers.emplace_back([&] {
-      for (int region = 0; region < 500; ++region) {
-        std::vector<int64_t> own(5);  // plain memory: a piece that another region's thread took late would be seen
-        InThreads(3, own.size(), [&](const auto& next) {
-          for (int64_t piece; (piece = next()) < static_cast<int64_t>(own.size());) own[piece] = piece;
-        });
-        sum += std::accumulate(own.begin(), own.end(), int64_t{0});
-      }
-    });
-  }
-  for (std::thread& caller : callers) caller.join();
-  CHECK_EQ(sum.load(), int64_t{4 * 500 * 10});
-}
-
-TEST(Parallel_helpers_that_sleep_come_again) {
-  std::atomic<int> num_helped{0};
-  for (int turn = 0; turn < 20 && num_helped < 3; ++turn) {
-    std::this_thread::sleep_for(4 * kLongestLook);
-    const auto caller = std::this_thread::get_id();
-    InThreads(2, 50, [&](const auto& next) {
-      for (; next() < 50;) std::this_thread::sleep_for(std::chrono::microseconds(50));
-      num_helped += std::this_thread::get_id() != caller;
-    });
-  }
-  CHECK(num_helped >= 3);
-}
-
-#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
-TEST(Parallel_a_forked_process_has_a_team_of_its_own) {
-  const auto count = [] {
-    std::atomic<int64_t> num_taken{0};
-    InThreads(3, 100, [&](const auto& next) {
-      for (; next() < 100;) ++num_taken;
-    });
-    return num_taken.load();
-  };
-  CHECK_EQ(count(), int64_t{100});
-  const pid_t child = fork();
-  if (child == 0) _exit(count() == 100 ? 0 : 1);
-  int status = -1;
-  waitpid(child, &status, 0);
-  CHECK_EQ(status, 0);
-}
-#endif
-
 // A sanitizer ends a process whose limits leave no memory for its own tables.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(Parallel_own_threads_that_cannot_be_started_are_done_without) {

@@ -23,11 +23,8 @@ namespace jaxtree {
 
 // The gain of a feature that may have a split, but not the best one.
 constexpr double kNotBest = std::numeric_limits<double>::lowest();
-// With less to do, another thread costs more than it saves. A cell of a column that is cleared, summed up and scored counts
-// as several that rows add to.
-constexpr int64_t kLeastFilledByThreads = 1 << 14, kAddedPerCell = 2;
-// Rows of a histogram that is a thread's own, where there are more threads than columns: to add it up costs as much again.
-constexpr int64_t kLeastRowsOfBlock = 1 << 14;
+// With fewer cells to add to, another thread costs more to wake than it saves.
+constexpr int64_t kLeastAddedByThreads = 1 << 17;
 // With fewer rows it is not checked whether nearly all have one code.
 constexpr int64_t kLeastRowsOfUsual = 1 << 10;
 
@@ -45,7 +42,6 @@ struct FinderMemory {
   HistogramPool histograms;
   NodeHistogram nodes[2];
   std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
-  std::vector<int32_t> blocks;         // histograms of blocks of a node's rows but the first
 };
 
 class HistogramSplitFinder {
@@ -92,12 +88,15 @@ class HistogramSplitFinder {
   // Sums some rows, those of a node, and turns the histogram that a sibling has of their parent into its own. Scores the
   // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
   void Fill(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
-    if (columns_.size() == 0) return;
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
-    const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), 0, count};
-    const bool pays = count * columns_.size() + kAddedPerCell * columns_.num_cells >= kLeastFilledByThreads;
-    const Pieces pieces(columns_.size(), pays ? pool_.num_threads() : 1, FeaturesOfPack(layout_.width), count);
-    ForWidth(layout_.width, [&](auto width) { FillPieces<width()>(pieces, added, filled, is_looked_at, sibling); });
+    const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), count};
+    const int64_t per_pack = FeaturesOfPack(layout_.width), num_packs = (columns_.size() + per_pack - 1) / per_pack;
+    ForWidth(layout_.width, [&](auto width) {
+      ForEachIf(count * columns_.size() >= kLeastAddedByThreads, pool_, num_packs, [&](int64_t pack) {
+        const int64_t first = pack * per_pack, stop = std::min(first + per_pack, columns_.size());
+        WithWidest([&] { FillColumns<width()>(first, stop, added, filled, is_looked_at, sibling); });
+      });
+    });
   }
 
   // The best split of a node that is looked at.
@@ -181,65 +180,24 @@ class HistogramSplitFinder {
     return added;
   }
 
-  // Columns by which a histogram is divided among threads, as alike as can be; where there are too few of them, also the rows.
-  struct Pieces {
-    int64_t num_columns, number, num_blocks;
-
-    Pieces(int64_t num_columns, int64_t num_threads, int64_t columns_per_pack, int64_t num_rows) : num_columns(num_columns) {
-      const int64_t num_packs = (num_columns + columns_per_pack - 1) / columns_per_pack;
-      const int64_t per_thread = std::max<int64_t>((num_packs + num_threads / 2) / num_threads, 1);
-      number = num_threads == 1 ? 1 : std::min(per_thread * num_threads, num_columns);
-      num_blocks = std::clamp<int64_t>(num_threads / number, 1, std::max<int64_t>(num_rows / kLeastRowsOfBlock, 1));
-    }
-
-    Range operator[](int64_t piece) const { return {num_columns * piece / number, num_columns * (piece + 1) / number}; }
-  };
-
   template <int kWidth>
-  void FillPieces(const Pieces& pieces, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
-                  NodeHistogram* sibling) {
+  void FillColumns(int64_t first, int64_t stop, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
+                   NodeHistogram* sibling) {
     int32_t* const cells = memory_.histograms.At(filled.histogram);
-    if (pieces.num_blocks == 1) {
-      return ForEachIf(pieces.number > 1, pool_, pieces.number, [&](int64_t piece) {
-        WithWidest([&] {
-          AddColumns<kWidth>(columns_, pieces[piece], added, cells);
-          FinishColumns<kWidth>(pieces[piece], filled, is_looked_at, sibling);
-        });
-      });
+    if (added.rows) {
+      FillPack<kWidth, false>(columns_, first, stop, added, filled.total.data(), cells);
+    } else {
+      FillPack<kWidth, true>(columns_, first, stop, added, filled.total.data(), cells);
     }
-    const int64_t size = columns_.num_cells * kWidth;
-    const auto slack = kMostCodes * kWidth;  // a byte that is no code of its feature reaches past the last cell
-    memory_.blocks.resize(std::max<size_t>(memory_.blocks.size(), (pieces.num_blocks - 1) * size + slack));
-    int32_t* const blocks = memory_.blocks.data();
-    ForEach(pool_, pieces.number * pieces.num_blocks, [&](int64_t at) {
-      const int64_t block = at / pieces.number;
-      int32_t* const own = block == 0 ? cells : blocks + (block - 1) * size;
-      WithWidest([&] { AddColumns<kWidth>(columns_, pieces[at % pieces.number], added.Block(block, pieces.num_blocks), own); });
-    });
-    ForEach(pool_, pieces.number, [&](int64_t piece) {
-      const Range own = columns_.CellsOf(pieces[piece]);
-      WithWidest([&] {
-        for (int64_t begin = 0; begin < (pieces.num_blocks - 1) * size; begin += size) {
-          for (int64_t at = own.begin * kWidth; at < own.end * kWidth; ++at) cells[at] += blocks[begin + at];
-        }
-        FinishColumns<kWidth>(pieces[piece], filled, is_looked_at, sibling);
-      });
-    });
-  }
-
-  template <int kWidth>
-  inline __attribute__((always_inline)) void FinishColumns(Range columns, NodeHistogram& filled, bool is_looked_at,
-                                                           NodeHistogram* sibling) {
-    int32_t* const cells = memory_.histograms.At(filled.histogram);
-    SumUpColumns<kWidth>(columns_, columns, filled.total.data(), cells);
     if (sibling != nullptr) {
+      const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
       int32_t* const whole = memory_.histograms.At(sibling->histogram);
-      const Range own = columns_.CellsOf(columns);
-      for (int64_t at = own.begin * kWidth; at < own.end * kWidth; ++at) whole[at] -= cells[at];
+      const int64_t end = (last.first + last.num_codes) * kWidth;
+      for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
     }
     // One loop, which is compiled once for a width.
     for (NodeHistogram* const own : {is_looked_at ? &filled : nullptr, sibling}) {
-      if (own != nullptr) ScreenColumns<kWidth>(columns.begin, columns.end, *own);
+      if (own != nullptr) ScreenColumns<kWidth>(first, stop, *own);
     }
   }
 

@@ -27,7 +27,7 @@ namespace {
 // The arrays of a growth; see `ARRAYS` of `jaxtree/growth/native.py`.
 #define JAXTREE_ARRAYS(FIELD)                                                               \
   FIELD(codes) FIELD(row) FIELD(root) FIELD(label) FIELD(value)                             \
-  FIELD(features) FIELD(next_separable) FIELD(position) FIELD(sets)                            \
+  FIELD(features) FIELD(next_separable) FIELD(position) FIELD(sets)                         \
   FIELD(units) FIELD(limits) FIELD(parameters) FIELD(root_seed)
 
 enum class Argument : size_t {

@@ -27,7 +27,7 @@ struct Table {
 #define JAXTREE_FIELD(name) const int32_t* name;  // `monotone` is null without monotone features
   JAXTREE_FEATURES(JAXTREE_FIELD)
 #undef JAXTREE_FIELD
-  const int32_t* next_separable;        // of every feature and code, or null
+  const int32_t* next_separable;     // of every feature and code, or null
   const double* position;            // the same
   int64_t num_apart, num_positions;  // of a feature
 
