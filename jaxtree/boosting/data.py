@@ -71,7 +71,7 @@ class ColumnFractions(NamedTuple):
     node: float = 1.0
 
     def numbers(self, num_columns: int) -> tuple[int, int, int]:
-        """Returns how many of so many columns a tree, a level and a node draw.
+        """Returns the numbers of columns that a tree, a level and a node draw.
 
         >>> ColumnFractions(0.5, 0.5, 0.1).numbers(28)
         (14, 7, 1)

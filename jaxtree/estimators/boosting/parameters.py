@@ -374,7 +374,7 @@ class BoostingParameters(EncodingParameters):
         return costs.boosting(num_rows, num_columns, levels=levels, rounds=rounds * models)
 
     def shrinkage(self, num_rows: int) -> Shrinkage:
-        """Returns how boosting holds back on so many rows.
+        """Returns the regularisation of a boosting, by the number of its rows.
 
         Raises:
             InvalidInputError: The two rates of "goss" together are no part of the rows.
