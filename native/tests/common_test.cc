@@ -51,7 +51,7 @@ TEST(Parallel_parts_cover_an_array_and_sums_are_those_of_one_thread) {
 
 TEST(Parallel_own_threads_take_every_piece) {
   std::atomic<int64_t> sum{0};
-  InThreads(3, 100, [&](const auto& next) {
+  InThreads(3, 100, [&](auto&& next) {
     for (int64_t piece; (piece = next()) < 100;) sum += piece;
   });
   CHECK_EQ(sum.load(), int64_t{4950});
@@ -95,11 +95,90 @@ TEST(Parallel_the_first_exception_is_thrown_when_all_pieces_have_ended) {
 
 TEST(Parallel_own_threads_throw_the_first_exception_when_all_have_ended) {
   CheckThrowsWhenAllHaveEnded([](FailingPieces& pieces) {
-    InThreads(4, 1000, [&](const auto& next) {
+    InThreads(4, 1000, [&](auto&& next) {
       for (int64_t piece; (piece = next()) < 1000;) pieces(piece);
     });
   });
 }
+
+TEST(Parallel_pieces_are_taken_once_and_own_ones_first) {
+  Pieces pieces(8, 3);
+  const std::vector<int64_t> own{pieces.Take(1), pieces.Take(1), pieces.Take(1)};
+  CHECK(own == std::vector<int64_t>({1, 4, 7}));
+  std::vector<int64_t> others;
+  for (int64_t piece; (piece = pieces.Take(4)) < 8;) others.push_back(piece);  // a thread of another team's number
+  CHECK(others == std::vector<int64_t>({2, 5, 0, 3, 6}));
+}
+
+TEST(Parallel_threads_without_a_piece_help_within_those_of_others) {
+  using std::chrono::milliseconds;
+  std::atomic<int> num_done{0}, num_elsewhere{0};
+  for (int turn = 0; turn < 20 && num_elsewhere < 3; ++turn) {
+    num_done = 0;
+    InThreads(3, 2, [&](auto&& next) {
+      for (int64_t piece; (piece = next()) < 2;) {
+        const auto caller = std::this_thread::get_id();
+        InThreads(3, piece == 0 ? 1 : 40, [&](auto&& inner) {
+          for (const int64_t count = piece == 0 ? 1 : 40; inner() < count; ++num_done) {
+            num_elsewhere += std::this_thread::get_id() != caller;
+            std::this_thread::sleep_for(milliseconds(1));
+          }
+        });
+      }
+    });
+    CHECK_EQ(num_done.load(), 41);
+  }
+  CHECK(num_elsewhere >= 3);
+}
+
+TEST(Parallel_callers_at_the_same_time_each_end_all_their_pieces) {
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> sum{0};
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&] {
+      for (int region = 0; region < 500; ++region) {
+        std::vector<int64_t> own(5);  // plain memory: a piece that another region's thread took late would be seen
+        InThreads(3, own.size(), [&](auto&& next) {
+          for (int64_t piece; (piece = next()) < static_cast<int64_t>(own.size());) own[piece] = piece;
+        });
+        sum += std::accumulate(own.begin(), own.end(), int64_t{0});
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  CHECK_EQ(sum.load(), int64_t{4 * 500 * 10});
+}
+
+TEST(Parallel_helpers_that_sleep_come_again) {
+  std::atomic<int> num_helped{0};
+  for (int turn = 0; turn < 20 && num_helped < 3; ++turn) {
+    std::this_thread::sleep_for(4 * kLongestLook);
+    const auto caller = std::this_thread::get_id();
+    InThreads(2, 50, [&](auto&& next) {
+      for (; next() < 50;) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      num_helped += std::this_thread::get_id() != caller;
+    });
+  }
+  CHECK(num_helped >= 3);
+}
+
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+TEST(Parallel_a_forked_process_has_a_team_of_its_own) {
+  const auto count = [] {
+    std::atomic<int64_t> num_taken{0};
+    InThreads(3, 100, [&](auto&& next) {
+      for (; next() < 100;) ++num_taken;
+    });
+    return num_taken.load();
+  };
+  CHECK_EQ(count(), int64_t{100});
+  const pid_t child = fork();
+  if (child == 0) _exit(count() == 100 ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+#endif
 
 // A sanitizer ends a process whose limits leave no memory for its own tables.
 #if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -110,7 +189,7 @@ TEST(Parallel_own_threads_that_cannot_be_started_are_done_without) {
     const rlimit few{1 << 20, 1 << 20};
     setrlimit(RLIMIT_AS, &few);
     std::atomic<int64_t> num_taken{0};
-    InThreads(8, 100, [&](const auto& next) {
+    InThreads(8, 100, [&](auto&& next) {
       for (; next() < 100;) ++num_taken;
     });
     _exit(num_taken == 100 ? 0 : 1);

@@ -185,6 +185,17 @@ TEST(Grow_trees_are_the_same_in_every_order_of_rows_and_nodes) {
   }
 }
 
+TEST(Grow_trees_are_the_same_on_any_number_of_threads) {
+  // More threads than packs of columns: rows are divided, too.
+  const Problem problem(20000, 6, 250, 3);
+  Grown one = LeafWise(Threads(), problem);
+  for (const int64_t number : {2, 4, 9}) {
+    test::Pool pool(number);
+    Grown other = LeafWise(pool.threads(), problem);
+    CheckAlike(one, other);
+  }
+}
+
 TEST(Grow_a_table_that_is_full_holds_a_smaller_tree) {
   const Problem problem(2000, 3, 11);
   const auto check = [&](Grown grown) {

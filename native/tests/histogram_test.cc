@@ -44,7 +44,15 @@ TEST(Histogram_of_a_node_has_sums_up_to_every_code) {
     ++total[2];
   }
   std::vector<int32_t> cells((kFeatures * kBins + kMostCodes) * 4);
-  FillPack<4, false>(columns, 0, kFeatures, {rows.data(), added.data(), static_cast<int64_t>(rows.size())}, total, cells.data());
+  const AddedRows all{rows.data(), added.data(), 0, static_cast<int64_t>(rows.size())};
+  AddColumns<4>(columns, {0, kFeatures}, all.Block(0, 3), cells.data());
+  for (int64_t block = 1; block < 3; ++block) {
+    std::vector<int32_t> others(cells.size());
+    AddColumns<4>(columns, {0, 1}, all.Block(block, 3), others.data());
+    AddColumns<4>(columns, {1, kFeatures}, all.Block(block, 3), others.data());
+    for (size_t at = 0; at < cells.size(); ++at) cells[at] += others[at];
+  }
+  SumUpColumns<4>(columns, {0, kFeatures}, total, cells.data());
   for (int32_t feature = 0; feature < kFeatures; ++feature) {
     const std::vector<Value> alone = SumsByCode(problem, feature, [](int64_t row) { return row % 3 == 1; });
     Value up_to[2] = {};

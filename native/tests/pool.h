@@ -1,11 +1,9 @@
-// A pool of threads such as XLA lends, for tests: every task is a thread of its own.
+// A pool of threads such as XLA lends, for tests: the kernel asks it how many there are.
 
 #ifndef JAXTREE_NATIVE_TESTS_POOL_H_
 #define JAXTREE_NATIVE_TESTS_POOL_H_
 
 #include <cstdint>
-#include <thread>
-#include <vector>
 
 #include "common/parallel.h"
 #include "xla/ffi/api/ffi.h"
@@ -15,18 +13,10 @@ namespace jaxtree::test {
 class Pool {
  public:
   explicit Pool(int64_t num_threads) : num_threads_(num_threads) {
-    api_.XLA_FFI_ThreadPool_Schedule = [](XLA_FFI_ThreadPool_Schedule_Args* own) -> XLA_FFI_Error* {
-      Of(own->ctx).running_.emplace_back(own->task, own->data);
-      return nullptr;
-    };
     api_.XLA_FFI_ThreadPool_NumThreads = [](XLA_FFI_ThreadPool_NumThreads_Args* own) -> XLA_FFI_Error* {
       *own->num_threads = Of(own->ctx).num_threads_;
       return nullptr;
     };
-  }
-
-  ~Pool() {
-    for (std::thread& thread : running_) thread.join();
   }
 
   Threads threads() { return Threads(&pool_); }
@@ -35,7 +25,6 @@ class Pool {
   static Pool& Of(XLA_FFI_ExecutionContext* context) { return *reinterpret_cast<Pool*>(context); }
 
   const int64_t num_threads_;
-  std::vector<std::thread> running_;
   XLA_FFI_Api api_{};
   xla::ffi::DiagnosticEngine diagnostic_;
   xla::ffi::ThreadPool pool_ = *xla::ffi::CtxDecoding<xla::ffi::ThreadPool>::Decode(

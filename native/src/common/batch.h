@@ -75,15 +75,11 @@ class Models {
   const int64_t number_;
 };
 
-// Calls work(threads, model) for all models: each on one thread, or where they are few, one after another on all threads.
+// Calls work(threads, model) for all models, side by side; threads that have no model share in the work on others'.
 template <typename Work>
 void ForEachModel(xla::ffi::ThreadPool& pool, const Models& models, const Work& work) {
-  Threads all(&pool), one;
-  if (models.number() < all.num_threads()) {
-    for (int64_t model = 0; model < models.number(); ++model) work(all, model);
-    return;
-  }
-  ForEach(all, models.number(), [&](int64_t model) { work(one, model); });
+  Threads threads(&pool);
+  ForEach(threads, models.number(), [&](int64_t model) { work(threads, model); });
 }
 
 }  // namespace jaxtree

@@ -1,19 +1,18 @@
-// Work divided among threads: those that XLA has already, or own ones of functions that are called without XLA.
+// Work divided among the threads of the team.
 
 #ifndef JAXTREE_NATIVE_COMMON_PARALLEL_H_
 #define JAXTREE_NATIVE_COMMON_PARALLEL_H_
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
-#include <thread>
+#include <numeric>
 #include <utility>
 #include <vector>
 
+#include "common/team.h"
 #include "xla/ffi/api/ffi.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -38,18 +37,15 @@ class Call {
 #endif
 };
 
-// The threads that a piece of work may use: those of XLA's pool, or without one only that which it is on.
+// How many threads a piece of work may use: as many as XLA's pool has, or without one only that which it is on.
 class Threads {
  public:
-  explicit Threads(xla::ffi::ThreadPool* pool = nullptr) : pool_(pool) {}
+  explicit Threads(xla::ffi::ThreadPool* pool = nullptr) : number_(pool ? pool->num_threads() : 1) {}
 
-  int64_t num_threads() const { return pool_ ? pool_->num_threads() : 1; }
-
-  template <typename Task>
-  void Schedule(Task task) const { pool_->Schedule(std::move(task)); }
+  int64_t num_threads() const { return number_; }
 
  private:
-  xla::ffi::ThreadPool* pool_;
+  const int64_t number_;
   Call call_;
 };
 
@@ -94,71 +90,60 @@ class FirstFailure {
   std::exception_ptr failure_;
 };
 
-// The last member of a task for XLA's pool. ThreadSanitizer does not see how the pool, which is not compiled with it, hands a
-// task over to another thread; this says so: all that came before the task was moved to where the pool finds it comes before
-// `Take`. In other builds it does nothing.
-class HandOver {
+// The numbers of the pieces of a region. Every thread takes its own first, one in so many: what it wrote in one region it reads
+// in the next, and has in a near cache. Then it takes those that others have left.
+class Pieces {
  public:
-  HandOver() = default;
-  HandOver(const HandOver&) { Give(); }
+  Pieces(int64_t count, int64_t num_threads) : count_(count), num_lanes_(std::min(num_threads, kMostLanes)) {
+    for (int64_t lane = 0; lane < num_lanes_; ++lane) lanes_[lane].next.store(lane, std::memory_order_relaxed);
+  }
 
-  void Take() {
-#ifdef __SANITIZE_THREAD__
-    __tsan_acquire(this);
-#endif
+  // A piece that nobody else takes; `count` when all are taken.
+  int64_t Take(int64_t thread) {
+    for (int64_t turn = 0; turn < num_lanes_; ++turn) {
+      std::atomic<int64_t>& next = lanes_[(thread + turn) % num_lanes_].next;
+      if (next.load(std::memory_order_relaxed) >= count_) continue;
+      const int64_t piece = next.fetch_add(num_lanes_, std::memory_order_relaxed);
+      if (piece < count_) return piece;
+    }
+    return count_;
   }
 
  private:
-  void Give() {
-#ifdef __SANITIZE_THREAD__
-    __tsan_release(this);
-#endif
-  }
+  static constexpr int64_t kMostLanes = 64;
+
+  struct alignas(64) Lane {
+    std::atomic<int64_t> next;
+  };
+
+  const int64_t count_, num_lanes_;
+  Lane lanes_[kMostLanes];
 };
 
-// Calls work(0), ..., work(count - 1), on as many threads as are free, and returns when all have ended.
-//
-// The caller takes pieces too, and waits for begun ones only: it may itself be a thread of the pool, and others of the
-// pool may never come to help. A helper that comes late finds nothing left and touches nothing. Where there is no memory
-// to call a helper, those that are called do the work. The first exception of a piece is thrown here, when no helper
-// uses the caller's memory any longer.
-inline void ForEach(Threads& pool, int64_t count, PieceWork work) {
-  struct Progress {
-    std::atomic<int64_t> next{0};
-    std::mutex mutex;
-    std::condition_variable all_done;
-    int64_t done = 0;
-    FirstFailure failure;
-  };
-  const int64_t helpers = std::min(pool.num_threads(), count) - 1;
-  if (helpers < 1) {
-    for (int64_t piece = 0; piece < count; ++piece) work(piece);
-    return;
-  }
-  auto progress = std::make_shared<Progress>();
-  auto take_pieces = [progress, count, work, hand_over = HandOver()]() mutable {
-    hand_over.Take();
-    int64_t own = 0;
-    for (int64_t piece; (piece = progress->next.fetch_add(1)) < count; ++own) {
-      if (!progress->failure.is_there()) progress->failure.Guard([&] { work(piece); });
-    }
-    if (own == 0) return;
-    std::lock_guard<std::mutex> lock(progress->mutex);
-    progress->done += own;
-    if (progress->done == count) progress->all_done.notify_all();
-  };
-  FirstFailure of_calling;
-  of_calling.Guard([&] {
-    for (int64_t helper = 0; helper < helpers; ++helper) pool.Schedule(take_pieces);
+// Calls run(next) on some threads, where next() is the number of a piece that nobody else takes; `count` when all are taken.
+// Returns when all have ended; the first exception is thrown then.
+template <typename Run>
+void InThreads(int64_t num_threads, int64_t count, const Run& run) {
+  const int64_t most = std::min(num_threads, count);
+  if (most <= 1) return run([piece = int64_t{0}, count]() mutable { return piece < count ? piece++ : count; });
+  Pieces pieces(count, most);
+  FirstFailure failure;
+  Team::OfProcess().Run(num_threads, most, [&] {
+    const int64_t thread = Team::NumberOfThread();
+    failure.Guard([&] { run([&] { return failure.is_there() ? count : pieces.Take(thread); }); });
   });
-  take_pieces();
-  std::unique_lock<std::mutex> lock(progress->mutex);
-  progress->all_done.wait(lock, [&] { return progress->done == count; });
-  progress->failure.Rethrow();
+  failure.Rethrow();
+}
+
+// Calls work(0), ..., work(count - 1), on as many threads as are free.
+inline void ForEach(const Threads& threads, int64_t count, PieceWork work) {
+  InThreads(threads.num_threads(), count, [&](auto&& next) {
+    for (int64_t piece; (piece = next()) < count;) work(piece);
+  });
 }
 
 // The same, on one thread where it does not pay.
-inline void ForEachIf(bool pays, Threads& pool, int64_t count, PieceWork work) {
+inline void ForEachIf(bool pays, const Threads& pool, int64_t count, PieceWork work) {
   if (pays) return ForEach(pool, count, work);
   for (int64_t piece = 0; piece < count; ++piece) work(piece);
 }
@@ -171,7 +156,7 @@ struct Range {
 };
 
 // Elements of a part of an array that one thread works on: fewer are not worth another thread.
-constexpr int64_t kLeastOfPart = 1 << 14;
+constexpr int64_t kLeastOfPart = 1 << 12;
 constexpr int64_t kPartsPerThread = 4;
 
 // Parts of an array of `size` elements: some for each thread, so that one that is held up is not waited for.
@@ -181,27 +166,22 @@ inline int64_t NumParts(const Threads& pool, int64_t size) {
 
 // Calls work(part, begin, end) for parts of an array.
 template <typename Work>
-void ForEachPart(Threads& pool, int64_t num_parts, int64_t size, const Work& work) {
+void ForEachPart(const Threads& pool, int64_t num_parts, int64_t size, const Work& work) {
   ForEach(pool, num_parts, [&](int64_t part) {
     work(part, size * part / num_parts, size * (part + 1) / num_parts);
   });
 }
 
-// Calls run(next) on some threads, where next() is the number of a piece that nobody else takes; `count` when all are taken.
-// Where a thread cannot be started, those that run do the work; the first exception is thrown when all have ended.
-template <typename Run>
-void InThreads(int64_t num_threads, int64_t count, const Run& run) {
-  std::atomic<int64_t> taken{0};
-  FirstFailure failure, of_starting;
-  const auto next = [&] { return failure.is_there() ? count : std::min(taken.fetch_add(1), count); };
-  const auto take_pieces = [&] { failure.Guard([&] { run(next); }); };
-  std::vector<std::thread> helpers;
-  of_starting.Guard([&] {
-    for (int64_t helper = 1; helper < std::min(num_threads, count); ++helper) helpers.emplace_back(take_pieces);
+// The sum of an array of whole numbers.
+template <typename Value>
+Value SumOf(const Threads& threads, const Value* values, int64_t size) {
+  std::vector<Value> sums(NumParts(threads, size));
+  ForEachPart(threads, sums.size(), size, [&](int64_t part, int64_t begin, int64_t end) {
+    Value sum = 0;
+    for (int64_t at = begin; at < end; ++at) sum += values[at];
+    sums[part] = sum;
   });
-  take_pieces();
-  for (std::thread& helper : helpers) helper.join();
-  failure.Rethrow();
+  return std::accumulate(sums.begin(), sums.end(), Value{0});
 }
 
 }  // namespace jaxtree

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <limits>
@@ -23,8 +24,13 @@ namespace jaxtree {
 
 // The gain of a feature that may have a split, but not the best one.
 constexpr double kNotBest = std::numeric_limits<double>::lowest();
-// With fewer cells to add to, another thread costs more to wake than it saves.
-constexpr int64_t kLeastAddedByThreads = 1 << 17;
+// With less to do, another thread costs more than it saves. A cell of a column that is cleared, summed up and scored counts
+// as several that rows add to.
+constexpr int64_t kLeastFilledByThreads = 1 << 14, kAddedPerCell = 2;
+// Rows of a histogram that is a thread's own: to clear it and to add it up costs as much as some thousand rows.
+constexpr int64_t kLeastRowsOfBlock = 1 << 13;
+// Rows are divided, too, where columns alone would leave threads idle for longer.
+constexpr double kMostIdle = .05;
 // With fewer rows it is not checked whether nearly all have one code.
 constexpr int64_t kLeastRowsOfUsual = 1 << 10;
 
@@ -42,6 +48,7 @@ struct FinderMemory {
   HistogramPool histograms;
   NodeHistogram nodes[2];
   std::vector<int32_t> of_row, added;  // what rows add: all of them, and those of a node
+  std::vector<int32_t> blocks;         // histograms of blocks of a node's rows but the first
 };
 
 class HistogramSplitFinder {
@@ -89,14 +96,10 @@ class HistogramSplitFinder {
   // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
   void Fill(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
-    const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), count};
-    const int64_t per_pack = FeaturesOfPack(layout_.width), num_packs = (columns_.size() + per_pack - 1) / per_pack;
-    ForWidth(layout_.width, [&](auto width) {
-      ForEachIf(count * columns_.size() >= kLeastAddedByThreads, pool_, num_packs, [&](int64_t pack) {
-        const int64_t first = pack * per_pack, stop = std::min(first + per_pack, columns_.size());
-        WithWidest([&] { FillColumns<width()>(first, stop, added, filled, is_looked_at, sibling); });
-      });
-    });
+    const AddedRows added{rows, are_gathered ? Gather(rows, count) : memory_.of_row.data(), 0, count};
+    const bool pays = count * columns_.size() + kAddedPerCell * columns_.num_cells >= kLeastFilledByThreads;
+    const Pieces pieces(columns_.size(), FeaturesOfPack(layout_.width), count, pays ? pool_.num_threads() : 1);
+    ForWidth(layout_.width, [&](auto width) { FillPieces<width()>(pieces, added, filled, is_looked_at, sibling); });
   }
 
   // The best split of a node that is looked at.
@@ -180,24 +183,87 @@ class HistogramSplitFinder {
     return added;
   }
 
-  template <int kWidth>
-  void FillColumns(int64_t first, int64_t stop, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
-                   NodeHistogram* sibling) {
-    int32_t* const cells = memory_.histograms.At(filled.histogram);
-    if (added.rows) {
-      FillPack<kWidth, false>(columns_, first, stop, added, filled.total.data(), cells);
-    } else {
-      FillPack<kWidth, true>(columns_, first, stop, added, filled.total.data(), cells);
+  // Parts of the work on a histogram: packs of columns, as many as all threads have alike, and blocks of the rows of the others.
+  struct Pieces {
+    struct Piece {
+      int64_t pack, block;
+    };
+
+    int64_t num_columns, columns_per_pack, num_whole, num_divided, num_blocks = 1;
+
+    Pieces(int64_t num_columns, int64_t columns_per_pack, int64_t num_rows, int64_t num_threads)
+        : num_columns(num_columns), columns_per_pack(columns_per_pack) {
+      const int64_t num_packs = (num_columns + columns_per_pack - 1) / columns_per_pack;
+      num_divided = num_packs % num_threads;
+      num_whole = num_packs - num_divided;
+      const int64_t most = std::min(num_rows / kLeastRowsOfBlock, num_threads);
+      double least_idle = 1;
+      for (int64_t blocks = 1; blocks <= most && num_divided > 0 && least_idle > kMostIdle; ++blocks) {
+        const int64_t number = num_divided * blocks, rounds = (number + num_threads - 1) / num_threads;
+        const double idle = 1 - static_cast<double>(number) / static_cast<double>(rounds * num_threads);
+        if (idle < least_idle) least_idle = idle, num_blocks = blocks;
+      }
     }
+
+    int64_t number() const { return num_whole + num_divided * num_blocks; }
+
+    Piece operator[](int64_t at) const {
+      if (at < num_whole) return {at, 0};
+      return {num_whole + (at - num_whole) / num_blocks, (at - num_whole) % num_blocks};
+    }
+
+    bool IsDivided(int64_t pack) const { return pack >= num_whole && num_blocks > 1; }
+
+    Range ColumnsOf(int64_t pack) const {
+      return {pack * columns_per_pack, std::min((pack + 1) * columns_per_pack, num_columns)};
+    }
+  };
+
+  template <int kWidth>
+  void FillPieces(const Pieces& pieces, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
+                  NodeHistogram* sibling) {
+    int32_t* const cells = memory_.histograms.At(filled.histogram);
+    // A byte that is no code of its feature reaches past the last cell.
+    const int64_t size = (columns_.num_cells + kMostCodes) * kWidth, num_blocks = pieces.num_blocks;
+    if (num_blocks > 1) memory_.blocks.resize(std::max<size_t>(memory_.blocks.size(), (num_blocks - 1) * size));
+    int32_t* const blocks = memory_.blocks.data();
+    std::vector<std::atomic<int64_t>> num_added(num_blocks > 1 ? pieces.num_divided : 0);
+    ForEach(pool_, pieces.number(), [&](int64_t at) {
+      const auto [pack, block] = pieces[at];
+      const Range columns = pieces.ColumnsOf(pack);
+      if (!pieces.IsDivided(pack)) {
+        return WithWidest([&] {
+          AddColumns<kWidth>(columns_, columns, added, cells);
+          FinishColumns<kWidth>(columns, filled, is_looked_at, sibling);
+        });
+      }
+      int32_t* const own = block == 0 ? cells : blocks + (block - 1) * size;
+      WithWidest([&] { AddColumns<kWidth>(columns_, columns, added.Block(block, num_blocks), own); });
+      // The last one adds up what the others have.
+      if (++num_added[pack - pieces.num_whole] < num_blocks) return;
+      WithWidest([&] {
+        const Range sums = columns_.CellsOf(columns);
+        for (const int32_t* other = blocks; other < blocks + (num_blocks - 1) * size; other += size) {
+          for (int64_t sum = sums.begin * kWidth; sum < sums.end * kWidth; ++sum) cells[sum] += other[sum];
+        }
+        FinishColumns<kWidth>(columns, filled, is_looked_at, sibling);
+      });
+    });
+  }
+
+  template <int kWidth>
+  inline __attribute__((always_inline)) void FinishColumns(Range columns, NodeHistogram& filled, bool is_looked_at,
+                                                           NodeHistogram* sibling) {
+    int32_t* const cells = memory_.histograms.At(filled.histogram);
+    SumUpColumns<kWidth>(columns_, columns, filled.total.data(), cells);
     if (sibling != nullptr) {
-      const auto &begin = columns_.columns[first], &last = columns_.columns[stop - 1];
       int32_t* const whole = memory_.histograms.At(sibling->histogram);
-      const int64_t end = (last.first + last.num_codes) * kWidth;
-      for (int64_t at = begin.first * kWidth; at < end; ++at) whole[at] -= cells[at];
+      const Range own = columns_.CellsOf(columns);
+      for (int64_t at = own.begin * kWidth; at < own.end * kWidth; ++at) whole[at] -= cells[at];
     }
     // One loop, which is compiled once for a width.
     for (NodeHistogram* const own : {is_looked_at ? &filled : nullptr, sibling}) {
-      if (own != nullptr) ScreenColumns<kWidth>(first, stop, *own);
+      if (own != nullptr) ScreenColumns<kWidth>(columns.begin, columns.end, *own);
     }
   }
 

@@ -1,39 +1,19 @@
 // Calls of the kernel's handlers without XLA, by ctypes: arrays on the host need no program that is compiled first.
 //
 // A handler reads a frame of arguments, results and attributes, which XLA fills in for a compiled program. Here it is
-// filled in from a description that Python packs, see `jaxtree/kernels/choose.py`, and threads are our own.
+// filled in from a description that Python packs, see `jaxtree/kernels/choose.py`.
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
-#include <mutex>
-#include <new>
 #include <string>
-#include <thread>
 #include <vector>
-
-#ifdef _WIN32
-#include <process.h>
-#else
-#include <unistd.h>
-#endif
 
 #include "xla/ffi/api/c_api.h"
 
 namespace jaxtree {
 namespace {
-
-int64_t ProcessId() {
-#ifdef _WIN32
-  return _getpid();
-#else
-  return getpid();
-#endif
-}
 
 constexpr int64_t kMostAxes = 4;
 
@@ -47,88 +27,6 @@ struct HostAttribute {
   int64_t name, type, size, data;
 };
 
-// The threads of all calls, which wait for tasks as long as the process lives.
-class HostThreads {
- public:
-  // A forked process has none of its parent's threads, and begins anew; what the parent has is left as it is.
-  static HostThreads& OfProcess() {
-    // No mutex, which another thread might hold while this one forks; of two that are made at once, one is forgotten.
-    static std::atomic<HostThreads*> threads{nullptr};
-    HostThreads* own = threads.load();
-    while (own == nullptr || own->process_ != ProcessId()) {
-      auto* const made = new HostThreads();
-      if (threads.compare_exchange_strong(own, made)) return *made;
-      delete made;
-    }
-    return *own;
-  }
-
-  // Starts threads until there are so many, or as many as the system lets start; the caller of a handler is one more.
-  // Returns whether there is any.
-  bool Start(int64_t number) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    try {
-      for (; num_threads_ < number; ++num_threads_) std::thread([this] { Run(); }).detach();
-    } catch (const std::exception&) {
-      return num_threads_ > 0;
-    }
-    return true;
-  }
-
-  void Schedule(XLA_FFI_Task* task, void* data) {
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      tasks_.push_back({task, data});
-    }
-    is_new_.notify_one();
-  }
-
- private:
-  struct Task {
-    XLA_FFI_Task* run;
-    void* data;
-  };
-
-  HostThreads() : process_(ProcessId()) {}
-
-  void Run() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-      is_new_.wait(lock, [this] { return !tasks_.empty(); });
-      const Task task = tasks_.front();
-      tasks_.pop_front();
-      lock.unlock();
-      task.run(task.data);
-      lock.lock();
-    }
-  }
-
-  const int64_t process_;
-  std::mutex mutex_;
-  std::condition_variable is_new_;
-  std::deque<Task> tasks_;
-  int64_t num_threads_ = 0;
-};
-
-// The threads that a call may use. They are there from its first task on: most calls of small tables have none.
-struct CallThreads {
-  int64_t number;
-
-  // Without a thread, or memory to keep the task, the caller does it.
-  void Schedule(XLA_FFI_Task* task, void* data) const {
-    bool is_kept = false;
-    try {
-      HostThreads& threads = HostThreads::OfProcess();
-      if (threads.Start(number - 1)) {
-        threads.Schedule(task, data);
-        is_kept = true;
-      }
-    } catch (const std::bad_alloc&) {
-    }
-    if (!is_kept) task(data);
-  }
-};
-
 // An error of a handler is its message.
 XLA_FFI_Error* CreateError(XLA_FFI_Error_Create_Args* args) {
   return reinterpret_cast<XLA_FFI_Error*>(new std::string(args->message));
@@ -140,17 +38,12 @@ void GetMessage(XLA_FFI_Error_GetMessage_Args* args) {
 
 void DestroyError(XLA_FFI_Error_Destroy_Args* args) { delete reinterpret_cast<std::string*>(args->error); }
 
-XLA_FFI_Error* ScheduleTask(XLA_FFI_ThreadPool_Schedule_Args* args) {
-  reinterpret_cast<CallThreads*>(args->ctx)->Schedule(args->task, args->data);
-  return nullptr;
-}
-
 XLA_FFI_Error* CountThreads(XLA_FFI_ThreadPool_NumThreads_Args* args) {
-  *args->num_threads = reinterpret_cast<CallThreads*>(args->ctx)->number;
+  *args->num_threads = *reinterpret_cast<int64_t*>(args->ctx);
   return nullptr;
 }
 
-// The services of XLA that the handlers use: errors and threads.
+// The services of XLA that the handlers use: errors, and how many threads a call may use.
 const XLA_FFI_Api& HostApi() {
   static const XLA_FFI_Api api = [] {
     XLA_FFI_Api made{};
@@ -159,7 +52,6 @@ const XLA_FFI_Api& HostApi() {
     made.XLA_FFI_Error_Create = CreateError;
     made.XLA_FFI_Error_GetMessage = GetMessage;
     made.XLA_FFI_Error_Destroy = DestroyError;
-    made.XLA_FFI_ThreadPool_Schedule = ScheduleTask;
     made.XLA_FFI_ThreadPool_NumThreads = CountThreads;
     return made;
   }();
@@ -238,14 +130,13 @@ extern "C" int32_t jaxtree_call_on_host(XLA_FFI_Handler* handler, jaxtree::HostA
                                         char* message, int64_t message_size) {
   using namespace jaxtree;
   try {
-    CallThreads threads{num_threads};
     Buffers<XLA_FFI_ArgType> in(arguments, num_arguments, XLA_FFI_ArgType_BUFFER);
     Buffers<XLA_FFI_RetType> out(results, num_results, XLA_FFI_RetType_BUFFER);
     Attributes named(attributes, num_attributes);
     XLA_FFI_CallFrame frame{};
     frame.struct_size = XLA_FFI_CallFrame_STRUCT_SIZE;
     frame.api = &HostApi();
-    frame.ctx = reinterpret_cast<XLA_FFI_ExecutionContext*>(&threads);
+    frame.ctx = reinterpret_cast<XLA_FFI_ExecutionContext*>(&num_threads);
     frame.stage = XLA_FFI_ExecutionStage_EXECUTE;
     frame.args = in.In<XLA_FFI_Args>(XLA_FFI_Args_STRUCT_SIZE);
     frame.rets = out.In<XLA_FFI_Rets>(XLA_FFI_Rets_STRUCT_SIZE);

@@ -73,10 +73,7 @@ class LeafWiseGrower {
     const int64_t num_rows = entries_.size;
     finder_.ReadRows(entries_.value, num_rows);
     for (int64_t channel = 0; channel < table_.num_channels; ++channel) {
-      const Value* const values = entries_.value + channel * num_rows;
-      Value sum = 0;
-      for (int64_t row = 0; row < num_rows; ++row) sum += values[row];
-      table_.sums[channel] = sum;
+      table_.sums[channel] = SumOf(pool_, entries_.value + channel * num_rows, num_rows);
     }
     table_.num_rows[0] = rows_.Open(entries_.value, num_rows, true);
     if (table_.num_rows[0] < num_rows) others_.Open(entries_.value, num_rows, false);

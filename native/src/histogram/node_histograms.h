@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/memory.h"
+#include "common/parallel.h"
 #include "common/simd.h"
 #include "evaluate/split_finder.h"
 #include "histogram/sparse_columns.h"
@@ -73,6 +74,10 @@ struct HistogramColumns {
   int64_t num_cells = 0;
 
   int64_t size() const { return columns.size(); }
+
+  Range CellsOf(Range some) const {
+    return {columns[some.begin].first, columns[some.end - 1].first + columns[some.end - 1].num_codes};
+  }
 
   void Append(const uint8_t* codes, int64_t num_codes, int32_t usual) {
     columns.push_back({codes, num_cells, num_codes, usual});
@@ -132,12 +137,17 @@ class HistogramPool {
 // In the loops below what does not change is copied first: a compiler that cannot know that cells are not that would read it
 // again and again.
 
-// Rows that are added to histograms. With one score `added` has the second derivative and the gradient of each of them; with
-// several, a cell for every row of the table.
+// Rows that are added to histograms: those from `begin` to before `end` of a list, or of the table. With one score `added` has
+// the second derivative and the gradient at the place of each in the list; with several, a cell for every row of the table.
 struct AddedRows {
-  const int32_t* rows;  // null for all rows of the table
+  const int32_t* rows;  // the list; null for all rows of the table
   const int32_t* added;
-  int64_t count;
+  int64_t begin, end;
+
+  AddedRows Block(int64_t block, int64_t num_blocks) const {
+    const int64_t count = end - begin;
+    return {rows, added, begin + count * block / num_blocks, begin + count * (block + 1) / num_blocks};
+  }
 };
 
 // A cell as vectors. With one score a row adds two numbers of 64 bits.
@@ -184,7 +194,7 @@ inline __attribute__((always_inline)) void AddRows(const HistogramColumns::Colum
     codes[feature] = columns[feature].codes;
     own[feature] = cells + columns[feature].first * kWidth;
   }
-  for (int64_t at = 0; at < own_rows.count; ++at) {
+  for (int64_t at = own_rows.begin; at < own_rows.end; ++at) {
     typename Cell::Lanes added[Cell::kNumLanes];
     Cell::template Read<kAll>(own_rows, at, added);
     const int64_t row = kAll ? at : own_rows.rows[at];
@@ -204,7 +214,7 @@ inline __attribute__((always_inline)) void AddRareRows(const HistogramColumns::C
   const uint8_t* const codes = column.codes;
   const int32_t usual = column.usual;
   int32_t* const own = cells + column.first * kWidth;
-  for (int64_t at = 0; at < own_rows.count; ++at) {
+  for (int64_t at = own_rows.begin; at < own_rows.end; ++at) {
     const int32_t code = codes[kAll ? at : own_rows.rows[at]];
     if (code == usual) continue;
     typename Cell::Lanes added[Cell::kNumLanes];
@@ -243,28 +253,40 @@ inline void SumUp(const HistogramColumns::Column& column, int32_t* cells) {
 // How many features are summed side by side, so that their cells stay in a core's nearest cache.
 constexpr int64_t FeaturesOfPack(int64_t width) { return std::max<int64_t>(16 / width, 1); }
 
-// Fills the cells of some features, `FeaturesOfPack` at most, with the sums of rows, which `total` has of all of them.
 template <int kWidth, bool kAll>
-inline __attribute__((always_inline)) void FillPack(const HistogramColumns& columns, int64_t first, int64_t stop,
-                                                    const AddedRows& rows, const int32_t* total, int32_t* cells) {
+inline __attribute__((always_inline)) void AddPack(const HistogramColumns& columns, Range some, const AddedRows& rows,
+                                                   int32_t* cells) {
   constexpr int kPack = FeaturesOfPack(kWidth);
-  const HistogramColumns::Column* const own = columns.columns.data() + first;
-  const int64_t count = stop - first;
-  std::fill(cells + own[0].first * kWidth, cells + (own[count - 1].first + own[count - 1].num_codes) * kWidth, 0);
-  const bool has_usual = std::any_of(own, own + count, [](const auto& column) { return column.usual != kNoUsual; });
-  if (count == kPack && !has_usual) {
-    AddRows<kPack, kWidth, kAll>(own, rows, cells);
-  } else {
-    for (int64_t feature = 0; feature < count; ++feature) {
-      if (own[feature].usual == kNoUsual) {
-        AddRows<1, kWidth, kAll>(own + feature, rows, cells);
-      } else {
-        AddRareRows<kWidth, kAll>(own[feature], rows, cells);
-        FillUsual<kWidth>(own[feature], total, cells);
-      }
+  const HistogramColumns::Column *const own = columns.columns.data() + some.begin, *const end = own + some.size();
+  const bool has_usual = std::any_of(own, end, [](const auto& column) { return column.usual != kNoUsual; });
+  if (some.size() == kPack && !has_usual) return AddRows<kPack, kWidth, kAll>(own, rows, cells);
+  for (const HistogramColumns::Column* column = own; column < end; ++column) {
+    if (column->usual == kNoUsual) {
+      AddRows<1, kWidth, kAll>(column, rows, cells);
+    } else {
+      AddRareRows<kWidth, kAll>(*column, rows, cells);
     }
   }
-  for (int64_t feature = 0; feature < count; ++feature) SumUp<kWidth>(own[feature], cells);
+}
+
+// Sums rows in the cells of some features, `FeaturesOfPack` at most, which may hold anything before.
+template <int kWidth>
+inline __attribute__((always_inline)) void AddColumns(const HistogramColumns& columns, Range some, const AddedRows& rows,
+                                                      int32_t* cells) {
+  const Range own = columns.CellsOf(some);
+  std::fill(cells + own.begin * kWidth, cells + own.end * kWidth, 0);
+  rows.rows ? AddPack<kWidth, false>(columns, some, rows, cells) : AddPack<kWidth, true>(columns, some, rows, cells);
+}
+
+// Makes of such cells the sums up to each code. `total` has those of all rows.
+template <int kWidth>
+inline __attribute__((always_inline)) void SumUpColumns(const HistogramColumns& columns, Range some, const int32_t* total,
+                                                        int32_t* cells) {
+  for (int64_t at = some.begin; at < some.end; ++at) {
+    const HistogramColumns::Column& column = columns.columns[at];
+    if (column.usual != kNoUsual) FillUsual<kWidth>(column, total, cells);
+    SumUp<kWidth>(column, cells);
+  }
 }
 
 }  // namespace jaxtree

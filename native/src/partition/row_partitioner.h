@@ -7,14 +7,15 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include "common/parallel.h"
 
 namespace jaxtree {
 
-// With fewer rows to move, another thread costs more to wake than it saves.
-constexpr int64_t kLeastMovedByThreads = 1 << 16;
+// With fewer rows to move, another thread costs more than it saves.
+constexpr int64_t kLeastMovedByThreads = 1 << 14;
 // A byte has so many codes.
 constexpr int64_t kMostCodes = 1 << 8;
 // The branch of every code at a split into two.
@@ -33,10 +34,20 @@ class RowPartitioner {
   int64_t Open(const int32_t* weight, int64_t num_rows, bool are_used) {
     rows_.resize(num_rows);
     moved_.resize(num_rows);
+    const int64_t num_parts = NumParts(pool_, num_rows);
+    std::vector<Range> chosen(num_parts);
+    ForEachPart(pool_, num_parts, num_rows, [&](int64_t part, int64_t begin, int64_t end) {
+      int64_t to = begin;
+      for (int64_t row = begin; row < end; ++row) {
+        rows_[to] = row;
+        to += (weight[row] > 0) == are_used;
+      }
+      chosen[part] = {begin, to};
+    });
     int64_t count = 0;
-    for (int64_t row = 0; row < num_rows; ++row) {
-      rows_[count] = row;
-      count += (weight[row] > 0) == are_used;
+    for (const Range part : chosen) {
+      if (part.begin > count) std::copy(rows_.begin() + part.begin, rows_.begin() + part.end, rows_.begin() + count);
+      count += part.size();
     }
     range_.assign(1, {0, count});
     return count;
@@ -57,34 +68,49 @@ class RowPartitioner {
   }
 
  private:
-  // Moves rows of branch 0 to the front, and returns their number. Every part of the rows is divided by itself.
+  // Moves rows of branch 0 to the front, and returns their number.
   int64_t Divide(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
+    return size < kLeastMovedByThreads || pool_.num_threads() == 1 ? DivideAlone(own, size, codes, branch)
+                                                                   : DivideByParts(own, size, codes, branch);
+  }
+
+  int64_t DivideAlone(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
     int32_t* const moved = moved_.data();
-    const int64_t num_parts = size < kLeastMovedByThreads ? 1 : NumParts(pool_, size);
-    std::vector<Range> first(num_parts), second(num_parts);
+    int64_t num_first = 0, num_second = 0;
+    for (int64_t at = 0; at < size; ++at) {
+      const int32_t row = own[at];
+      const int64_t is_moved = branch[codes[row]];
+      own[num_first] = moved[num_second] = row;
+      num_first += 1 - is_moved;
+      num_second += is_moved;
+    }
+    std::copy(moved, moved + num_second, own + num_first);
+    return num_first;
+  }
+
+  // Every part of the rows is divided by itself, rows of branch 1 from its end backwards; then all find their places.
+  int64_t DivideByParts(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
+    int32_t* const moved = moved_.data();
+    const int64_t num_parts = NumParts(pool_, size);
+    std::vector<int64_t> place(num_parts + 1);  // of the first rows of every part
     ForEachPart(pool_, num_parts, size, [&](int64_t part, int64_t begin, int64_t end) {
-      int64_t to_first = begin, to_second = begin;
+      int64_t first = begin, second = end - 1;
       for (int64_t at = begin; at < end; ++at) {
         const int32_t row = own[at];
         const int64_t is_moved = branch[codes[row]];
-        own[to_first] = moved[to_second] = row;
-        to_first += 1 - is_moved;
-        to_second += is_moved;
+        moved[first] = moved[second] = row;
+        first += 1 - is_moved;
+        second -= is_moved;
       }
-      first[part] = {begin, to_first};
-      second[part] = {begin, to_second};
+      place[part + 1] = first - begin;
     });
-    int64_t to = 0;
-    for (const Range part : first) {
-      if (part.begin > to) std::copy(own + part.begin, own + part.end, own + to);
-      to += part.size();
-    }
-    const int64_t num_first = to;
-    for (const Range part : second) {
-      std::copy(moved + part.begin, moved + part.end, own + to);
-      to += part.size();
-    }
-    assert(to == size);
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    const int64_t num_first = place[num_parts];
+    ForEachPart(pool_, num_parts, size, [&](int64_t part, int64_t begin, int64_t end) {
+      const int64_t middle = begin + place[part + 1] - place[part];
+      std::copy(moved + begin, moved + middle, own + place[part]);
+      std::reverse_copy(moved + middle, moved + end, own + num_first + begin - place[part]);
+    });
     return num_first;
   }
 

@@ -58,7 +58,7 @@ void WalkRows(const Trees& trees, const Matrix<Real>& values, const int32_t* sta
   const int64_t part = (values.num_rows / num_threads + kTogether) / kTogether * kTogether;
   const int64_t size = std::min(RowsOfBlock(trees, sizeof(KeyOf<Real>)), part);
   const int64_t num_blocks = (values.num_rows + size - 1) / size;
-  InThreads(num_threads, num_blocks, [&](const auto& next) {
+  InThreads(num_threads, num_blocks, [&](auto&& next) {
     Keys<Real> keys(trees, size);
     Sums sums(results, size);
     for (int64_t block; (block = next()) < num_blocks;) {
