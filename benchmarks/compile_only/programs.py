@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 import jaxtree
 from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes
 from jaxtree.growth.inputs.bundles import Missing, Selection
+from jaxtree.kernels.choose import Engine
 from jaxtree.tree import SplitKind
 
 NUM_FEATURES, NUM_BINS, DEPTH, NUM_TREES = 28, 256, 8, 8
@@ -128,7 +129,7 @@ def explain(num_rows: int) -> Any:
     """Divides the predictions of rows among the columns."""
     from jaxtree.explain import shap_values
 
-    with mock.patch("jaxtree.explain.shap.MANY_NUMBERS", -1):  # a CPU has NumPy explain few rows
+    with mock.patch("jaxtree.explain.shap.choose", lambda platform: Engine.XLA):  # a CPU has the kernel
         return shap_values(_fitted()[0], np.zeros((num_rows, NUM_FEATURES)))
 
 

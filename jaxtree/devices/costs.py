@@ -19,7 +19,7 @@ class Kind(enum.StrEnum):
     GROWTH: trees that are grown level by level; a number is a row's code of a feature at a level.
     BOOSTING: rounds of trees; a number is the same, times the scores of a row.
     WALK: rows that walk through trees; a number is a step of a row.
-    SHAPLEY: Shapley values; a number is an edge at a point of integration, for a row.
+    SHAPLEY: Shapley values; a number is a child of a split at a point of integration, for a row.
     SOFT: steps of gradient descent; a number is the product of a weight and a value.
     """
 
@@ -70,7 +70,7 @@ HOST = {
     Kind.GROWTH: WorkRates(0.0, 2e-4, 2.5),
     Kind.BOOSTING: WorkRates(0.6, 1.5e-5, 0.25),
     Kind.WALK: WorkRates(0.0, 1e-5, 2.0),
-    Kind.SHAPLEY: WorkRates(0.5, 1e-4, 1.0),
+    Kind.SHAPLEY: WorkRates(0.0, 1e-4, 1.0),
     Kind.SOFT: WorkRates(2.7, 2e-4, 0.05),
 }
 """The processor, with the kernel in C++; nanoseconds are those of one core."""
@@ -80,6 +80,7 @@ WITHOUT_KERNEL = {
     Kind.GROWTH: WorkRates(4.8, 1e-3, 6.0),
     Kind.BOOSTING: WorkRates(13.0, 1e-3, 6.0),
     Kind.WALK: WorkRates(0.3, 1e-4, 5.0),
+    Kind.SHAPLEY: WorkRates(1.0, 1e-3, 9.0),
 }
 """The processor without the kernel: XLA's programs."""
 

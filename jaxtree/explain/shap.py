@@ -2,29 +2,29 @@
 
 The scores of boosted trees are explained.
 
-Rows are worked on in blocks, in threads: on a CPU by NumPy, for which nothing is compiled; so much that a compilation
-pays, and all on an accelerator, by a program of JAX.
+On a CPU the kernel in C++ computes them, for which nothing is compiled; without it, and on an accelerator, a program of
+JAX does, block by block of rows.
 """
 
-from collections.abc import Callable
-from functools import partial, reduce
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks
 from jaxtree.devices import costs, current_platform, placed
-from jaxtree.explain.edges import Edges, Rule, edges_by_tree, edges_of
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
-from jaxtree.explain.kernel import sum_shap_interactions, sum_shap_values
-from jaxtree.explain.on_host import HostTree
+from jaxtree.explain.kernel import Rule, groups_of, sum_shap_interactions, sum_shap_values
+from jaxtree.explain.splits import SplitForest, splits_of
 from jaxtree.export.models import best_of_search, exported_model
+from jaxtree.kernels.choose import Engine, choose
+from jaxtree.kernels.explain import KernelTrees
 from jaxtree.tree import SplitKind
 from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
@@ -85,7 +85,8 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     which.
 
     The cost grows with the number of nodes and with half the most columns on a path, and for a background with its
-    rows. Rows of additive models look their values up, see `jaxtree.additive.shapley`.
+    rows. A row has the same bits beside any others, on any number of cores. Rows of additive models look their values
+    up, see `jaxtree.additive.shapley`.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has
@@ -117,7 +118,7 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         return shap_in_comparison(estimator, X, background)
     model, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
-    return _shap_values(model, edges_by_tree(model), values, others)
+    return _shap_values(model, splits_of(model), values, others)
 
 
 def shap_in_comparison(estimator: Any, X: Any, background: Any = None) -> ShapValues:
@@ -139,7 +140,7 @@ def _compared(estimator: Any, X: Any, background: Any, *, of_pairs: bool) -> tup
 
 def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:
     """Returns the values of a model and of rows as `encoder_.values` has encoded them; see `shap_values`."""
-    return _shap_values(model, edges_by_tree(model), values, None)
+    return _shap_values(model, splits_of(model), values, None)
 
 
 class ShapInteractions(NamedTuple):
@@ -170,8 +171,8 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     local explanations to global understanding*, 2020). The prediction without a column is the mean over the training
     rows that reach a node, as in `shap_values`.
 
-    The cost is that of `shap_values` times about the depth of the trees. Planes and weights of leaves have interactions
-    of up to eight columns, in comparison with rows, and soft models those of their hardened form.
+    The cost is two to three times that of `shap_values` for trees of up to ten levels. Planes and weights of leaves
+    have interactions of up to eight columns, in comparison with rows, and soft models those of their hardened form.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has
@@ -197,16 +198,9 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
         values, base, _ = _compared(estimator, X, None, of_pairs=True)
         return ShapInteractions(values, base)
     model, values = _prepare(estimator, X)
-    edges = edges_by_tree(model)
-    main = _shap_values(model, edges, values, None)
-    num_columns = main.values.shape[1]
-    asked = _Question(model, edges, values, None, of_pairs=True)
-    pairs = _sum_up(asked, sum_shap_interactions, (num_columns, num_columns), 1 / len(model.forest))
-    pairs += pairs.swapaxes(1, 2)
-    own = np.arange(num_columns)
-    pairs[:, own, own] = 0
-    pairs[:, own, own] = main.values.reshape(len(values), num_columns, -1) - pairs.sum(axis=2)
-    return ShapInteractions(pairs[..., 0] if main.values.ndim == 2 else pairs, main.base)
+    forest = splits_of(model)
+    pairs = _sum_up(_Question(forest, values, None, of_pairs=True)) / len(model.forest)
+    return ShapInteractions(*_of_outputs(model, pairs, forest.base))
 
 
 def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Float64[np.ndarray, "row feature"]]:
@@ -217,34 +211,27 @@ def _prepare(estimator: Any, X: Any) -> tuple[FittedModel, Float64[np.ndarray, "
 
 def _shap_values(
     model: FittedModel,
-    edges: list[Edges],
+    forest: SplitForest,
     values: Float64[np.ndarray, "row feature"],
     others: Float64[np.ndarray, "other feature"] | None,
 ) -> ShapValues:
     """The values of rows compared with the training rows, or with other rows."""
-    num_others, base = 1, np.mean([tree.base for tree in edges], axis=0)
+    num_others, base = 1, forest.base
     if others is not None:
         num_others, base = len(others), model.predict(others).mean(axis=0)
-    program = partial(sum_shap_values, background=None if others is None else others.T)
-    asked = _Question(model, edges, values, others, of_pairs=False)
-    phi = _sum_up(asked, program, (len(model.schema.columns),), 1 / (len(model.forest) * num_others))
-    return ShapValues(phi[:, :, 0], base[0]) if base.size == 1 and not model.classes else ShapValues(phi, base)
+    sums = _sum_up(_Question(forest, values, others, of_pairs=False))
+    return ShapValues(*_of_outputs(model, sums / (len(model.forest) * num_others), base))
 
 
-MANY_NUMBERS = 10**9
-"""The product of rows, edges, points and outputs from which on a program is compiled on a CPU, too.
+def _of_outputs(
+    model: FittedModel, values: Float64[np.ndarray, "row *column output"], base: Float64[np.ndarray, " output"]
+) -> tuple[Any, Any]:
+    """Values and base, of one score or mean without its axis."""
+    return (values[..., 0], base[0]) if base.size == 1 and not model.classes else (values, base)
 
-NumPy computes them in half a minute, a program in a third of that.
-"""
 
-MOST_LEVELS = 16
-"""A program takes half a second a level to compile: of deeper trees none is made on a CPU."""
-
-_NUMBERS_OF_BLOCK = 2**16
-"""The most numbers of the widest level of a block of rows on a CPU: what its caches hold."""
-
-_NUMBERS_ON_HOST = 2**18
-"""The most numbers of all levels of a tree in a block of rows for NumPy."""
+_NUMBERS_OF_BLOCK = 2**18
+"""The most numbers of a tree in a block of rows, for a program on a CPU: what its caches hold."""
 
 _NUMBERS_ON_ACCELERATOR = 2**26
 
@@ -253,126 +240,123 @@ _LEAST_ROWS = 16
 
 
 class _Question(NamedTuple):
-    """The rows and the model that are to be explained.
+    """The rows and the forest that are to be explained.
 
     Attributes:
-        model: The model.
-        edges: Its trees, each by itself.
+        forest: The forest.
         values: The rows.
         others: The rows to compare with; None for the training rows.
         of_pairs: Whether pairs of columns are explained.
     """
 
-    model: FittedModel
-    edges: list[Edges]
+    forest: SplitForest
     values: Float64[np.ndarray, "row feature"]
     others: Float64[np.ndarray, "other feature"] | None
     of_pairs: bool
 
     @property
-    def rule(self) -> Rule:
-        """The points at which the integrand is evaluated."""
-        most_columns = max(tree.most_columns for tree in self.edges)
-        point, weight = np.polynomial.legendre.leggauss(max(1, -(-most_columns // 2)))
-        return Rule((point + 1) / 2, weight / 2)
+    def num_points(self) -> int:
+        """The most points at which an integrand is evaluated."""
+        return int(self.forest.num_points.max())
 
     @property
-    def num_levels(self) -> int:
-        """The most levels of edges."""
-        return max(len(tree.levels) for tree in self.edges)
+    def num_outputs(self) -> int:
+        """The numbers that are predicted."""
+        return self.forest.node_value.shape[1]
 
     @property
     def num_numbers(self) -> int:
-        """The product of rows, edges, points and outputs."""
-        num_edges = sum(level.parent.size for tree in self.edges for level in tree.levels)
+        """The product of rows, edges, points and outputs, and of pairs of half the depth."""
         times = (1 if self.others is None else len(self.others)) * (self.num_levels if self.of_pairs else 1)
-        return num_edges * len(self.rule.point) * self.edges[0].base.size * len(self.values) * times
+        return 2 * len(self.forest.splits.column) * self.num_points * self.num_outputs * len(self.values) * times
 
-    def is_for_jax(self) -> bool:
-        """Whether JAX computes it."""
-        if current_platform() == "cpu" and (forks.is_cut_off() or self.num_levels > MOST_LEVELS):
-            return False
-        return current_platform() != "cpu" or self.num_numbers > MANY_NUMBERS
-
-
-def _sum_up(
-    asked: _Question,
-    program: Callable[..., Float64[Any, "*column output row"]],
-    columns: tuple[int, ...],
-    factor: float,
-) -> Float64[np.ndarray, "row *column output"]:
-    """Returns the sums over all trees for all rows, times a factor; block by block and in threads.
-
-    Args:
-        asked: The rows and scores that are explained.
-        program: A function in JAX of the edges, the rule and some rows; see `sum_shap_values`.
-        columns: The number of columns, once or for pairs twice.
-        factor: The factor.
-    """
-    result = np.zeros((len(asked.values), *columns, asked.edges[0].base.size))
-    if not asked.num_levels or not len(asked.values):
-        return result
-    with placed(None, lambda: costs.shapley(*asked.values.shape, numbers=asked.num_numbers)):
-        return _sum_of_blocks(asked, program, columns[0], factor, result)
+    @property
+    def num_levels(self) -> int:
+        """The most splits on a path."""
+        return int(self.forest.splits.depth.max()) + 1
 
 
-def _sum_of_blocks(
-    asked: _Question, program: Callable[..., Any], num_columns: int, factor: float, result: Float64[np.ndarray, "..."]
-) -> Float64[np.ndarray, "..."]:
-    """Writes the sums of all rows, block by block and in threads."""
-    if asked.is_for_jax():
-        size, explain = _explain_in_jax(asked, program, num_columns)
-    else:
-        size, explain = _explain_on_host(asked, num_columns)
+def _sum_up(question: _Question) -> Float64[np.ndarray, "row *column output"]:
+    """Returns the sums over all trees for all rows, and over rows that they are compared with."""
+    num_rows, num_columns = question.values.shape
+    columns = (num_columns, num_columns) if question.of_pairs else (num_columns,)
+    if not question.forest.has_splits.any() or not num_rows:
+        return np.zeros((num_rows, *columns, question.num_outputs))
+    with placed(None, lambda: costs.shapley(num_rows, num_columns, numbers=question.num_numbers)):
+        if choose(current_platform()) == Engine.HOST:
+            return _sum_by_kernel(question)
+        return _sum_by_program(question, columns)
+
+
+def _sum_by_kernel(question: _Question) -> Float64[np.ndarray, "row *column output"]:
+    """The sums, by the kernel in C++."""
+    forest, splits = question.forest, question.forest.splits
+    first, end = _outputs_of_trees(forest)
+    of_trees = np.stack([forest.first_split[:-1], forest.num_points, first, end], axis=1)[forest.has_splits]
+    rules = [_rule(number) for number in range(1, question.num_points + 1)]
+    trees = KernelTrees(
+        wholes=np.stack([splits.column, splits.question, splits.subset, *splits.child, splits.before]),
+        reals=np.stack([splits.limit, splits.most, *splits.part, splits.share, splits.share_before]),
+        node_value=forest.node_value,
+        words=forest.words,
+        of_trees=of_trees.astype(np.int32),
+        rules=np.stack([np.concatenate(numbers) for numbers in zip(*rules, strict=True)]),
+    )
+    others = question.values[:0] if question.others is None else question.others
+    return trees.sums(question.values, others, of_pairs=question.of_pairs)
+
+
+def _outputs_of_trees(forest: SplitForest) -> tuple[Int64[np.ndarray, " tree"], Int64[np.ndarray, " tree"]]:
+    """The first output to which every tree adds, and the one after the last: trees of many scores are of one each."""
+    adds = np.logical_or.reduceat(forest.node_value != 0, forest.first_node[:-1], axis=0)
+    first = adds.argmax(axis=1)
+    return first, np.maximum(adds.shape[1] - adds[:, ::-1].argmax(axis=1), first + 1)
+
+
+def _sum_by_program(question: _Question, columns: tuple[int, ...]) -> Float64[np.ndarray, "row *column output"]:
+    """The sums, by a program of JAX: block by block of rows, on a CPU in threads."""
+    forks.check_is_whole("an explanation without the kernel in C++")
+    groups, is_plain = groups_of(question.forest), bool((question.forest.splits.question == SplitKind.THRESHOLD).all())
+    others = None if question.others is None else question.others.T
+    program = sum_shap_interactions if question.of_pairs else partial(sum_shap_values, background=others)
+    size = _rows_of_block(
+        groups.column[0].size * question.num_points * (4 + question.num_outputs), len(question.values)
+    )
+    result = np.empty((len(question.values), *columns, question.num_outputs))
+    with jax.enable_x64(True):
+        rule, on_device = jax.tree.map(jnp.asarray, (_rule(question.num_points), groups))
 
     def fill_block(block: slice) -> None:
-        result[block] = np.moveaxis(explain(asked.values[block]), -1, 0) * factor
-
-    for_blocks(fill_block, len(asked.values), size)
-    return result
-
-
-Explain = Callable[[Float64[np.ndarray, "some feature"]], Float64[np.ndarray, "*column output some"]]
-"""The sums of some rows."""
-
-
-def _explain_on_host(asked: _Question, num_columns: int) -> tuple[int, Explain]:
-    """The rows that NumPy works on at a time, and what explains them."""
-    rule = asked.rule
-    trees = [HostTree(tree, rule, num_columns) for tree in asked.edges if tree.levels]
-    others = None if asked.others is None else asked.others.T
-
-    def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
-        of_trees = (tree.interactions(rows.T) if asked.of_pairs else tree.values(rows.T, others) for tree in trees)
-        total = reduce(np.add, of_trees)
-        return total / 2 if asked.of_pairs else total
-
-    most = max(tree.num_edges for tree in trees) * len(rule.point) * asked.edges[0].base.size
-    return max(1, min(_MOST_ROWS, _NUMBERS_ON_HOST // most)), explain
-
-
-def _explain_in_jax(asked: _Question, program: Callable[..., Any], num_columns: int) -> tuple[int, Explain]:
-    """The rows that a program works on at a time, and what explains them."""
-    edges, host_rule = edges_of(asked.model), asked.rule
-    splits = edges.splits
-    is_plain = bool((splits.kind == SplitKind.THRESHOLD).all() and (splits.missing_branch <= 1).all())
-    with jax.enable_x64(True):
-        rule = Rule(*map(jnp.asarray, host_rule))
-        on_device = jax.tree.map(jnp.asarray, edges)
-    size = _rows_of_block(edges, len(host_rule.point), len(asked.values))
-
-    def explain(rows: Float64[np.ndarray, "some feature"]) -> Float64[np.ndarray, "*column output some"]:
+        rows = question.values[block]
         padded = np.pad(rows, ((0, size - len(rows)), (0, 0))).T
         with jax.enable_x64(True):
-            found = np.asarray(program(on_device, rule, padded, num_columns=num_columns, is_plain=is_plain))
-        return found[..., : len(rows)]
+            found = np.asarray(program(on_device, rule, padded, num_columns=columns[0], is_plain=is_plain))
+        result[block] = np.moveaxis(found[..., : len(rows)], -1, 0)
 
-    return size, explain
+    for_blocks(fill_block, len(question.values), size)
+    return _halved(result) if question.of_pairs else result
 
 
-def _rows_of_block(edges: Edges, num_points: int, num_rows: int) -> int:
+def _rule(num_points: int) -> Rule:
+    """The rule of some points."""
+    point, weight = np.polynomial.legendre.leggauss(num_points)
+    return Rule((point + 1) / 2, weight / 2)
+
+
+def _halved(
+    pairs: Float64[np.ndarray, "row column column output"],
+) -> Float64[np.ndarray, "row column column output"]:
+    """Interaction values, given both orders of a pair in either place, and Shapley values on the diagonal."""
+    own = np.arange(pairs.shape[1])
+    main = pairs[:, own, own]
+    pairs = (pairs + pairs.swapaxes(1, 2)) / 2
+    pairs[:, own, own] = 0
+    pairs[:, own, own] = main - pairs.sum(axis=2)
+    return pairs
+
+
+def _rows_of_block(numbers_of_row: int, num_rows: int) -> int:
     """Rows that a program works on at a time, a power of two."""
-    widest = max(level.parent.shape[1] for level in edges.levels) * num_points * edges.base.size
     numbers = _NUMBERS_OF_BLOCK if current_platform() == "cpu" else _NUMBERS_ON_ACCELERATOR
-    most = min(_MOST_ROWS, max(_LEAST_ROWS, numbers // widest))
+    most = min(_MOST_ROWS, max(_LEAST_ROWS, numbers // numbers_of_row))
     return min(1 << (most.bit_length() - 1), 1 << max(num_rows - 1, 1).bit_length())

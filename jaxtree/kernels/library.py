@@ -15,7 +15,7 @@ from jaxtree.errors import present
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 19
+INTERFACE = 20
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

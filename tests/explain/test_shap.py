@@ -1,5 +1,6 @@
 """Shapley values beside their definition, beside another library, and the sums that they must have."""
 
+import dataclasses
 import itertools
 import math
 from functools import partial
@@ -10,10 +11,14 @@ import pytest
 from sklearn.base import is_classifier
 
 import jaxtree
+from jaxtree.cores import using_cores
 from jaxtree.errors import InvalidInputError
-from jaxtree.explain import shap_interaction_values, shap_values
+from jaxtree.explain import shap, shap_interaction_values, shap_values
 from jaxtree.explain.kernel import sum_shap_values
+from jaxtree.explain.splits import splits_of
 from jaxtree.export.node_tables import to_sklearn
+from jaxtree.kernels import library
+from jaxtree.kernels.choose import Engine
 from jaxtree.tree import ALL_BRANCHES
 from tests.examples import example
 from tests.export.shipping import FORESTS, PLAIN, SHARING, TREES, edge_rows
@@ -146,32 +151,107 @@ def test_deep_trees_are_those_of_another_library():
     np.testing.assert_allclose(shap_values(tree, X[:20], background=X[50:60]).values, against, atol=1e-6)
 
 
-def test_blocks_make_no_difference(monkeypatch):
-    estimator = example("forest_regression")
-    X = rows_of(estimator, 40)
-    whole = shap_values(estimator, X).values
-    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_ON_HOST", 1)
-    np.testing.assert_allclose(shap_values(estimator, X).values, whole, atol=1e-12)
+def by_program(monkeypatch):
+    """Lets a program of JAX explain, as where there is no kernel, in blocks of as few rows as there may be."""
+    monkeypatch.setattr("jaxtree.explain.shap.choose", lambda platform: Engine.XLA)
+    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["cart_fraction", "forest_regression"])
-def test_a_program_explains_as_numpy_does(name, monkeypatch):
-    """NumPy is for most tables, a program for much work and for accelerators; its blocks make no difference."""
+needs_kernel = pytest.mark.skipif(library.load() is None, reason="the kernel in C++ is not installed")
+PROGRAMS = ("cart_fraction", "forest_regression", "c45", "id3", "cart", "boosted_classes")
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", rest_is_slow(PROGRAMS, 2))
+def test_a_program_explains_as_the_kernel_does(name, monkeypatch):
     estimator = example(name)
     X = rows_of(estimator, 40)
-    ways = [lambda: shap_values(estimator, X).values, lambda: shap_values(estimator, X, background=X[:3]).values]
-    if name == "cart_fraction":
-        ways.append(lambda: shap_interaction_values(estimator, X).values)
-    of_numpy = [way() for way in ways]
-    monkeypatch.setattr("jaxtree.explain.shap.MANY_NUMBERS", -1)
-    monkeypatch.setattr("jaxtree.explain.shap._NUMBERS_OF_BLOCK", 1)
+    ways = (
+        lambda: shap_values(estimator, X).values,
+        lambda: shap_values(estimator, X, background=X[:3]).values,
+        lambda: shap_interaction_values(estimator, X).values,
+    )
+    of_kernel = [way() for way in ways]
+    by_program(monkeypatch)
     before = sum_shap_values.num_programs()
-    for way, wanted in zip(ways, of_numpy, strict=True):
+    for way, wanted in zip(ways, of_kernel, strict=True):
         np.testing.assert_allclose(way(), wanted, atol=1e-12)
     assert sum_shap_values.num_programs() > before
 
 
+def many_rows(number, *, num_columns=4):
+    """A forest of deep trees that ask about columns again and again, and rows of which some values are missing."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(number, num_columns))
+    y = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] ** 2
+    X[draw.random(X.shape) < 0.05] = np.nan
+    return jaxtree.RandomForestRegressor(n_estimators=4, max_depth=9, random_state=0).fit(X, y), X
+
+
+@needs_kernel
+@pytest.mark.parametrize("explain", [shap_values, shap_interaction_values])
+def test_cores_order_and_number_of_rows_make_no_difference_to_bits(explain):
+    forest, X = many_rows(700)
+    with using_cores(1):
+        whole = explain(forest, X).values
+    order = np.random.default_rng(1).permutation(len(X))
+    with using_cores(3):
+        np.testing.assert_array_equal(explain(forest, X).values, whole)
+        np.testing.assert_array_equal(explain(forest, X[order]).values, whole[order])
+    for rows in (slice(0, 1), slice(3, 36), slice(100, 657)):
+        np.testing.assert_array_equal(explain(forest, X[rows]).values, whole[rows])
+
+
+@needs_kernel
+@pytest.mark.parametrize("of_pairs", [False, True])
+def test_order_of_columns_makes_no_difference_to_bits(of_pairs):
+    forest, X = many_rows(90, num_columns=6)
+    splits, values = splits_of(forest.model_), np.asarray(forest.encoder_.values(X), np.float64)
+    order = np.array([3, 0, 5, 1, 4, 2])  # the new place of every column
+    moved = splits._replace(splits=splits.splits._replace(column=order[splits.splits.column].astype(np.int32)))
+    one = shap._sum_up(shap._Question(splits, values, None, of_pairs=of_pairs))
+    other = shap._sum_up(shap._Question(moved, values[:, np.argsort(order)], None, of_pairs=of_pairs))
+    other = other[:, order]
+    if of_pairs:  # the diagonal is what the others of its row leave, added up in their order
+        np.testing.assert_allclose(other[:, :, order], one, atol=1e-13)
+    else:
+        np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("way", ["kernel", "program"])
+def test_columns_that_a_path_asks_about_again_are_those_of_the_definition(way, monkeypatch):
+    forest, X = many_rows(300, num_columns=3)
+    tree, rows = forest.estimators_[0], X[:6]
+    assert tree.get_depth() > 6
+    if way == "program":
+        by_program(monkeypatch)
+    expected = [by_definition(partial(unknowing, tree.model_, row), 3)[:, 0] for row in tree.encoder_.values(rows)]
+    np.testing.assert_allclose(shap_values(tree, rows).values, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1e-300, 1e-15])
+@pytest.mark.parametrize("way", ["kernel", "program"])
+def test_nodes_of_hardly_any_weight_are_those_of_the_definition(way, weight, monkeypatch):
+    """They made values that are no numbers in XGBoost (dmlc/xgboost#3333) and in shap (#152, #4272), and false ones in
+    H2O (h2oai/h2o-3#5568), which divide by shares."""
+    forest, X = many_rows(300, num_columns=3)
+    tree, rows = forest.estimators_[0], X[:8]
+    model, nodes = tree.model_, tree.model_.forest.nodes
+    weights = np.asarray(nodes.weight, np.float64).copy()
+    lonely = np.flatnonzero(np.asarray(nodes.num_children) == 2)[1::3]  # the second child of some splits
+    weights[np.asarray(nodes.first_child)[lonely] + 1] = weight
+    nodes = dataclasses.replace(nodes, weight=weights)
+    model = dataclasses.replace(model, forest=dataclasses.replace(model.forest, nodes=nodes))
+    if way == "program":
+        by_program(monkeypatch)
+    values = np.asarray(tree.encoder_.values(rows), np.float64)
+    expected = [by_definition(partial(unknowing, model, row), 3)[:, 0] for row in values]
+    np.testing.assert_allclose(shap.shap_values_of(model, values).values, expected, atol=1e-12)
+    pairs = shap._sum_up(shap._Question(splits_of(model), values, None, of_pairs=True))[..., 0]
+    np.testing.assert_allclose(pairs.sum(axis=2), expected, atol=1e-12)
+
+
+@needs_kernel
 @pytest.mark.parametrize("depth", [1, 4, 100, 600])
 def test_no_depth_and_no_number_of_rows_is_compiled_for(depth):
     X = np.arange(700.0).reshape(-1, 1)
