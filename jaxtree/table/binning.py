@@ -17,10 +17,11 @@ other as numbers do, so that the bin of a number lies between the bins of the en
 search settle which it is.
 """
 
+import functools
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -28,7 +29,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int64, Integer, Num, Real, Shaped, UInt, UInt8, UInt16
 
 from jaxtree.blocks import by_blocks, in_threads, threads_for
-from jaxtree.table.columns import SparseVector, TableColumn
+from jaxtree.kernels import library
+from jaxtree.table.columns import SparseVector
 
 MAX_EXACT_ROWS = 100_000  # of a table that has as many bins as codes allow, if their number is left open
 NUM_BINS_OF_LONG_TABLE = 255  # past that; an uint8 holds as many codes, and one for missing
@@ -43,8 +45,12 @@ _LEAST_VALUES_OF_TAIL = 6  # distinct ones in its outermost bin
 _LEAST_BINS_A_STEP = 16  # of all bins, for every cut of a tail
 
 Codes = UInt8[np.ndarray, " row"] | UInt16[np.ndarray, " row"]
+CodesOfColumns = UInt8[np.ndarray, "column row"] | UInt16[np.ndarray, "column row"] | Sequence[Codes]
+"""The codes of columns: in one array, or an array each."""
+
 Values = Float[np.ndarray, " row"]
-_Matrix = Num[np.ndarray, "row column"]
+Columns = Num[np.ndarray, "column row"] | Sequence[Num[np.ndarray, " row"]]
+"""Columns of numbers of one length: in one array, or an array each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,11 +233,82 @@ def fit_bins(values: Values, max_bins: int) -> Bins:
     """
     ordered = np.sort(values)  # NaN comes last
     ordered = ordered[: len(ordered) - np.count_nonzero(np.isnan(ordered))]
-    exact = bool(np.count_nonzero(ordered[1:] != ordered[:-1]) < max_bins)
+    exact = _count_distinct(ordered) <= max_bins
     first = _first_row_of_values(ordered) if exact else _first_row_of_bins(ordered, max_bins)
     last = np.append(first[1:], len(ordered))[: len(first)] - 1
     low, high = (ordered[at].astype(np.float64) + 0.0 for at in (first, last))  # + 0.0 turns -0.0 into 0.0
     return Bins(low, high, midpoint(high[:-1], low[1:]), exact)
+
+
+def fit_columns(columns: Columns, max_bins: int) -> BinTable:
+    """Fits the bins of columns of numbers, of one length, as `fit_bins` does those of each."""
+    if library.load() is None:
+        num_threads = threads_for(_num_rows(columns))
+        alike = map(_as_comparable, columns)
+        return BinTable.of(in_threads(partial(fit_bins, max_bins=max_bins), alike, num_threads=num_threads))
+    if isinstance(columns, np.ndarray):
+        return _fit_by_kernel(columns, comparison_dtype(columns.dtype), max_bins)
+    places, tables = [], []
+    dtype_of = [comparison_dtype(own.dtype) for own in columns]
+    for dtype in dict.fromkeys(dtype_of):
+        own = [place for place, other in enumerate(dtype_of) if other == dtype]
+        places.append(np.array(own))
+        tables.append(_fit_by_kernel([columns[place] for place in own], dtype, max_bins))
+    return BinTable.joined(places, tables)
+
+
+def _fit_by_kernel(columns: Columns, dtype: np.dtype, max_bins: int) -> BinTable:
+    """Fits the bins of columns whose numbers compare as one type."""
+    from jaxtree.kernels import binning as kernel  # which needs JAX
+
+    readable = _readable(columns)
+    ordered = kernel.ordered_columns(_described(readable), _num_rows(columns), dtype)
+    none = (np.zeros(0),) * 2
+    cuts = kernel.cut_columns(ordered, [none] * len(columns), max_bins)
+    distinct = cuts.num_distinct.tolist()
+    tails = [
+        none if is_exact else tuple(_tail(number, max_bins) for number in own)
+        for is_exact, own in zip(cuts.is_exact.tolist(), distinct, strict=True)
+    ]
+    if any(len(tail) for pair in tails for tail in pair):
+        cuts = kernel.cut_columns(ordered, tails, max_bins)
+    column = np.repeat(np.arange(len(columns)), cuts.num_bins)
+    first = cuts.first[np.arange(cuts.first.shape[1]) < cuts.num_bins[:, None]]
+    end = cuts.num_bins[cuts.num_bins > 0].cumsum() - 1  # of every column that has a bin
+    last = np.append(first[1:], 0)[: len(first)] - 1
+    last[end] = cuts.num_known[column[end]] - 1
+    low, high = (ordered[column, at].astype(np.float64) + 0.0 for at in (first, last))
+    edge = np.append(midpoint(high[:-1], low[1:]), 0.0)[: len(low)]
+    edge[end] = np.inf
+    return BinTable(cuts.num_bins, low, high, edge, cuts.is_exact)
+
+
+def _num_rows(columns: Columns) -> int:
+    return len(columns[0]) if len(columns) else 0
+
+
+def _as_comparable(values: Num[np.ndarray, " row"]) -> Values:
+    return np.ascontiguousarray(values, comparison_dtype(values.dtype))
+
+
+def _readable(columns: Columns) -> Columns:
+    """Returns columns in types that the kernel reads."""
+    from jaxtree.kernels.binning import is_readable
+
+    if isinstance(columns, np.ndarray):
+        return columns if is_readable(columns.dtype) else columns.astype(comparison_dtype(columns.dtype))
+    return [own if is_readable(own.dtype) else _as_comparable(own) for own in columns]
+
+
+def _described(columns: Columns) -> Int64[np.ndarray, "column field"]:
+    """Returns where the kernel finds columns."""
+    from jaxtree.kernels.binning import described
+
+    return (
+        described(columns)
+        if isinstance(columns, np.ndarray)
+        else np.concatenate([described(own[None]) for own in columns])
+    )
 
 
 def rank_columns(
@@ -264,6 +341,10 @@ def rank_columns(
     return BinTable(num_bins, value, value, edge, np.ones(num_columns, bool)), codes
 
 
+def _count_distinct(ordered: Values) -> int:
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + 1
+
+
 def _first_row_of_values(ordered: Values) -> Int64[np.ndarray, " value"]:
     is_new = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_new[1:])
@@ -290,16 +371,23 @@ def _first_row_of_bins(ordered: Values, max_bins: int) -> Int64[np.ndarray, " bi
         rows = _first_row_of_values(ordered)
         begin = partial(_cut_between_values, rows, np.diff(rows, append=len(ordered)))
     first = begin(_cuts(max_bins, np.zeros(0), np.zeros(0)))
-    tails = [_tail(end, max_bins) for end in (ordered[: first[1]], ordered[first[-1] :])]
+    tails = [_tail(_count_distinct(end), max_bins) for end in (ordered[: first[1]], ordered[first[-1] :])]
     return begin(_cuts(max_bins, *tails)) if any(map(len, tails)) else first
 
 
-def _tail(end: Values, max_bins: int) -> Float64[np.ndarray, " step"]:
-    """Returns how much of the bin at an end of a column lies beyond each cut through it, outwards."""
-    num_values = np.count_nonzero(end[1:] != end[:-1]) + 1
+@functools.lru_cache(maxsize=4096)
+def _tail(num_values: int, max_bins: int) -> Float64[np.ndarray, " step"]:
+    """Returns how much of a bin at an end of a column lies beyond each cut through it, outwards.
+
+    Args:
+        num_values: The number of distinct values in the bin.
+        max_bins: The most bins of the column.
+    """
     steps = int(_STEPS_A_HALVING * np.log2(max(num_values / _LEAST_VALUES_OF_TAIL, 1)))
     steps = min(steps, max_bins // _LEAST_BINS_A_STEP)
-    return np.geomspace(1, _LEAST_VALUES_OF_TAIL / num_values, steps + 1)[1:]
+    tail = np.geomspace(1, _LEAST_VALUES_OF_TAIL / num_values, steps + 1)[1:]
+    tail.setflags(write=False)
+    return tail
 
 
 def _cuts(max_bins: int, low: Float64[np.ndarray, " low"], high: Float64[np.ndarray, " high"]) -> _Cuts:
@@ -365,79 +453,88 @@ class _CellTable(NamedTuple):
 
 
 def bin_columns(
-    columns: Sequence[TableColumn],
-    bins: Sequence[Bins],
-    codes: Sequence[Codes],
-    matrix: _Matrix | None = None,
-    *,
-    widen: bool = False,
-) -> list[Bins]:
+    columns: Columns | Sequence[Any], bins: BinTable, codes: CodesOfColumns, *, widen: bool = False
+) -> BinTable:
     """Writes the code of every number into `codes`, an array a column, and returns the bins, widened or as they were.
 
     Widened bins reach to the lowest and highest of these numbers; edges stay. A bin in which a row has another value
     than those that edges were fitted on is no longer exact.
 
-    To widen, the bins whose highest value lies below a number are counted. Their count is its code, unless it lies
-    between two bins; and then it is below the lowest value of the bin that it is given, and its code is found again. So
-    widening takes one look-up more than to count edges, where comparing with both ends of every number's bin would take
-    two.
-
     Args:
-        columns: The columns. A sparse one has a zero and the entries binned alone, so that zeros cost a fill.
+        columns: The columns, as numbers or a `SparseVector`, or an array of all. A sparse one has a zero and the
+            entries binned alone, so that zeros cost a fill.
         bins: Their bins.
         codes: Where to write.
-        matrix: The matrix whose columns they are, if they are one's.
         widen: Whether to widen the bins.
     """
-    num_rows = len(codes[0]) if len(codes) else 0
-    num_threads = threads_for(num_rows)
-    if any(isinstance(column.values, SparseVector) for column in columns):
-        return in_threads(partial(_bin_column, widen=widen), columns, bins, codes, num_threads=num_threads)
-    ends = [own.high if widen else own.edges for own in bins]
-    counters = in_threads(_make_counter, columns, ends, codes, num_threads=num_threads)
-    pairs = zip(bins, columns, strict=True) if widen else ()
-    bottoms = [_bottoms(own, comparison_dtype(column.values.dtype)) for own, column in pairs]
+    if not isinstance(columns, np.ndarray) and any(isinstance(own, SparseVector) for own in columns):
+        num_threads = threads_for(len(columns[0]))
+        parts = in_threads(partial(_bin_column, widen=widen), columns, bins, codes, num_threads=num_threads)
+        return BinTable.of(parts) if widen else bins
+    if not len(columns):
+        return bins
+    if library.load() is None:
+        own = _bin_by_numpy(columns, bins, codes, widen=widen)
+        return BinTable.of(own) if widen else bins
+    from jaxtree.kernels import binning as kernel  # which needs JAX
 
-    def bin_block(block: slice) -> list[Any]:
-        """Returns the rows of every column whose values lie between bins, if bins are widened."""
-        between = []
-        for number, values in enumerate(_values_of_block(columns, matrix, block)):
-            out = codes[number][block]
-            out[:] = counters[number](values)
-            if widen:
-                between.append(block.start + np.flatnonzero(values < _look_up(bottoms[number], out)))
-            if columns[number].has_missing:
-                out[np.isnan(values)] = bins[number].num_bins
-        return between
-
-    blocks = by_blocks(bin_block, num_rows)
-    if not widen:
-        return list(bins)
-    rows = [np.concatenate(of_column) for of_column in zip(*blocks, strict=True)]
-    values = (np.asarray(column.values)[at] for column, at in zip(columns, rows, strict=True))
-    return list(map(_widen, values, bins, codes, rows))
+    readable = _readable(columns)
+    ends = kernel.BinEnds(bins.num_bins, bins.edge, bins.low, bins.high)
+    low, high = kernel.code_columns(_described(readable), ends, codes, widen=widen)
+    return bins.with_ranges(low, high) if widen else bins
 
 
-def _bin_column(column: TableColumn, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
+def _bin_column(vector: Any, bins: Bins, codes: Codes, *, widen: bool) -> Bins:
     """Bins a column that may be sparse."""
-    vector = column.values
     if not isinstance(vector, SparseVector):
-        return bin_columns([column], [bins], [codes], widen=widen)[0]
+        return bin_columns([vector], BinTable.of([bins]), [codes], widen=widen)[0]
     parts = vector.distinct_parts()
     part_codes = np.empty(len(parts), codes.dtype)
-    dense = replace(column, values=parts)
-    (bins,) = bin_columns([dense], [bins], [part_codes], widen=widen)
+    (bins,) = bin_columns([parts], BinTable.of([bins]), [part_codes], widen=widen)
     vector.spread(part_codes, codes)
     return bins
 
 
+def _bin_by_numpy(columns: Columns, table: BinTable, codes: CodesOfColumns, *, widen: bool) -> list[Bins]:
+    """Does what `bin_columns` does, without the kernel.
+
+    To widen, the bins whose highest value lies below a number are counted. Their count is its code, unless it lies
+    between two bins; and then it is below the lowest value of the bin that it is given, and its code is found again. So
+    widening takes one look-up more than to count edges, where comparing with both ends of every number's bin would take
+    two.
+    """
+    num_rows, bins = _num_rows(columns), list(table)
+    dtypes = [comparison_dtype(own.dtype) for own in columns]
+    ends = [own.high if widen else own.edges for own in bins]
+    counters = in_threads(_make_counter, dtypes, ends, codes, num_threads=threads_for(num_rows))
+    bottoms = list(map(_bottoms, bins, dtypes)) if widen else []
+
+    def bin_block(block: slice) -> list[Any]:
+        """Returns the rows of every column whose values lie between bins, if bins are widened."""
+        between = []
+        for number, values in enumerate(_values_of_block(columns, block)):
+            out = codes[number][block]
+            out[:] = counters[number](values)
+            if widen:
+                between.append(block.start + np.flatnonzero(values < _look_up(bottoms[number], out)))
+            out[np.isnan(values)] = bins[number].num_bins
+        return between
+
+    blocks = by_blocks(bin_block, num_rows)
+    if not widen:
+        return bins
+    rows = [np.concatenate(of_column) for of_column in zip(*blocks, strict=True)]
+    values = (np.asarray(column)[at] for column, at in zip(columns, rows, strict=True))
+    return list(map(_widen, values, bins, codes, rows))
+
+
 def _make_counter(
-    column: TableColumn, edges: Float64[np.ndarray, " edge"], codes: Codes
+    dtype: np.dtype, edges: Float64[np.ndarray, " edge"], codes: Codes
 ) -> Callable[[Values], Int[np.ndarray, " row"]]:
     """Returns a function that counts the edges below numbers; by a binary search where there are few."""
     if len(codes) <= SMALL_COLUMN:
         return edges.searchsorted
-    return partial(_count_edges_below, _make_cell_table(edges, comparison_dtype(column.values.dtype), codes.dtype))
+    return partial(_count_edges_below, _make_cell_table(edges, dtype, codes.dtype))
 
 
 def _bottoms(bins: Bins, dtype: np.dtype) -> Float[np.ndarray, " code"]:
@@ -459,15 +556,15 @@ def _widen(values: Num[np.ndarray, " found"], bins: Bins, codes: Codes, rows: In
     return Bins(low + 0.0, high + 0.0, bins.edges, np.array_equal(low, high))
 
 
-def _values_of_block(columns: Sequence[TableColumn], matrix: _Matrix | None, block: slice) -> Iterator[Values]:
+def _values_of_block(columns: Columns, block: slice) -> Iterator[Values]:
     """The numbers of every column in a block, one after the other in memory."""
-    if matrix is None or matrix.dtype not in (np.float32, np.float64) or not matrix.flags.c_contiguous:
-        return (np.ascontiguousarray(c.values[block], comparison_dtype(c.values.dtype)) for c in columns)
-    rows = matrix[block]
-    transposed = np.empty((len(columns), len(rows)), rows.dtype)
-    for start in range(0, len(rows), _ROWS_OF_TILE):
+    if not isinstance(columns, np.ndarray) or columns.dtype not in (np.float32, np.float64):
+        return (_as_comparable(own[block]) for own in columns)
+    rows = columns[:, block]
+    transposed = np.empty(rows.shape, rows.dtype)
+    for start in range(0, rows.shape[1], _ROWS_OF_TILE):
         tile = slice(start, start + _ROWS_OF_TILE)
-        transposed[:, tile] = rows[tile].T
+        transposed[:, tile] = rows[:, tile]
     return iter(transposed)
 
 

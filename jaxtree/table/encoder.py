@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64, Int64, Num, Shaped
+from jaxtyping import Bool, Float, Float64, Int64, Shaped
 from scipy.sparse import issparse
 
 from jaxtree.blocks import by_blocks
@@ -343,46 +343,35 @@ class Encoder:
     def _encode(self, table: Table, codes: Codes | None = None, *, widen: bool = False) -> Codes:
         """Returns the codes of a table as the schema has it, written into an array if given one; may widen the bins."""
         codes = self._empty_codes(len(table)) if codes is None else codes
-        numbers, widen = {}, widen and self._is_sampled
+        parts, numbers, widen = [], {}, widen and self._is_sampled
         for place, column in table.alone.items():
             if column.has_categories:
                 codes[place] = np.asarray(column.values)
             else:
-                numbers[place] = column
+                numbers[place] = column.values
+        if numbers:
+            parts.append((np.array([*numbers]), [*numbers.values()]))
         for block in table.blocks:
             if len(table) <= _FEW_ROWS and not widen:
                 bins, values = self.schema_.columns.bins.take(block.place), block.values()
                 values = values.astype(comparison_dtype(values.dtype), copy=False)
                 codes[_all_or(block.place, codes)] = bins.count_edges_below(values.T)
             else:
-                numbers |= {place: table.column(place) for place in block.place.tolist()}
-        if numbers:
-            self._encode_numbers(numbers, codes, table.matrix, widen=widen)
+                parts.append((block.place, block.columns()))
+        for place, columns in parts:
+            self._encode_numbers(place, columns, codes, widen=widen)
         return codes
 
-    def _encode_numbers(
-        self,
-        columns: dict[int, TableColumn],
-        codes: Codes,
-        matrix: Num[np.ndarray, "row column"] | None,
-        *,
-        widen: bool,
-    ) -> None:
-        """Writes the codes of columns of numbers, column by column; may widen the bins."""
-        places = np.fromiter(columns, np.int64, len(columns))
+    def _encode_numbers(self, place: Int64[np.ndarray, " column"], columns: Any, codes: Codes, *, widen: bool) -> None:
+        """Writes the codes of columns of numbers; may widen the bins."""
         bins = self.schema_.columns.bins
-        own = bin_columns(
-            [*columns.values()],
-            list(map(bins.__getitem__, columns)),
-            [codes[row] for row in places.tolist()],
-            matrix,
-            widen=widen,
-        )
+        to = codes if len(place) == len(codes) else [codes[row] for row in place.tolist()]
+        own = bin_columns(columns, bins.take(place), to, widen=widen)
         if widen:
             is_other = np.ones(len(bins), bool)
-            is_other[places] = False
+            is_other[place] = False
             others = np.flatnonzero(is_other)
-            self._set_bins(BinTable.joined((places, others), (BinTable.of(own), bins.take(others))))
+            self._set_bins(BinTable.joined((place, others), (own, bins.take(others))))
 
     def _values(self, table: Table, X: Any) -> Float[np.ndarray, "row feature"]:
         """The values of a table as the schema has it, which was read from X or a part of it."""

@@ -57,6 +57,11 @@ class NumberBlock:
         own = self.matrix[rows]
         return own if len(self.at) == own.shape[1] else own[:, self.at]
 
+    def columns(self) -> Num[np.ndarray, "column row"] | list[Num[np.ndarray, " row"]]:
+        """Returns the numbers of every column without a copy: in one array where these are all of the array."""
+        columns = self.matrix.T
+        return columns if len(self.at) == len(columns) else [columns[place] for place in self.at.tolist()]
+
     def where(self, is_kept: Bool[np.ndarray, " column"]) -> "tuple[NumberBlock, ...]":
         """Returns some of the columns as a block; none if there are none."""
         if is_kept.all():
@@ -431,6 +436,8 @@ def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:
     """
     native: Any = series.to_native()
     if series.implementation.is_polars():
+        if isinstance(series.dtype, nw.Categorical):
+            return _factorized_categorical(native)
         text = series.cast(nw.String)
         words = text.unique().drop_nulls().to_list()
         coded: Any = text.cast(nw.Enum(words)).to_native()
@@ -443,6 +450,15 @@ def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:
     column: Any = series.to_frame().to_arrow().column(0)
     encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     return encoded.dictionary.to_pylist(), encoded.indices.cast("int64").fill_null(-1).to_numpy()
+
+
+def _factorized_categorical(native: Any) -> tuple[list, Int[np.ndarray, " row"]]:
+    """Does what `_factorized` does for a Categorical of polars, by the numbers that stand for its words."""
+    met = native.unique().drop_nulls()
+    number_of_word, number = (own.to_physical().cast(int).fill_null(-1).to_numpy() for own in (met, native))
+    place_of = np.full(number_of_word.max(initial=-1) + 2, -1)  # the last is that of a missing value
+    place_of[number_of_word] = np.arange(len(number_of_word))
+    return met.cast(str).to_list(), place_of[number]
 
 
 def _read_times(name: str, series: nw.Series) -> TableColumn:

@@ -8,16 +8,15 @@ whole is one part.
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from jaxtyping import Int64, Num, UInt, UInt64
 
-from jaxtree.blocks import blocks_of, by_blocks, in_threads, threads_for
+from jaxtree.blocks import blocks_of, by_blocks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.table.binning import SMALL_COLUMN, Bins, BinTable, comparison_dtype, fit_bins, rank_columns
+from jaxtree.table.binning import SMALL_COLUMN, Bins, BinTable, comparison_dtype, fit_columns, rank_columns
 from jaxtree.table.columns import MAX_CODES, ColumnStatistics, TableColumn, as_categorical, recoded
 from jaxtree.table.rare_words import note_identifiers, with_rare_words
 from jaxtree.table.reading import NumberBlock, Table, read_table
@@ -221,35 +220,23 @@ def learn_schema(sampled: Table, *, max_bins: int, max_categories: int = MAX_COD
         parts.append((block.place, of_columns, block.has_missing))
         if of_rows is not None:
             codes.append((block.place, of_rows))
-    bins: dict[int, Bins] = {}
-    numbers, has_missing = {}, []
+    numbers, categories = {}, {}
     for place, column in sampled.alone.items():
-        has_missing.append(column.has_missing)
         if column.has_categories:
-            categories = _learned_categories(column, max_categories)
-            bins[place], described[place] = Bins.of_codes(len(categories)), Description(column.kind, categories)
+            categories[place] = _learned_categories(column, max_categories)
+            described[place] = Description(column.kind, categories[place])
             continue
-        numbers[place] = column
+        values = np.asarray(column.values)
+        numbers[place] = values if column.time is None else column.time.numbers(values)
         if column.is_time:
             described[place] = Description(time=column.time)
-    if numbers:
-        bins |= _fit_numbers(numbers, max_bins)
-    if bins:
-        of_alone = BinTable.of(map(bins.__getitem__, sampled.alone))
-        parts.append((np.array([*sampled.alone]), of_alone, np.array(has_missing, bool)))
+    of_numbers = fit_columns([*numbers.values()], max_bins) if numbers else None
+    of_categories = BinTable.of(Bins.of_codes(len(own)) for own in categories.values()) if categories else None
+    for places, bins in ((numbers, of_numbers), (categories, of_categories)):
+        if bins is not None:
+            has_missing = np.array([sampled.alone[place].has_missing for place in places], bool)
+            parts.append((np.array([*places]), bins, has_missing))
     return Schema(Columns.joined(sampled.names, parts, described)), codes
-
-
-def _fit_numbers(columns: Mapping[int, TableColumn], max_bins: int) -> dict[int, Bins]:
-    """Returns the bins of columns of numbers and times by their places."""
-
-    def fit(column: TableColumn) -> Bins:
-        values = np.asarray(column.values)
-        values = values if column.time is None else column.time.numbers(values)
-        return fit_bins(values.astype(comparison_dtype(values.dtype), copy=False), max_bins)
-
-    num_threads = threads_for(max(map(len, columns.values())))
-    return dict(zip(columns, in_threads(fit, columns.values(), num_threads=num_threads), strict=True))
 
 
 def _learned_categories(column: TableColumn, max_categories: int) -> tuple:
@@ -283,9 +270,7 @@ def _fit_block(
     """Fits the bins of numbers; of short columns the codes of the rows come with them."""
     values = matrix.astype(comparison_dtype(matrix.dtype), copy=False).T
     if len(matrix) > min(max_bins, SMALL_COLUMN):
-        return BinTable.of(
-            in_threads(partial(fit_bins, max_bins=max_bins), values, num_threads=threads_for(len(matrix)))
-        ), None
+        return fit_columns(values, max_bins), None
     blocks = blocks_of(len(values), max(_CELLS_RANKED // len(matrix), 1))
     bins, codes = zip(*map(rank_columns, map(values.__getitem__, blocks)), strict=True)
     return BinTable.chained(bins), codes[0] if len(codes) == 1 else np.concatenate(codes)

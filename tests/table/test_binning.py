@@ -1,13 +1,17 @@
 """Bins of numbers: which values they hold, and that every way of finding them agrees."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxtree.table import binning
-from jaxtree.table.binning import Bins, bin_columns, fit_bins, midpoint, round_down_to_float32
+from jaxtree.cores import using_cores
+from jaxtree.table.binning import Bins, BinTable, bin_columns, fit_bins, fit_columns, midpoint, round_down_to_float32
 from jaxtree.table.columns import TableColumn
 from jaxtree.table.reading import Table
 from jaxtree.table.summary import learn_schema, sample_rows, summarise
@@ -37,7 +41,7 @@ def fitted(columns, max_bins):
 
 def codes_of(values, bins, code_dtype=np.uint8):
     codes = np.empty(len(values), code_dtype)
-    bin_columns([TableColumn("x", "numeric", values, bool(np.isnan(values).any()))], [bins], [codes])
+    bin_columns([values], BinTable.of([bins]), [codes])
     return codes
 
 
@@ -136,6 +140,54 @@ def test_a_rising_map_of_a_column_changes_no_code(kind):
     mapped = np.log(values + 1) * 7 - 3
     codes, of_mapped = (codes_by_definition(own, fit_bins(own, 255)) for own in (values, mapped))
     np.testing.assert_array_equal(of_mapped, codes)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("max_bins", [2, 40, 255, 65_535])
+def test_columns_that_are_fitted_together_have_the_bins_of_each(dtype, max_bins):
+    values = np.stack([many_numbers(3, kind) for kind in ("distinct", "ties", "heavy", "distinct", "ties", "ties")])
+    values[3] = np.nan
+    values[4] = np.where(values[4] > 1, 0.0, -0.0)
+    values[5, ::7] = np.nan
+    values = values.astype(dtype)
+    expected = [fit_bins(own, max_bins) for own in values]
+    of_two_types = [*values, np.arange(len(values[0]), dtype=np.int16)]
+    assert list(fit_columns(values, max_bins)) == expected
+    assert list(fit_columns(np.ascontiguousarray(values.T).T, max_bins)) == expected
+    assert list(fit_columns(of_two_types, max_bins)) == [
+        *expected,
+        fit_bins(of_two_types[-1].astype(np.float32), max_bins),
+    ]
+
+
+FORKED = """
+import multiprocessing, threading
+import numpy as np
+from jaxtree.table import Encoder
+X = np.random.default_rng(0).normal(size=(20_000, 6))
+def encode(results):
+    results.append(Encoder(max_bins=255).fit_transform(X).tolist())
+expected, of_threads = [], []
+encode(expected)
+def check():
+    own = []
+    encode(own)
+    assert own == expected
+threads = [threading.Thread(target=encode, args=(of_threads,)) for _ in range(3)]
+for thread in threads:
+    thread.start()
+process = multiprocessing.get_context("fork").Process(target=check)
+process.start()
+process.join(60)
+for thread in threads:
+    thread.join()
+assert process.exitcode == 0 and of_threads == 3 * expected
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no system call of that name")
+def test_threads_and_forked_processes_bin_at_the_same_time():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], check=True, timeout=120)
 
 
 def test_an_end_that_one_value_fills_has_no_tail():
@@ -250,20 +302,19 @@ def test_missing_numbers_have_the_code_after_the_last_bin():
         np.testing.assert_array_equal(codes_of(values, fit_bins(values, 255)), np.resize([0, 2, 2, 1], rows))
 
 
-def test_threads_bin_as_one_thread_does(monkeypatch):
+def test_threads_bin_as_one_thread_does():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250_000, 5)).astype(np.float32)
-    columns = [TableColumn(f"x{column}", "numeric", X[:, column], False) for column in range(5)]
 
     def fit_and_bin():
         bins = fitted(X.T, 255)
         codes = np.empty((5, len(X)), np.uint8)
-        bin_columns(columns, bins, list(codes))
+        bin_columns(X.T, BinTable.of(bins), codes)
         return bins, codes
 
     bins, codes = fit_and_bin()
-    monkeypatch.setattr(binning, "threads_for", lambda num_rows: 1)
-    bins_of_one_thread, codes_of_one_thread = fit_and_bin()
+    with using_cores(1):
+        bins_of_one_thread, codes_of_one_thread = fit_and_bin()
     assert bins == bins_of_one_thread
     np.testing.assert_array_equal(codes, codes_of_one_thread)
 

@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from jaxtree.buckets import empty_codes, feature_bucket, pad_codes, row_bucket
-from jaxtree.table import binning
-from jaxtree.table.binning import bin_columns, fit_bins
-from jaxtree.table.columns import TableColumn
+from jaxtree.cores import using_cores
+from jaxtree.table.binning import BinTable, bin_columns, fit_bins
 
 
 def numbers(dtype, size):
@@ -17,10 +16,6 @@ def numbers(dtype, size):
     width = np.dtype(dtype).itemsize * 8
     elements = st.floats(-4, 4, width=width) | st.integers(-4, 4).map(float) | st.just(float("nan"))
     return hnp.arrays(dtype, size, elements=elements)
-
-
-def column(values):
-    return TableColumn("x", "numeric", values, bool(np.isnan(values).any()))
 
 
 def widened_by_definition(values, bins):
@@ -42,10 +37,11 @@ def test_bins_are_as_wide_as_all_numbers_make_them(repeats, data, dtype, max_bin
     if not bins.num_bins:  # known values, where those that were fitted are all missing, count as missing
         codes[:] = 0
     out = np.empty(20 * repeats, np.uint8)
-    (widened,) = bin_columns([column(np.tile(values, repeats))], [bins], [out], widen=True)
+    (widened,) = bin_columns([np.tile(values, repeats)], BinTable.of([bins]), [out], widen=True)
     np.testing.assert_array_equal(out, np.tile(codes, repeats))
     assert widened.low.tolist() == low and widened.high.tolist() == high
-    assert widened.exact == (low == high) and widened.edges is bins.edges
+    assert widened.exact == (low == high)
+    np.testing.assert_array_equal(widened.edges, bins.edges)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -53,28 +49,28 @@ def test_bins_are_as_wide_as_all_numbers_make_them(repeats, data, dtype, max_bin
 def test_a_matrix_is_binned_as_its_columns_are(dtype, num_rows):
     X = np.random.default_rng(0).normal(size=(num_rows, 3)).astype(dtype)
     X[::7, 1] = np.nan
-    columns = [column(x) for x in X.T]
-    bins = [fit_bins(x[:300], 100) for x in X.T]
+    bins = BinTable.of(fit_bins(x[:300], 100) for x in X.T)
     codes = np.zeros((2, 3, num_rows), np.uint8)
     for widen in (False, True):
-        of_columns = bin_columns(columns, bins, list(codes[0]), widen=widen)
-        of_matrix = bin_columns(columns, bins, list(codes[1]), X, widen=widen)
+        of_columns = bin_columns(list(X.T), bins, list(codes[0]), widen=widen)
+        of_matrix = bin_columns(X.T, bins, codes[1], widen=widen)
         np.testing.assert_array_equal(*codes)
         assert of_columns == of_matrix
 
 
-def test_threads_widen_as_one_thread_does(monkeypatch):
+def test_threads_widen_as_one_thread_does():
     X = np.random.default_rng(0).normal(size=(250_000, 3)).astype(np.float32)
-    columns, bins = [column(x) for x in X.T], [fit_bins(x[:1000], 255) for x in X.T]
+    bins = BinTable.of(fit_bins(x[:1000], 255) for x in X.T)
     codes = np.empty((2, 3, len(X)), np.uint8)
-    of_threads = bin_columns(columns, bins, list(codes[0]), X, widen=True)
-    monkeypatch.setattr(binning, "threads_for", lambda num_rows: 1)
-    assert bin_columns(columns, bins, list(codes[1]), X, widen=True) == of_threads
+    of_threads = bin_columns(X.T, bins, codes[0], widen=True)
+    with using_cores(1):
+        assert bin_columns(X.T, bins, codes[1], widen=True) == of_threads
     np.testing.assert_array_equal(*codes)
 
 
 def test_no_columns():
-    assert bin_columns([], [], []) == bin_columns([], [], [], widen=True) == []
+    none = BinTable.of([])
+    assert bin_columns([], none, []) == bin_columns([], none, [], widen=True) == none
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])

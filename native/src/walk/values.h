@@ -16,6 +16,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/keys.h"
+
 namespace jaxtree {
 
 constexpr int64_t kTogether = 8;  // rows that are walked together
@@ -75,27 +77,6 @@ struct Node {
   uint32_t key;
   int32_t child;  // where branch 0 leads; the node itself where walks end
 };
-
-template <typename Real>
-using KeyOf = std::conditional_t<sizeof(Real) == 4, uint32_t, uint64_t>;
-
-// All bits where a value is missing, and none where it is a number.
-template <typename Real>
-inline KeyOf<Real> IsMissing(Real value) {
-  return -static_cast<KeyOf<Real>>(value != value);
-}
-
-// The key of a number: the bits of positive numbers come after those of negative ones, whose order is reversed.
-template <typename Real>
-inline KeyOf<Real> MakeKey(Real value) {
-  using Key = KeyOf<Real>;
-  constexpr int kSign = 8 * sizeof(Key) - 1;
-  const Real number = value + Real{0};  // -0 and 0 are one number
-  Key bits;
-  std::memcpy(&bits, &number, sizeof(Key));
-  const Key is_negative = -(bits >> kSign);
-  return (bits ^ (is_negative | (Key{1} << kSign))) | IsMissing(value);
-}
 
 // The code of a category, which is not missing, from its key.
 template <typename Key>
