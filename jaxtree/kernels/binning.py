@@ -79,21 +79,18 @@ def ordered_columns(columns: Described, num_rows: int, dtype: np.dtype) -> Float
 
 
 def cut_columns(
-    ordered: Float[np.ndarray, "column row"],
-    tails: Sequence[tuple[Float64[np.ndarray, " _low"], Float64[np.ndarray, " _high"]]],
-    max_bins: int,
+    ordered: Float[np.ndarray, "column row"], tails: Sequence[Float64[np.ndarray, " _cut"]], max_bins: int
 ) -> Cuts:
     """Returns where the bins of columns begin.
 
     Args:
         ordered: Their numbers, see `ordered_columns`.
-        tails: The shares of the first bin of a column that lie beyond each cut through it, and those of the last bin.
+        tails: The share of a bin that lies beyond each cut through it, outwards: of every column's first bin and last.
         max_bins: The most bins of a column.
     """
-    ends = [own for pair in tails for own in pair]
-    num_tails = np.array([len(own) for own in ends], np.int64)
-    shares = np.zeros((len(ordered), 2, num_tails.max(initial=0)))
-    shares.reshape(len(ends), -1)[np.arange(shares.shape[2]) < num_tails[:, None]] = np.concatenate(ends)
+    num_tails = np.array(list(map(len, tails)), np.int64)
+    shares = np.zeros((len(tails), num_tails.max(initial=0)))
+    shares[np.arange(shares.shape[1]) < num_tails[:, None]] = np.concatenate(tails)
     results = [((len(ordered), min(max_bins, ordered.shape[1])), np.int64), ((len(ordered), 5), np.int64)]
     first, facts = call_kernel(
         "jaxtree_cut_columns",

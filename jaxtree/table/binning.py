@@ -263,14 +263,10 @@ def _fit_by_kernel(columns: Columns, dtype: np.dtype, max_bins: int) -> BinTable
 
     readable = _readable(columns)
     ordered = kernel.ordered_columns(_described(readable), _num_rows(columns), dtype)
-    none = (np.zeros(0),) * 2
-    cuts = kernel.cut_columns(ordered, [none] * len(columns), max_bins)
-    distinct = cuts.num_distinct.tolist()
-    tails = [
-        none if is_exact else tuple(_tail(number, max_bins) for number in own)
-        for is_exact, own in zip(cuts.is_exact.tolist(), distinct, strict=True)
-    ]
-    if any(len(tail) for pair in tails for tail in pair):
+    none = np.zeros(0)
+    cuts = kernel.cut_columns(ordered, [none] * (2 * len(columns)), max_bins)
+    tails = [_tail(number, max_bins) if number else none for number in cuts.num_distinct.reshape(-1).tolist()]
+    if any(map(len, tails)):
         cuts = kernel.cut_columns(ordered, tails, max_bins)
     column = np.repeat(np.arange(len(columns)), cuts.num_bins)
     first = cuts.first[np.arange(cuts.first.shape[1]) < cuts.num_bins[:, None]]

@@ -16,10 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64, Int, UInt, UInt32
 
+from jaxtree.blocks import in_threads, threads_for
 from jaxtree.buckets import empty_codes
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.features import FeatureOptions
-from jaxtree.table.binning import Bins, fit_bins
+from jaxtree.table.binning import Bins, bin_columns, fit_columns
 from jaxtree.table.schema import Column, Schema
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.subsets import SharedSubsets, join_subsets, words_of_subsets
@@ -177,16 +178,14 @@ def order_categories(
     order = np.random.default_rng(seed).permutation(data.num_rows)
     statistics: dict[int, Statistic] = {}
     of_growth = list(data.codes)
-    for score, (gradient, curvature) in enumerate(derivatives()):
-        for place in places:
-            own, of_category = _statistics(whole[place], schema.num_values[place], gradient, curvature, order)
-            bins = fit_bins(own, MOST_BINS)
-            codes_of = np.append(np.searchsorted(bins.edges, of_category), bins.num_bins)
+    num_values, num_threads = schema.num_values[places].tolist(), min(threads_for(data.num_rows), len(places))
+    for score, of_score in enumerate(derivatives()):
+        encode = functools.partial(_encode, derivatives=of_score, order=order, own_rows=own_rows)
+        encoded = in_threads(encode, whole.values(), num_values, num_threads=num_threads)
+        for place, (bins, code_of_category, codes) in zip(places, encoded, strict=True):
             feature = place if score == 0 else len(of_growth)
-            statistics[feature] = Statistic(place, bins, codes_of.astype(np.uint16))
-            own = own[own_rows]
-            own_codes = np.where(np.isnan(own), bins.num_bins, np.searchsorted(bins.edges, own))
-            of_growth[feature : feature + 1] = [own_codes.astype(np.uint16)]
+            statistics[feature] = Statistic(place, bins, code_of_category)
+            of_growth[feature : feature + 1] = [codes]
     dtype = _with_statistics(schema, statistics).code_dtype
     codes = empty_codes(len(of_growth), data.codes.shape[1], dtype)
     for to, own in zip(codes, of_growth, strict=True):
@@ -235,6 +234,23 @@ def _numbers(data: Dataset, weight: Float64[np.ndarray, " row"]) -> Iterator[Flo
             yield (codes == label).astype(np.float64)
 
 
+def _encode(
+    code: UInt[np.ndarray, " row"],
+    num_values: int,
+    derivatives: Derivatives,
+    order: Int[np.ndarray, " row"],
+    own_rows: slice,
+) -> tuple[Bins, UInt[np.ndarray, " code"], UInt[np.ndarray, " own_row"]]:
+    """The bins of one score's statistics, the code of every category, see `Statistic`, and those of own rows."""
+    own, of_category = _statistics(code, num_values, *derivatives, order)
+    table = fit_columns([own], MOST_BINS)
+    own, bins = own[own_rows], table[0]
+    codes = np.empty(len(own), np.uint16)
+    bin_columns([own], table, [codes])
+    code_of_category = np.append(np.searchsorted(bins.edges, of_category), bins.num_bins)
+    return bins, code_of_category.astype(np.uint16), codes
+
+
 def _statistics(
     code: UInt[np.ndarray, " row"],
     num_values: int,
@@ -246,16 +262,18 @@ def _statistics(
     prior = PRIOR_ROWS * curvature.mean()
     by_category = order[np.argsort(code[order], kind="stable")]
     count = np.bincount(code, minlength=num_values + 1)
-    first = np.repeat(np.cumsum(count) - count, count)
+    first = np.minimum(np.cumsum(count) - count, len(code) - 1)
     before, whole = [], []
     for values in (gradient, curvature):
-        sums = np.cumsum(values[by_category]) - values[by_category]
-        of_rows = np.empty_like(sums)
-        of_rows[by_category] = sums - sums[first]
-        before.append(of_rows)
+        ordered = values[by_category]
+        sums = np.cumsum(ordered) - ordered
+        before.append(sums - np.repeat(sums[first], count))
         whole.append(np.bincount(code, values, minlength=num_values + 1)[:num_values])
-    own, of_category = (_step(sums[0], sums[1], prior) for sums in (before, whole))
-    return np.where(code < num_values, own, np.nan), of_category
+    ordered, of_category = (_step(sums[0], sums[1], prior) for sums in (before, whole))
+    ordered[len(code) - count[num_values] :] = np.nan  # rows whose category is missing come last
+    own = np.empty_like(ordered)
+    own[by_category] = ordered
+    return own, of_category
 
 
 def _step(

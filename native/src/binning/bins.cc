@@ -71,7 +71,7 @@ ffi::Error CutColumnsHandler(ffi::ThreadPool pool, ffi::AnyBuffer ordered, ffi::
                              ffi::Result<ffi::AnyBuffer> first, ffi::Result<ffi::AnyBuffer> facts, int64_t max_bins) {
   Threads threads(&pool);
   const int64_t num_columns = ordered.dimensions()[0], num_rows = ordered.dimensions()[1], room = first->dimensions()[1];
-  const int64_t most_tails = tails.dimensions()[2];
+  const int64_t most_tails = tails.dimensions()[1];
   const auto* const sizes = num_tails.reinterpret_data<int64_t>();
   const auto* const shares = tails.reinterpret_data<double>();
   const auto cut = [&](auto real) {
@@ -154,7 +154,7 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_cut_columns, jaxtree::CutColumnsHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()   // numbers in order
-                                  .Arg<ffi::AnyBuffer>()   // tails, [column, end, cut]
+                                  .Arg<ffi::AnyBuffer>()   // tails, [column and end, cut]
                                   .Arg<ffi::AnyBuffer>()   // how many cuts they have
                                   .Ret<ffi::AnyBuffer>()   // first places of bins
                                   .Ret<ffi::AnyBuffer>()   // facts of a column
