@@ -13,6 +13,7 @@ from jaxtree import plot as plot
 from jaxtree import prune as prune
 from jaxtree import ray as ray
 from jaxtree import resampling as resampling
+from jaxtree import serving as serving
 from jaxtree import soft as soft
 from jaxtree.additive.scorecard import to_scorecard as to_scorecard
 from jaxtree.devices.policy import set_device as set_device

@@ -6,16 +6,15 @@ static checker, which cannot distinguish operations of the two, takes them as of
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
-from jax import Device as _Device
-from jax.core import Tracer
 from jaxtyping import Float, Float64, Int, Real, Shaped, UInt32
+
+from jaxtree.lazy import Array, Tracer, jax, jnp, lax
+from jaxtree.lazy import Device as _Device
 
 if TYPE_CHECKING:
     AnyArray: TypeAlias = Any
@@ -47,7 +46,7 @@ def where(condition: Shaped[AnyArray, "..."], yes, no) -> Shaped[AnyArray, "..."
 
 def is_traced(*values: object) -> bool:
     """Whether any array in the values is being traced."""
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
+    return "jax" in sys.modules and any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(values))
 
 
 def concrete_or_none(values: Any) -> np.ndarray | None:

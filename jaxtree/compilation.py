@@ -16,13 +16,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
-from jax.core import Tracer
 
 from jaxtree import forks, switches, traces
 from jaxtree.devices import platform_of
 from jaxtree.heap import trim_heap
+from jaxtree.lazy import Tracer, jax, when_jax_is_loaded
 from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
 from jaxtree.program_folder import keep_programs
 
@@ -288,7 +287,7 @@ def _on_duration(event: str, duration_secs: float, **_: str | int) -> None:
         _CLOCK.seconds += duration_secs
 
 
-jax.monitoring.register_event_duration_secs_listener(_on_duration)
+when_jax_is_loaded(lambda: jax.monitoring.register_event_duration_secs_listener(_on_duration))
 
 
 @contextmanager

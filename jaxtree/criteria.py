@@ -12,10 +12,10 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from jaxtree.arrays import safe_divide
+from jaxtree.lazy import Array, jnp
 
 __all__ = ["entropy", "gini", "misclassification", "poisson", "squared_error"]
 

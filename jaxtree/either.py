@@ -10,15 +10,13 @@ functions. Beside those of `jax.numpy` there are some of `jax.scipy.special` and
 """
 
 import dataclasses
+import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.scipy.special
 import numpy as np
-import scipy.special
 
 from jaxtree.arrays import library_of
+from jaxtree.lazy import is_loaded, jax, jax_special, jnp, scipy_special
 
 _SPECIAL = ("betainc", "gammainc", "gammaln", "ndtr", "ndtri")
 _OF_NETWORKS = {"log_softmax": "log_softmax", "sigmoid": "expit", "softmax": "softmax"}
@@ -37,20 +35,39 @@ class EitherFunction:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the function of the arguments' library."""
-        is_of_jax = library_of(*arguments) is jnp
+        is_of_jax = library_of(*arguments) is not np
         if self.name in _SPECIAL:
-            library = jax.scipy.special if is_of_jax else scipy.special
+            library = jax_special if is_of_jax else scipy_special
         elif self.name in _OF_NETWORKS:
+            if not is_of_jax and self.name == "sigmoid":
+                return _sigmoid(*arguments)
             if not is_of_jax:
-                return getattr(scipy.special, _OF_NETWORKS[self.name])(*arguments, **keywords)
+                return getattr(scipy_special, _OF_NETWORKS[self.name])(*arguments, **keywords)
             library = jax.nn
         else:
             library = jnp if is_of_jax else np
         return getattr(library, self.name)(*arguments, **keywords)
 
 
+FEW_NUMBERS = 4096
+"""Numbers for which SciPy is not loaded, which takes longer than their exponentials do one by one."""
+
+MOST_EXPONENT = 709.0
+"""Exponentials of more are near the end of float64, or beyond it."""
+
+
+def _sigmoid(numbers: Any) -> Any:
+    """Returns `scipy.special.expit`; of few numbers by its formula and by C's exponential, so with its bits."""
+    values = np.asarray(numbers)
+    is_plain = values.dtype == np.float64 and values.size <= FEW_NUMBERS
+    if is_loaded("scipy.special") or not is_plain or (values < -MOST_EXPONENT).any():
+        return scipy_special.expit(numbers)
+    shares = [1 / (1 + math.exp(-number)) for number in values.ravel().tolist()]
+    return np.array(shares).reshape(values.shape)
+
+
 def __getattr__(name: str) -> EitherFunction:
     """Returns the function of a name."""
-    if name.startswith("_") or not (name in (*_SPECIAL, *_OF_NETWORKS) or hasattr(jnp, name)):
+    if name.startswith("_") or not (name in (*_SPECIAL, *_OF_NETWORKS) or hasattr(np, name) or hasattr(jnp, name)):
         raise AttributeError(f"there is no function {name!r} of either library")
     return EitherFunction(name)

@@ -32,6 +32,11 @@ def is_cut_off() -> bool:
     return _PROCESS.is_cut_off
 
 
+def is_on_host() -> bool:
+    """Returns whether NumPy and the kernel compute all that they can: JAX is not loaded, or cut off."""
+    return _PROCESS.is_cut_off or "jax" not in sys.modules
+
+
 def check_is_whole(what: str) -> None:
     """Raises ForkedProcessError if this process is cut off.
 

@@ -17,7 +17,7 @@ import stat
 import threading
 from pathlib import Path
 
-import jax
+from jaxtree.lazy import jax
 
 LOGGER = logging.getLogger("jaxtree")
 

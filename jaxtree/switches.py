@@ -9,10 +9,11 @@ user's own are traced within.
 import contextlib
 import functools
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
-import jax
+from jaxtree.lazy import jax
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -40,7 +41,7 @@ OWN = {(*_OTHERS, guard, guard, guard, guard) for guard in (None, "allow")}
 
 
 def are_own() -> bool:
-    """Returns whether all switches stand as jaxtree's programs have them.
+    """Returns whether all switches stand as jaxtree's programs have them, or nothing has loaded JAX.
 
     >>> are_own()
     True
@@ -48,7 +49,7 @@ def are_own() -> bool:
     ...     are_own()
     False
     """
-    return read(jax.config) in OWN
+    return "jax" not in sys.modules or read(jax.config) in OWN
 
 
 @contextlib.contextmanager

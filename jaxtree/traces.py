@@ -11,7 +11,7 @@ import sys
 import types
 from typing import Any
 
-import jax
+from jaxtree.lazy import jax
 
 _NO_PROGRAM = {"jaxtree_has_no_program_of": True}
 

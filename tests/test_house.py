@@ -16,6 +16,7 @@ import jaxtree
 PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
+    {"lazy"},
     {"arrays", "errors", "buckets", "cores", "heap", "keys", "notebook", "sklearn_compat", "switches"},
     {"either", "forks", "kernels.library", "traces", "program_folder"},
     {"devices"},
@@ -29,6 +30,7 @@ FLOORS = [
     {"metrics"},
     {"figures"},
     {"files", "plot"},
+    {"serving"},
     {"estimators"},
     {"page", "ray"},
     {"search"},

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from jaxtree.boosting.data import Shrinkage, learning_rates
 from jaxtree.boosting.dropping import keep_trees
 from jaxtree.boosting.ending import EarlyStopping, Stop
-from jaxtree.boosting.round_tree import Rates, ScoredRows, with_all_scores
+from jaxtree.boosting.round_tree import Rates, ScoredRows
 from jaxtree.boosting.rounds import SLOTS, BoostState, OwnRows, RoundOutputs, Slots, blank_trees, make_rounds
 from jaxtree.errors import present
 from jaxtree.growth.inputs.bundles import Limits, limits_of_roots
@@ -30,7 +30,7 @@ from jaxtree.heap import give_back_freed
 from jaxtree.kernels.mesh import ROWS
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree import Tree
-from jaxtree.tree.forest import Forest, join_forests, take_trees
+from jaxtree.tree.forest import Forest, join_forests, take_trees, with_all_scores
 
 
 class Checkpoint(NamedTuple):

@@ -39,7 +39,6 @@ from jaxtree.kernels.mesh import Devices
 from jaxtree.kernels.rows import are_within, sum_rows
 from jaxtree.losses.loss import BaseLoss, Derivatives, identity, with_offset
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.forest import Forest
 
 DIGITS = 23
 """Binary digits of a derivative after the first one: those of numbers of 32 bits."""
@@ -438,19 +437,3 @@ def add_own_steps(
 ) -> Float[Array, "score row"]:
     """The scores, each with the step that its own tree makes."""
     return jax.vmap(add_steps)(scores[:, None], steps, leaf)[:, 0]
-
-
-def with_all_scores(forest: Forest, num_scores: int) -> Forest:
-    """Returns trees, one a score and round after round, as trees of all scores, which leave all but one as they are."""
-    nodes = forest.nodes
-    sums = np.zeros((nodes.node_count, num_scores))
-    sums[np.arange(len(sums)), forest.tree_of_node % num_scores] = nodes.target_sum[:, 0]
-    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)
-
-
-def with_own_scores(forest: Forest) -> Forest:
-    """Returns trees of all scores that change one each as trees of that one, which `with_all_scores` takes."""
-    nodes = forest.nodes
-    score = forest.tree_of_node % nodes.target_sum.shape[1]
-    sums = np.take_along_axis(nodes.target_sum, score[:, None], axis=1)
-    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)

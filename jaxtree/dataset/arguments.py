@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from jaxtyping import Int32, Shaped
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.sklearn_compat import safe_indexing
+from jaxtree.lazy import issparse
 from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.names import column_place
 from jaxtree.table.reading import take_rows
@@ -52,6 +51,8 @@ class FitArguments(NamedTuple):
             return self
         rows = np.flatnonzero(is_there)
         values = {**self.fields, "sample_weight": check_sample_weight(self.sample_weight, len(is_there))}
+        from jaxtree.sklearn_compat import safe_indexing  # which fits need, and predictions do not
+
         taken = {name: own if own is None else safe_indexing(own, rows) for name, own in values.items()}
         X, weight = take_rows(self.X, rows, len(is_there)), taken.pop("sample_weight")
         return self._replace(X=X, y=safe_indexing(self.y, rows), sample_weight=weight, fields=taken)
@@ -120,7 +121,7 @@ def plain_target(y: Any) -> Any:
     array([1.5, 2. ])
     """
     y = values_of(y)
-    if y is None or scipy.sparse.issparse(y) or getattr(getattr(y, "dtype", None), "kind", "O") != "O":
+    if y is None or issparse(y) or getattr(getattr(y, "dtype", None), "kind", "O") != "O":
         return y
     values = as_array("y", y)
     plain = typed(values)

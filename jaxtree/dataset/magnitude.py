@@ -20,6 +20,7 @@ from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.tree import Tree
+from jaxtree.tree.model import MOST_SUM
 
 MOST_EXPONENT = 400
 """Targets between 2**-400 and 2**400 are left as they are: their squares, times weights, are numbers."""
@@ -34,9 +35,6 @@ def exponent_of(target: Float64[np.ndarray, "output row"]) -> int:
 
 MOST_TARGET = 2.0**1004
 """The largest target: the sum over a hundred thousand trees is a number, too."""
-
-MOST_SUM = 2.0**1021
-"""The largest sum of targets and of what trees predict: differences of two such are numbers still."""
 
 MOST_WEIGHT_EXPONENT = 30
 """Weights whose largest is between 2**-30 and 2**30 are left as they are: sums of their products are numbers."""

@@ -5,12 +5,9 @@
 
 from typing import Any
 
-import jax
-from jax.core import Tracer
-from jax.sharding import Mesh
-
 from jaxtree import forks
 from jaxtree.arrays import Device
+from jaxtree.lazy import Array, Mesh, Tracer, jax
 
 STAND_INS: dict[Device, str] = {}
 """Devices that stand for those of another platform, with its name, in tests alone; programs get its plan and costs."""
@@ -34,8 +31,8 @@ def kind_of(device: Device) -> str:
 
 
 def current_platform() -> str:
-    """Returns the platform that JAX computes on in this thread; in a process that is cut off from JAX, "cpu"."""
-    return "cpu" if forks.is_cut_off() else kind_of(default_device())
+    """Returns the platform that JAX computes on in this thread; in a process without JAX, or cut off from it, "cpu"."""
+    return "cpu" if forks.is_on_host() else kind_of(default_device())
 
 
 def platform_of(*arrays: Any, mesh: Mesh | None = None) -> str:
@@ -55,11 +52,11 @@ def platform_of(*arrays: Any, mesh: Mesh | None = None) -> str:
 
 def device_of(*arrays: Any, mesh: Mesh | None = None) -> Device | None:
     """Returns a device of a mesh, or else of the first array that lies on one; None if nothing says where."""
-    if isinstance(mesh, Mesh):
+    if mesh is not None:
         local = mesh.local_devices
         return local[0] if local else mesh.devices.flat[0]
     for array in arrays:
-        if isinstance(array, jax.Array) and not isinstance(array, Tracer):
+        if isinstance(array, Array) and not isinstance(array, Tracer):
             return min(array.devices(), key=lambda device: device.id)
     return None
 

@@ -13,9 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Self
 
-import jax
-from jax.sharding import Mesh
-
 from jaxtree import forks, switches
 from jaxtree.arrays import Device
 from jaxtree.cores import num_cores
@@ -31,6 +28,7 @@ from jaxtree.devices.current import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.kernels import library
+from jaxtree.lazy import Mesh, jax
 
 LOGGER = logging.getLogger("jaxtree")
 
@@ -191,7 +189,7 @@ def placed(
         arrays: The inputs; JAX's arrays say where.
         mesh: Devices that it is divided among.
     """
-    if _IS_PLACED.get() or forks.is_cut_off():
+    if _IS_PLACED.get() or forks.is_on_host():
         return contextlib.nullcontext()
     if switches.read(jax.config) not in switches.OWN:
         return _with_own_switches(what, work, *arrays, mesh=mesh)
@@ -238,6 +236,8 @@ def _at_a_place(what: str | None, work: Callable[[], Work | None], given: Device
 
 def in_callers_context(work: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function that computes in any thread where this one does: threads begin without contexts."""
+    if forks.is_on_host():
+        return work
     device, is_placed = given_device(), _IS_PLACED.get()
 
     @functools.wraps(work)

@@ -8,17 +8,14 @@ from jaxtyping import Float64, Int64
 
 from jaxtree.boosting.ending import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds
-from jaxtree.boosting.round_tree import with_all_scores, with_own_scores
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, TreeArrays
-from jaxtree.losses.cox import Cox
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.survival import FailureTime
 from jaxtree.table.schema import Schema
-from jaxtree.tree.forest import Forest
+from jaxtree.tree.forest import Forest, with_all_scores, with_own_scores
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,6 +103,9 @@ def _checked(state: Any, loss: Any) -> Any:
 def require_times_of_loss(survival: EventTimes | None, loss: BaseLoss) -> None:
     """Raises ModelFileError if times of events have been learned with another loss."""
     if survival is not None:
+        from jaxtree.losses.cox import Cox  # few models are of times
+        from jaxtree.losses.survival import FailureTime
+
         kind = Cox if survival.log_hazard is not None else FailureTime
         require(isinstance(loss, kind), "its times of events are not those of its loss")
 

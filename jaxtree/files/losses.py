@@ -5,16 +5,23 @@ that is loaded in its place can do what follows from these.
 """
 
 import dataclasses
-import functools
-import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses import distributions
-from jaxtree.losses.links import LINKS, name_of_link
 from jaxtree.losses.loss import BaseLoss, Loss, given
+
+SHIPPED = (
+    *("logistic", "softmax"),
+    *("squared", "absolute", "quantile", "quantiles", "expectile", "huber", "pseudo_huber"),
+    *("poisson", "gamma", "tweedie"),
+    *("ndcg", "average_precision", "pairwise"),
+    *("cox", "accelerated_failure_time"),
+    *(f"distributions.{name}" for name in ("normal", "laplace", "logistic", "student_t", "lognormal")),
+    *(f"distributions.{name}" for name in ("gamma", "weibull", "negative_binomial", "beta")),
+)
+"""The losses of jaxtree: the functions of `jaxtree.boosting` that make them."""
 
 MOST_SCORES = 2**20
 """The most scores of a row."""
@@ -35,7 +42,7 @@ def make_shipped_loss(name: str, parameters: dict[str, Any]) -> BaseLoss:
     >>> make_shipped_loss("huber", {"delta": 2.0})
     huber(delta=2.0)
     """
-    return _makers()[name](**parameters)
+    return _maker_named(name)(**parameters)
 
 
 def make_absent_loss(name: str, num_scores: int, link: str | None) -> AbsentLoss:
@@ -55,6 +62,8 @@ def make_absent_loss(name: str, num_scores: int, link: str | None) -> AbsentLoss
     """
     if not (isinstance(name, str) and type(num_scores) is int and num_scores <= MOST_SCORES):
         raise InvalidInputError("a loss has a name and a number of scores")
+    from jaxtree.losses.links import LINKS  # with which most losses are loaded
+
     absent = given(_refuse, name=name)
     return AbsentLoss(absent, num_scores, link=absent if link is None else LINKS[link][0], name=name)
 
@@ -78,6 +87,8 @@ def maker_of(loss: BaseLoss) -> tuple[str, dict[str, Any]] | None:
 
 def describe_absent_loss(loss: BaseLoss) -> tuple[str, int, str | None]:
     """Returns what `make_absent_loss` needs of a loss of the user's own."""
+    from jaxtree.losses.links import name_of_link  # with which most losses are loaded
+
     return loss.name, loss.num_scores, name_of_link(loss)
 
 
@@ -90,19 +101,12 @@ def _parameters_of(loss: BaseLoss) -> dict[str, Any]:
     return {field.name: getattr(loss, field.name) for field in dataclasses.fields(loss)}
 
 
-@functools.cache
-def _makers() -> dict[str, Callable[..., BaseLoss]]:
-    """The functions that make losses, by name; those of distributions have "distributions." before it."""
-    of_numbers = {name: getattr(boosting, name) for name in _losses_among(boosting, vars(boosting))}
-    named = _losses_among(distributions, distributions.__all__)
-    return of_numbers | {f"distributions.{name}": getattr(distributions, name) for name in named}
-
-
-def _losses_among(room: Any, names: Iterable[str]) -> list[str]:
-    """The names of a room's functions that make a loss."""
-    functions = [name for name in names if type(getattr(room, name)) is type(_refuse) and not name.startswith("_")]
-    made = {name: typing.get_type_hints(getattr(room, name)).get("return") for name in functions}
-    return [name for name, kind in made.items() if isinstance(kind, type) and issubclass(kind, BaseLoss)]
+def _maker_named(name: str) -> Callable[..., BaseLoss]:
+    """The function that makes losses of a name, whose room is loaded alone; raises LookupError if there is none."""
+    if name not in SHIPPED:
+        raise LookupError(name)
+    room, _, own = name.rpartition(".")
+    return getattr(boosting.distributions if room else boosting, own)
 
 
 def _refuse(*_: Any, name: str) -> NoReturn:

@@ -4,10 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxtree.dataset.magnitude import MOST_SUM
 from jaxtree.files.records import require
 from jaxtree.tree.kinds import ModelKind, kind_of
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import MOST_SUM, FittedModel
 from jaxtree.tree.nodes import ALL_BRANCHES
 from jaxtree.tree.paths import sum_over_children
 
@@ -19,11 +18,11 @@ def check_predictions(estimator: Any) -> None:
     """Raises ModelFileError if the trees of an estimator, or of the members of an ensemble, predict what none does."""
     for one in (estimator, *vars(estimator).get("estimators_", ())):
         if kind_of(one) not in (None, ModelKind.SOFT):
-            _check_model(one.model_)
+            check_model(one.model_)
 
 
-def _check_model(model: FittedModel) -> None:
-    """Checks the values of the nodes, their sums over trees, and how rows are shared out among children."""
+def check_model(model: FittedModel) -> None:
+    """Raises ModelFileError if values of nodes, their sums over trees, or shares of rows among children are none."""
     values, nodes = model.node_value, model.tree
     require(np.isfinite(values).all(), "a node predicts what is no finite number")
     if model.classes:

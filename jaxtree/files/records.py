@@ -20,13 +20,13 @@ from collections import defaultdict
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import jax
 import numpy as np
-from jaxtyping import AbstractArray, Shaped, jaxtyped
+from jaxtyping import AbstractArray, Shaped
 
 from jaxtree.criteria import CRITERIA
 from jaxtree.errors import InvalidInputError, JaxtreeError, ModelFileError
 from jaxtree.files.container import Arrays, ModelFile, shortened
+from jaxtree.lazy import Array
 
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _PADDING_OF_STRINGS, _SMALL_TEXT = 16, 2**16
@@ -95,7 +95,7 @@ def read_record(content: ModelFile, kind: Any) -> Any:
 
 def _write(value: Any, kind: Any, name: str, parts: dict[str, list]) -> Any:
     alternatives = _alternatives(kind)
-    if isinstance(value, np.ndarray | jax.Array) and any(map(_is_array, alternatives)):
+    if isinstance(value, np.ndarray | Array) and any(map(_is_array, alternatives)):
         array = np.asarray(value)
         parts[name].append(array.ravel())
         return list(array.shape)
@@ -119,6 +119,7 @@ class _Reader:
     def __init__(self, arrays: Arrays):
         self.arrays = arrays
         self.position: dict[str, int] = defaultdict(int)
+        self._axes: dict[str, Any] = {}
 
     def read(self, given: Any, kind: Any, name: str) -> Any:
         """Returns the value that JSON stands for by an annotation."""
@@ -149,8 +150,9 @@ class _Reader:
         hints = _hints(kind)
         has_parts = isinstance(given, dict) and set(given) == set(hints)
         require(has_parts, f"{name} does not have the parts of {kind.__name__}")
-        with jaxtyped("context"):
-            fields = {field: self.read(given[field], hint, _joined(name, field)) for field, hint in hints.items()}
+        outer, self._axes = self._axes, {}
+        fields = {field: self.read(given[field], hint, _joined(name, field)) for field, hint in hints.items()}
+        self._axes = outer
         record = kind(**fields)
         check(record)
         return record
@@ -164,8 +166,23 @@ class _Reader:
             array = numbers[start:end].reshape(shape).copy()
         except ValueError:
             raise ModelFileError(f"array {name} has fewer numbers than are described, or an impossible shape") from None
-        require(isinstance(array, kind), f"{name} must be {_named(kind)}, got {array.dtype} of shape {array.shape}")
+        fits = isinstance(array, kind) and self._have_axes_of_record(kind, array.shape)
+        require(fits, f"{name} must be {_named(kind)}, got {array.dtype} of shape {array.shape}")
         return array
+
+    def _have_axes_of_record(self, kind: Any, shape: tuple[int, ...]) -> bool:
+        """Whether axes of an array are as long as those of the same name in the arrays of the record before it.
+
+        The context of jaxtyping in which names are kept would load JAX.
+        """
+        names: list[str] = getattr(kind, "dim_str", "...").split()
+        lengths: list[Any] = [*shape]
+        several = next((place for place, axis in enumerate(names) if axis.startswith(("*", "..."))), None)
+        if several is not None:
+            end = several + len(lengths) - len(names) + 1
+            lengths[several:end] = [tuple(lengths[several:end])]
+        named = [(axis, length) for axis, length in zip(names, lengths, strict=True) if axis.lstrip("*").isidentifier()]
+        return all(self._axes.setdefault(axis, length) == length for axis, length in named)
 
 
 def _alternatives(kind: Any) -> tuple:
@@ -228,7 +245,7 @@ def to_json(value: Any) -> Any:
     >>> from_json({"tuple": [2.5, {"number": "inf"}]})
     (2.5, inf)
     """
-    is_scalar = isinstance(value, np.generic | np.ndarray | jax.Array) and not value.ndim
+    is_scalar = isinstance(value, np.generic | np.ndarray | Array) and not value.ndim
     plain: Any = value.item() if is_scalar else value
     match plain:
         case None | bool() | int() | str():

@@ -15,24 +15,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.sample import Outputs
-from jaxtree.errors import InvalidInputError, InvalidTypeError, JaxtreeError, ModelFileError, warn_user
-from jaxtree.files.container import ModelFile, read_model_file, shortened, write_model_file
+from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError, warn_user
+from jaxtree.files.container import ModelFile, read_model_file, write_model_file
+from jaxtree.files.kept import KEPT, class_name_of, loading
 from jaxtree.files.predictions import check_predictions
 from jaxtree.files.records import from_json, read_record, require, to_json, write_record
 from jaxtree.files.trees import FittedTable, OutputClasses
 from jaxtree.table.encoder import Encoder
-
-_KEPT = (
-    *("DecisionTreeClassifier", "DecisionTreeRegressor", "C45Classifier", "ID3Classifier"),
-    *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
-    *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
-    *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
-    *("HardForestClassifier", "HardForestRegressor"),
-    *("GradientBoostingClassifier", "GradientBoostingRegressor"),
-    *("GradientBoostingRanker", "GradientBoostingDistribution"),
-    *("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
-)
-"""The estimators that go into files: names of the package, which loads a class when it is asked for."""
 
 
 class KeptInFiles:
@@ -96,23 +85,7 @@ class KeptInFiles:
         Raises:
             ModelFileError: It has classes, and the estimator predicts numbers, or the other way round.
         """
-        self.encoder_ = table.encoder()
-        names = self.encoder_.schema_.column_names
-        self.n_features_in_ = len(names)
-        if table.is_named:
-            self.feature_names_in_ = np.array(names, object)
-        self.other_columns_ = table.beside
-        for name, number in (("max_features_", table.max_features), ("n_outputs_", table.num_outputs)):
-            if number is not None:
-                setattr(self, name, number)
-        of_classes = is_classifier(self)
-        require(of_classes == bool(table.outputs), "it has classes and predicts none, or has none and predicts some")
-        if not of_classes:
-            self.is_vector_ = table.is_vector
-            return
-        classes = [classes.names for classes in table.outputs]
-        self.classes_ = classes[0] if len(classes) == 1 else classes
-        self.n_classes_ = len(classes[0]) if len(classes) == 1 else np.array([len(names) for names in classes])
+        table.restore(self, of_classes=is_classifier(self))
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the fitted estimator into a file, which `jaxtree.load` reads.
@@ -183,20 +156,14 @@ def load(path: str | os.PathLike, *, loss: Any = None) -> Any:
         ...     load(pathlib.Path(folder) / "iris.jaxtree").score(X, y)
         0.96
     """
-    try:
+    with loading(path):
         return _estimator_of(read_model_file(path), loss)
-    except JaxtreeError as error:
-        raise ModelFileError(f"cannot load {os.fspath(path)!r}: {error}") from None
-    except RecursionError:
-        raise ModelFileError(f"cannot load {os.fspath(path)!r}: its header is nested too deeply") from None
 
 
 def _estimator_of(content: ModelFile, loss: Any) -> Any:
     header = content.header
-    name: Any = header.get("class")
+    name = class_name_of(content)
     fitted: Any = header.get("fitted")
-    known = ", ".join(_KEPT)
-    require(name in _KEPT, f"it holds an estimator of class {shortened(name)}; known are {known}")
     kind = _class_of(name)
     try:
         estimator = kind(**from_json({"dict": list(header["parameters"].items())}))
@@ -224,9 +191,9 @@ def _kept_class(kind: type) -> Any:
     Raises InvalidTypeError if there is none.
     """
     for own in kind.__mro__:
-        if own.__name__ in _KEPT and own is _class_of(own.__name__):
+        if own.__name__ in KEPT and own is _class_of(own.__name__):
             return own
-    raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(_KEPT)}; got {kind.__name__}")
+    raise InvalidTypeError(f"estimators of these classes are saved: {', '.join(KEPT)}; got {kind.__name__}")
 
 
 def _state_of(kind: Any) -> Any:

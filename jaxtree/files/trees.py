@@ -6,13 +6,12 @@ Features follow from the columns, and parents, depths and roots of nodes from th
 import dataclasses
 from typing import Any, Literal, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64, Int32, Int64, PRNGKeyArray, Real, Shaped, UInt32
+from jaxtyping import Float64, Int32, Int64, Key, Real, Shaped, UInt32
 
 from jaxtree.files.records import check, is_pruning, require, require_finite
 from jaxtree.kernels.walk import CODES_PER_WORD
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.table.binning import Bins
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.encoder import Encoder
@@ -68,6 +67,33 @@ class FittedTable(NamedTuple):
     def num_classes(self) -> tuple[int, ...]:
         """The number of classes of every output; empty for numbers."""
         return tuple(len(classes.names) for classes in self.outputs)
+
+    def restore(self, model: Any, *, of_classes: bool) -> None:
+        """Gives a model the attributes that follow from the table and the target.
+
+        Args:
+            model: An estimator, or a model that is served.
+            of_classes: Whether it predicts classes.
+
+        Raises:
+            ModelFileError: It predicts classes, and the file has none, or the other way round.
+        """
+        model.encoder_ = self.encoder()
+        names = model.encoder_.schema_.column_names
+        model.n_features_in_ = len(names)
+        if self.is_named:
+            model.feature_names_in_ = np.array(names, object)
+        model.other_columns_ = self.beside
+        for name, number in (("max_features_", self.max_features), ("n_outputs_", self.num_outputs)):
+            if number is not None:
+                setattr(model, name, number)
+        require(of_classes == bool(self.outputs), "it has classes and predicts none, or has none and predicts some")
+        if not of_classes:
+            model.is_vector_ = self.is_vector
+            return
+        classes = [classes.names for classes in self.outputs]
+        model.classes_ = classes[0] if len(classes) == 1 else classes
+        model.n_classes_ = len(classes[0]) if len(classes) == 1 else np.array([len(names) for names in classes])
 
     def encoder(self) -> Encoder:
         """The fitted encoder."""
@@ -145,11 +171,11 @@ class RandomKey(NamedTuple):
     numbers: UInt32[np.ndarray, " number"]
 
     @classmethod
-    def of(cls, key: PRNGKeyArray) -> "RandomKey":
+    def of(cls, key: Key[Array, ""]) -> "RandomKey":
         """Takes a key apart."""
         return cls(str(jax.random.key_impl(key)), np.asarray(jax.random.key_data(key)))  # pyright: ignore
 
-    def key(self) -> PRNGKeyArray:
+    def key(self) -> Key[Array, ""]:
         """The key."""
         return jax.random.wrap_key_data(jnp.asarray(self.numbers), impl=self.kind)
 

@@ -14,13 +14,13 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from jaxtree.arrays import library_of
 from jaxtree.cores import num_cores
 from jaxtree.errors import InvalidInputError, present
 from jaxtree.kernels import library
+from jaxtree.lazy import jax, when_jax_is_loaded
 
 HANDLERS = (
     "jaxtree_grow",
@@ -112,13 +112,17 @@ class Engines(NamedTuple):
 
 @functools.cache
 def is_there() -> bool:
-    """Whether the kernel is there, see `library.load`; the first call registers it with XLA."""
+    """Whether the kernel is there, see `library.load`; the first call registers it with XLA, once JAX is loaded."""
     kernel = library.load()
     if kernel is None:
         return False
+    when_jax_is_loaded(lambda: _register(kernel))
+    return True
+
+
+def _register(kernel: ctypes.CDLL) -> None:
     for handler in HANDLERS:
         jax.ffi.register_ffi_target(handler, jax.ffi.pycapsule(getattr(kernel, handler)), platform="cpu")
-    return True
 
 
 class Attributes:

@@ -9,14 +9,12 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Int32, Real, Shaped, UInt
+from jaxtyping import Bool, Float, Int, Int32, Real, Shaped, UInt
 
 from jaxtree.arrays import AnyArray, IntLike, OptionalArray, where
 from jaxtree.errors import present
+from jaxtree.lazy import Array, jax, jnp, lax
 
 CODES_PER_WORD = 32
 """Codes of a subset that one word of bits holds."""

@@ -4,13 +4,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Float, Shaped
 
 from jaxtree.arrays import MOST_WRITTEN_OUT, AnyArray, library_of
+from jaxtree.lazy import Array, custom_jvp, jax, jnp, lax
 from jaxtree.losses.domain import Domain, require
 from jaxtree.losses.elementary import LEAST_SHARE, Row, Target, sigmoid, softplus, weighted_mean
 from jaxtree.losses.loss import Loss, given
@@ -93,7 +91,7 @@ def _softmax_information(scores: Row, extras: Any, hessian: str) -> Float[Array,
     return jnp.diag(probability) - probability[:, None] * probability
 
 
-@jax.custom_jvp
+@custom_jvp
 def _log_total(scores: Row) -> Float[Array, ""]:
     """The logarithm of the sum of exponentials, whose gradient autodiff would add up class by class."""
     return _probability(scores)[1]

@@ -3,12 +3,11 @@
 import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Shaped
+from jaxtyping import Bool, Float, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.elementary import exp_link
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset

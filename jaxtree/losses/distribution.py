@@ -9,14 +9,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real
+from jaxtyping import Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, library_of
 from jaxtree.errors import InvalidInputError
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.losses.domain import require
 from jaxtree.losses.elementary import bounded, of_precision
 from jaxtree.losses.loss import Loss, given

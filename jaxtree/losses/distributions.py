@@ -7,14 +7,12 @@ Each function makes a `Distribution`, whose scores are unbounded; `predict` retu
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr, ndtr
-from jaxtyping import Array, Float, Real
+from jaxtyping import Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.lazy import Array, jax, jax_special, jnp
 from jaxtree.losses.distribution import (
     Distribution,
     Numbers,
@@ -63,7 +61,7 @@ def _normal_density(z: Numbers) -> Numbers:
 
 def _normal_crps(z: Numbers) -> Numbers:
     density = jnp.exp(-_normal_density(z))
-    return z * (2 * ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)
+    return z * (2 * jax_special.ndtr(z) - 1) + 2 * density - 1 / math.sqrt(math.pi)
 
 
 def _normal_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
@@ -283,14 +281,15 @@ def _lognormal_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     z = jnp.where(y > 0, z, -jnp.inf)
     log_mean = scores[0] + scale**2 / 2
     # Wide distributions have products of huge and tiny numbers.
-    parts = jnp.exp(log_mean + log_ndtr(-scale / math.sqrt(2))) - jnp.exp(log_mean + log_ndtr(z - scale))
-    wide = y * (2 * ndtr(z) - 1) + 2 * parts
+    whole = jnp.exp(log_mean + jax_special.log_ndtr(-scale / math.sqrt(2)))
+    parts = whole - jnp.exp(log_mean + jax_special.log_ndtr(z - scale))
+    wide = y * (2 * jax_special.ndtr(z) - 1) + 2 * parts
     return jnp.where(scale < NARROW, _narrow_lognormal_crps(log_mean, scale, jnp.clip(z, -TAIL, TAIL), y), wide)
 
 
 def _narrow_lognormal_crps(log_mean: Numbers, scale: Numbers, z: Numbers, y: Numbers) -> Numbers:
     """The same score as a sum of differences that are known themselves; beyond tails, of numbers at their ends."""
-    half = lambda at: jax.scipy.special.erf(at / math.sqrt(2)) / 2  # noqa: E731
+    half = lambda at: jax_special.erf(at / math.sqrt(2)) / 2  # noqa: E731
     middle, at_z = z - scale / 2, jnp.exp(log_mean + scale * z - scale**2 / 2)
     # The part of the normal distribution from z - scale to z, by the derivatives of its density in between.
     correction = (middle**4 - 6 * middle**2 + 3) * scale**4 / 1920

@@ -6,13 +6,12 @@ Derivatives of those that end at a limit go on beyond it, so that Newton steps c
 import functools
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real, Shaped
+from jaxtyping import Float, Real, Shaped
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, library_of
+from jaxtree.lazy import Array, custom_jvp, jax, jnp
 
 MOST_EXPONENT, MOST_EXPONENT_IN_DOUBLE = 50.0, 300.0
 """Beyond these exponents `growth` is constant: sums of $e^{50}$ over any table stay far within float32, squares of
@@ -33,7 +32,7 @@ def bounded(number: Float[AnyArray, "*shape"], limit: float) -> Float[AnyArray, 
     return np.clip(number, -limit, limit) if library_of(number) is np else _bounded(number, limit)
 
 
-@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
 def _bounded(number: Float[Array, "*shape"], limit: float) -> Float[Array, "*shape"]:
     return jnp.clip(number, -limit, limit)
 
@@ -80,7 +79,7 @@ def exp_link(scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "score row
     return either.exp(scores)
 
 
-@jax.custom_jvp
+@custom_jvp
 def softplus(scores: Row) -> Row:
     """`jax.nn.softplus`, whose derivative is a sigmoid: so those of a row ask for one exponential and no logarithm.
 

@@ -4,19 +4,18 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Bool, Float, Shaped
+from jaxtyping import Bool, Shaped
 
 from jaxtree import forks
 from jaxtree.errors import JaxtreeError
+from jaxtree.lazy import jax, jnp
 from jaxtree.losses.classes import class_probability
 from jaxtree.losses.cox import Cox
 from jaxtree.losses.distribution import first_score
 from jaxtree.losses.domain import NUMBERS
 from jaxtree.losses.elementary import exp_link, sigmoid
-from jaxtree.losses.loss import BaseLoss, Given, Loss, identity
+from jaxtree.losses.loss import BaseLoss, Loss, identity, is_own, predictions_of
 from jaxtree.losses.shaped import exp_of_first
 from jaxtree.losses.survival import time_of
 from jaxtree.tree.link import Link, ScoreLink
@@ -73,31 +72,6 @@ def are_logarithms_of_means(loss: BaseLoss) -> bool:
     (True, False)
     """
     return isinstance(loss, Loss) and loss.link is exp_link and loss.name in ("poisson", "gamma", "tweedie")
-
-
-def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Float[np.ndarray, "prediction row"]:
-    """Returns what a loss predicts, on the host: by NumPy, and by JAX if the link is one of the user's own.
-
-    Args:
-        loss: The loss.
-        scores: Scores, to which offsets have been added.
-
-    Raises:
-        ForkedProcessError: JAX is needed, and cannot compute in this process.
-    """
-    if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
-        with np.errstate(all="ignore"):
-            return loss.predict(np.ascontiguousarray(scores))
-    forks.check_is_whole(f"the link of {loss}")
-    with jax.enable_x64(True):
-        return np.array(loss.predict(jnp.asarray(scores)))
-
-
-def is_own(function: Any) -> bool:
-    """Whether a function is of jaxtree, which computes predictions in either library; those of users are in JAX."""
-    while isinstance(function, Given):
-        function = function.function
-    return function is None or (getattr(function, "__module__", None) or "").partition(".")[0] == "jaxtree"
 
 
 def link_of(loss: BaseLoss, classes: Shaped[np.ndarray, " class"] | None) -> ScoreLink:

@@ -12,13 +12,13 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Float, Shaped
 
+from jaxtree import forks
 from jaxtree.arrays import AnyArray, library_of, safe_divide
 from jaxtree.errors import InvalidInputError
+from jaxtree.lazy import Array, ShapeDtypeStruct, jax, jnp
 from jaxtree.losses.domain import NUMBERS, Domain, check_magnitude
 from jaxtree.losses.start import best_constant, guesses, weighted_quantile
 from jaxtree.switches import by_own
@@ -374,9 +374,7 @@ class Loss(BaseLoss):
 
 
 @functools.lru_cache(maxsize=MOST_SHAPES)
-def _value_of_row(
-    loss: Loss, target: jax.ShapeDtypeStruct, extras: tuple[tuple[str, jax.ShapeDtypeStruct], ...]
-) -> Any:
+def _value_of_row(loss: Loss, target: ShapeDtypeStruct, extras: tuple[tuple[str, ShapeDtypeStruct], ...]) -> Any:
     """The shape of what the function of a loss returns for a row; to trace it takes longer than all other checks."""
     return jax.eval_shape(loss.function, jax.ShapeDtypeStruct((loss.num_scores,), np.float32), target, dict(extras))
 
@@ -439,3 +437,28 @@ def absolute(matrix: Float[Array, "score score"]) -> Float[Array, "score score"]
     square = jnp.array([[a * a + b * b, b * (a + c)], [b * (a + c), b * b + c * c]])
     root = jnp.sqrt(jnp.where(size > 0, jnp.trace(square) + 2 * determinant, 1))
     return size * (square + determinant * jnp.eye(2, dtype=matrix.dtype)) / root
+
+
+def predictions_of(loss: BaseLoss, scores: Float[np.ndarray, "score row"]) -> Float[np.ndarray, "prediction row"]:
+    """Returns what a loss predicts, on the host: by NumPy, and by JAX if the link is one of the user's own.
+
+    Args:
+        loss: The loss.
+        scores: Scores, to which offsets have been added.
+
+    Raises:
+        ForkedProcessError: JAX is needed, and cannot compute in this process.
+    """
+    if is_own(loss.link if isinstance(loss, Loss) else type(loss).predict):
+        with np.errstate(all="ignore"):
+            return loss.predict(np.ascontiguousarray(scores))
+    forks.check_is_whole(f"the link of {loss}")
+    with jax.enable_x64(True):
+        return np.array(loss.predict(jnp.asarray(scores)))
+
+
+def is_own(function: Any) -> bool:
+    """Whether a function is of jaxtree, which computes predictions in either library; those of users are in JAX."""
+    while isinstance(function, Given):
+        function = function.function
+    return function is None or (getattr(function, "__module__", None) or "").partition(".")[0] == "jaxtree"

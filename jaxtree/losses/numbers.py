@@ -7,12 +7,11 @@ where a target is predicted exactly; terms of the target alone, which change no 
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
-from jax.scipy.special import xlogy
-from jaxtyping import Array, Float, Real
+from jaxtyping import Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.lazy import Array, jax_special, jnp
 from jaxtree.losses.domain import Domain, require
 from jaxtree.losses.elementary import Row, Target, exp_link, growth, log_of_mean, weighted_mean
 from jaxtree.losses.loss import Loss, given
@@ -146,7 +145,7 @@ def expectile(level: FloatLike) -> Loss:
 
 
 def _poisson(scores: Row, target: Target, extras: Any) -> Row:
-    return growth(scores) - target * (1 + scores) + xlogy(target, target)
+    return growth(scores) - target * (1 + scores) + jax_special.xlogy(target, target)
 
 
 def poisson() -> Loss:

@@ -4,17 +4,15 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Real
 
-from jaxtree import either, forks
+from jaxtree import either, forks, switches
 from jaxtree.arrays import FloatLike
+from jaxtree.lazy import jax, jnp
 from jaxtree.losses.distribution import Distribution, scale_of, shape_of
 from jaxtree.losses.domain import require
-from jaxtree.losses.links import is_own, predictions_of
-from jaxtree.switches import by_own
+from jaxtree.losses.loss import is_own, predictions_of
 
 PARAMETERS: dict[str, tuple[tuple[str, Callable[..., Any]], ...]] = {
     "normal": (("mean", either.asarray), ("scale", scale_of)),
@@ -120,10 +118,9 @@ class PredictedDistribution:
         with np.errstate(all="ignore"):
             return function(np.ascontiguousarray(self.scores.T), argument)
 
-    @by_own
     def _in_jax(self, function: Callable[..., Any], *arguments: Any) -> Float[np.ndarray, " row"]:
         forks.check_is_whole(f"a function of {self.family} in JAX")
-        with jax.enable_x64(True):
+        with switches.own(), jax.enable_x64(True):
             return np.array(function(*jax.tree.map(_on_device, (self.scores.T, *arguments))))
 
 

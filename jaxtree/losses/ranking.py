@@ -15,12 +15,11 @@ import abc
 import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from jaxtree.arrays import AnyArray, safe_divide
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, with_offset
 from jaxtree.losses.segments import Segments, segments_of

@@ -9,12 +9,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real, Shaped
+from jaxtyping import Float, Real, Shaped
 
 from jaxtree.arrays import AnyArray, FloatLike, safe_divide
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.losses.domain import NUMBERS, Domain, require
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, Loss, given, identity, weighted, with_offset
 from jaxtree.losses.start import weighted_quantile

@@ -6,9 +6,9 @@ whole table would lose digits, and sums by scattering change from run to run on 
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, Int32
+from jaxtyping import Bool, Float, Int, Int32
+
+from jaxtree.lazy import Array, jax, jnp
 
 
 class Segments(NamedTuple):

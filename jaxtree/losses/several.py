@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Real, Shaped
+from jaxtyping import Float, Real, Shaped
 
 from jaxtree.errors import instance_of
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.losses.domain import require
 from jaxtree.losses.loss import BaseLoss, Loss, given
 

@@ -6,14 +6,12 @@ They stand in `jaxtree.boosting.distributions`, beside those of a location and a
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import betainc, gammainc, gammaln
-from jaxtyping import Array, Float, Real
+from jaxtyping import Float, Real
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
+from jaxtree.lazy import Array, jax, jax_special, jnp
 from jaxtree.losses.distribution import (
     MOST_LOG_SHAPE,
     Distribution,
@@ -65,7 +63,7 @@ def _stirling(shape: Numbers) -> Numbers:
     far = jnp.maximum(shape, FAR)
     series = (1 / 12 - (1 / 360 - (1 / 1260 - 1 / (1680 * far**2)) / far**2) / far**2) / far
     near = jnp.minimum(shape, FAR)
-    direct = gammaln(near) - (near - 0.5) * jnp.log(near) + near - math.log(2 * math.pi) / 2
+    direct = jax_special.gammaln(near) - (near - 0.5) * jnp.log(near) + near - math.log(2 * math.pi) / 2
     return jnp.where(shape > FAR, series, direct)
 
 
@@ -108,7 +106,7 @@ def _gamma_quantile(scores: Scores, level: FloatLike) -> Numbers:
 def _gamma_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     shape, mean, at = shape_of(scores[1]), jnp.exp(scores[0]), _gamma_ratio(scores, y)
     pairs = jnp.exp(-_log_beta(jnp.full_like(shape, 0.5), shape)) / shape
-    return y * (2 * gammainc(shape, at) - 1) - mean * (2 * gammainc(shape + 1, at) - 1 + pairs)
+    return y * (2 * jax_special.gammainc(shape, at) - 1) - mean * (2 * jax_special.gammainc(shape + 1, at) - 1 + pairs)
 
 
 def _gamma_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:
@@ -176,8 +174,8 @@ def _weibull_quantile(scores: Scores, level: FloatLike) -> Numbers:
 
 def _weibull_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     at, inverse = jnp.exp(_weibull_exponent(scores, y)), 1 / shape_of(scores[1])
-    log_mean = scores[0] + gammaln(1 + inverse)
-    below = gammainc(1 + inverse, at)
+    log_mean = scores[0] + jax_special.gammaln(1 + inverse)
+    below = jax_special.gammainc(1 + inverse, at)
     # Wide distributions have products of huge and tiny numbers; where these are no numbers, the first terms of the
     # series stand in.
     is_tiny, terms = below < TINIEST, 1 + at / (2 + inverse) * (1 + at / (3 + inverse) * (1 + at / (4 + inverse)))
@@ -228,13 +226,13 @@ def _log_arrangements(y: Real[Array, "*row"], size: Numbers) -> Numbers:
     low, more = jnp.maximum(y, FAR) + 1, size - 1
     high = low + more
     far = (low - 0.5) * jnp.log1p(more / low) + more * (jnp.log(high) - 1) + _stirling(high) - _stirling(low)
-    return jnp.where(y > FAR, far, gammaln(near + size) - gammaln(near + 1))
+    return jnp.where(y > FAR, far, jax_special.gammaln(near + size) - jax_special.gammaln(near + 1))
 
 
 def _counts_density(scores: Scores, y: Real[Array, "*row"], extras: Any) -> Numbers:
     log_size = bounded(scores[1], MOST_LOG_SHAPE)
     size, above = jnp.exp(log_size), scores[0] - log_size
-    arrangements = _log_arrangements(y, size) - gammaln(size)
+    arrangements = _log_arrangements(y, size) - jax_special.gammaln(size)
     return size * jax.nn.softplus(above) + y * jax.nn.softplus(-above) - arrangements
 
 
@@ -330,7 +328,7 @@ def _beta_quantile(scores: Scores, level: FloatLike) -> Numbers:
 def _beta_crps(scores: Scores, y: Real[Array, "*row"]) -> Numbers:
     a, b = _beta_shapes(scores)
     pairs = 2 * jnp.exp(_log_beta(2 * a, 2 * b) - 2 * _log_beta(a, b)) / a
-    return y * (2 * betainc(a, b, y) - 1) + a / (a + b) * (1 - 2 * betainc(a + 1, b, y) - pairs)
+    return y * (2 * jax_special.betainc(a, b, y) - 1) + a / (a + b) * (1 - 2 * jax_special.betainc(a + 1, b, y) - pairs)
 
 
 def _beta_start(target: Any, weight: Any) -> Float[np.ndarray, "2"]:

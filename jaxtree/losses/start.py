@@ -2,13 +2,12 @@
 
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.lazy import Array, jax, jnp
 
 MOST_STEPS = 200
 ENOUGH = 1e-12

@@ -5,15 +5,13 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr
-from jaxtyping import Array, Bool, Float, Real, Shaped
+from jaxtyping import Bool, Float, Real, Shaped
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.errors import InvalidInputError
+from jaxtree.lazy import Array, custom_jvp, jax, jax_special, jnp
 from jaxtree.losses.cox import cox as cox
 from jaxtree.losses.distribution import Distribution, Numbers, Scores, log_or_none, moments
 from jaxtree.losses.domain import Domain, require
@@ -71,10 +69,10 @@ def _above_hazard(z: Numbers) -> Numbers:
     return 1 / fraction
 
 
-@jax.custom_jvp
+@custom_jvp
 def _normal_hazard(z: Numbers) -> Numbers:
     """The density divided by what is above; autodiff of its logarithms would lose all digits in the tail."""
-    near = jnp.exp(-_normal(jnp.minimum(z, TAIL)) - log_ndtr(-jnp.minimum(z, TAIL)))
+    near = jnp.exp(-_normal(jnp.minimum(z, TAIL)) - jax_special.log_ndtr(-jnp.minimum(z, TAIL)))
     return jnp.where(z > TAIL, z + _above_hazard(z), near)
 
 
@@ -84,9 +82,9 @@ def _normal_hazard_jvp(primals: tuple[Any], tangents: tuple[Any]) -> tuple[Any, 
     return hazard, tangents[0] * hazard * (hazard - z)
 
 
-@jax.custom_jvp
+@custom_jvp
 def _normal_above(z: Numbers) -> Numbers:
-    return log_ndtr(-z)
+    return jax_special.log_ndtr(-z)
 
 
 @_normal_above.defjvp
@@ -104,6 +102,10 @@ def _logistic(z: Numbers) -> Numbers:
 
 def _logistic_above(z: Numbers) -> Numbers:
     return -jax.nn.softplus(z)
+
+
+def _logistic_below(z: Numbers) -> Numbers:
+    return jax.nn.log_sigmoid(z)
 
 
 def _logistic_quantile(level: Numbers) -> Numbers:
@@ -133,7 +135,7 @@ def _extreme_quantile(level: Numbers) -> Numbers:
 TAILS = {
     "normal": Tails(_normal, _normal_above, _normal_below, either.ndtr, either.ndtri, True, 0.0, 300.0),
     "logistic": Tails(
-        _logistic, _logistic_above, jax.nn.log_sigmoid, either.sigmoid, _logistic_quantile, True, 0.0, 300.0
+        _logistic, _logistic_above, _logistic_below, either.sigmoid, _logistic_quantile, True, 0.0, 300.0
     ),
     "extreme": Tails(_extreme, _extreme_above, _extreme_below, _extreme_cdf, _extreme_quantile, False, -2.5, 27.5),
 }

@@ -10,11 +10,11 @@ from sklearn.metrics import r2_score
 from jaxtree.dataset.arguments import read_arguments, read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import present
-from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.export.models import exported_with_planes
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.figures.outputs import class_labels, link_of, output_labels
 from jaxtree.page.cards import ACCENT
+from jaxtree.serving.by_loss import with_offset
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source

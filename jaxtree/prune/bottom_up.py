@@ -55,7 +55,7 @@ def _add_children(tree: Tree, own, stays, slack) -> Float[AnyArray, "*batch node
     stays = np.zeros(tree.parent.shape) if stays is None else as_float64(stays)
     own, stays = (library.moveaxis(x, -1, 0) for x in library.broadcast_arrays(as_float64(own), stays))
     arrays = tree.parent, feeds_parent(tree), tree.is_leaf, own, stays
-    if library is jnp:
+    if library is not np:
         return jnp.moveaxis(_read_from_last(*arrays, slack), 0, -1)
     below = np.asarray(_read_from_last(*map(pad_to_bucket, arrays), slack))
     return np.moveaxis(below[: len(own)], 0, -1)

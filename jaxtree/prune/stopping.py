@@ -160,7 +160,7 @@ def max_leaf_nodes(tree: Tree, max_leaf_nodes: Number) -> Bool[AnyArray, "... no
 
 def leaves_when_split(tree: Tree) -> Int[AnyArray, " node"]:
     """Returns how many leaves the tree has right after the split of each node, in best-first order; 0 for a leaf."""
-    if library_of(tree.num_children, tree.gain) is jnp:
+    if library_of(tree.num_children, tree.gain) is not np:
         return _leaves_by_search(tree)
     children, first_child = tree.num_children.tolist(), tree.first_child.tolist()
     benefit = (np.asarray(tree.gain, np.float64) * np.asarray(tree.weight, np.float64)).tolist()

@@ -8,7 +8,6 @@ weight comes to makes none.
 """
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.special
 from jaxtyping import Bool, Float, Real
@@ -221,7 +220,7 @@ def _deviate(confidence: Float[AnyArray, "..."], z: str) -> Float[AnyArray, "...
     library = library_of(confidence)
     if z == "release8":
         return library.asarray(library.interp(confidence, *RELEASE_8_DEVIATES))
-    return library.asarray(-(jax.scipy if library is jnp else scipy).special.ndtri(confidence))
+    return library.asarray(-(scipy if library is np else jax.scipy).special.ndtri(confidence))
 
 
 @in_float64

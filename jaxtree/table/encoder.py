@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64, Shaped
-from scipy.sparse import issparse
 
 from jaxtree.blocks import by_blocks
 from jaxtree.buckets import Codes, empty_codes
 from jaxtree.errors import InvalidInputError, InvalidTypeError, all_or_nothing, present
+from jaxtree.lazy import issparse
 from jaxtree.table.binning import (
     MAX_EXACT_ROWS,
     NUM_BINS_OF_LONG_TABLE,

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.lazy import DataFrame, nw
 
 _INDEX = re.compile(r"__index_level_\d+__")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -125,7 +125,7 @@ def _name_of_levels(name: str) -> str:
         return name
 
 
-def with_names_of_strings(frame: nw.DataFrame) -> nw.DataFrame:
+def with_names_of_strings(frame: DataFrame) -> DataFrame:
     """Returns a data frame without a stored index, and with strings as names; 0, 1, ... of a bare array stay.
 
     Raises InvalidInputError if two columns have one name then.

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from jaxtyping import Bool, Int, Num, Shaped
-from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lazy import DataFrame, Series, issparse, nw
 from jaxtree.table.columns import (
     CELLS_AT_A_TIME,
     TableColumn,
@@ -31,8 +30,10 @@ from jaxtree.table.names import are_places, column_place, name_in_words
 from jaxtree.table.sources import as_frame, is_source
 
 _MOST_ROWS_OF_BLOCK = 1024  # of a frame of any size: a column is copied in less time than it takes to be read alone
+_FEW_ROWS = 64
 _ROW_TYPES = (list, tuple, np.ndarray)
-_UNREADABLE = (nw.Int128, nw.UInt128, nw.Binary)
+_UNREADABLE = ("Int128", "UInt128", "Binary")
+"""Types of narwhals by name."""
 _KIND_OF_PANDAS = {np.dtype(own): own[0] for own in ("f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")}
 
 
@@ -156,9 +157,9 @@ def read_table(X: Any) -> Table:
         names = default_names(X.shape[1])
         return Table.of(map(column_of_array, names, sparse_vectors(X)), False)
     frame = as_frame(X)
-    if isinstance(frame, nw.DataFrame):
+    if isinstance(frame, DataFrame):
         return _read_frame(frame)
-    if isinstance(frame, nw.Series):
+    if isinstance(frame, Series):
         check_shape(frame.shape)
     if isinstance(X, list | tuple):
         return _read_records(X) if X and all(isinstance(row, Mapping) for row in X) else _read_rows(X)
@@ -221,7 +222,7 @@ def take_rows(X: Any, rows: Int[np.ndarray, " taken"], num_rows: int) -> Any:
         check_same_length(len(X), range(num_rows))
         return [X[row] for row in rows]
     frame = as_frame(X)
-    is_frame = isinstance(frame, nw.DataFrame)
+    is_frame = isinstance(frame, DataFrame)
     table = frame if is_frame else X.tocsr() if issparse(X) else np.asanyarray(X)
     check_same_length(table.shape[0] if table.shape else 0, range(num_rows))
     return table[rows.tolist()].to_native() if is_frame else table[rows]
@@ -325,27 +326,31 @@ def _read_rows(X: Sequence) -> Table:
     return Table.of(map(column_of_values, default_names(len(columns)), columns), False)
 
 
-def _read_frame(frame: nw.DataFrame) -> Table:
+def _read_frame(frame: DataFrame) -> Table:
     check_shape(frame.shape)
     names = tuple(frame.columns)
     is_numbered = names[0] == 0 and are_places(names)
     names = default_names(len(names)) if is_numbered else names
-    blocks, is_alone, alone = tuple(_read_blocks(frame, names)), np.ones(len(names), bool), {}
+    of_type, is_alone, alone = _places_by_type(frame), np.ones(len(names), bool), {}
+    blocks = tuple(_read_blocks(frame, names, of_type))
     for block in blocks:
         is_alone[block.place] = False
+    if len(frame) <= _FEW_ROWS and frame.implementation.is_pandas():
+        alone = _read_values(frame, names, of_type)
+        is_alone[list(alone)] = False
     for place in np.flatnonzero(is_alone).tolist():
         alone[place] = _read_series(names[place], frame[:, place])
-    return Table(names, not is_numbered, alone, blocks, is_numbered)
+    return Table(names, not is_numbered, dict(sorted(alone.items())), blocks, is_numbered)
 
 
-def _read_blocks(frame: nw.DataFrame, names: tuple[str, ...]) -> Iterator[NumberBlock]:
+def _read_blocks(frame: DataFrame, names: tuple[str, ...], of_type: Mapping[Any, list[int]]) -> Iterator[NumberBlock]:
     """Reads the columns of numbers of one type together: one by one each takes a library tens of microseconds.
 
     Not of a large table, of which the library may make a copy, unless its columns are short.
     """
     if len(frame) > _MOST_ROWS_OF_BLOCK and len(names) * len(frame) > CELLS_AT_A_TIME:
         return
-    for own, place in _places_by_type(frame).items():
+    for own, place in of_type.items():
         kind = _kind_of_numbers(own, frame, place[0]) if len(place) > 1 else ""
         if not kind:
             continue
@@ -354,8 +359,21 @@ def _read_blocks(frame: nw.DataFrame, names: tuple[str, ...]) -> Iterator[Number
             yield _block_of(matrix, list(map(names.__getitem__, place)), np.array(place))
 
 
-def _matrix_of(frame: nw.DataFrame, place: list[int]) -> Num[np.ndarray, "row column"]:
-    """Returns some columns of numbers of one type as an array.
+def _read_values(frame: DataFrame, names: tuple[str, ...], of_type: Mapping[Any, list[int]]) -> dict[int, TableColumn]:
+    """Reads the columns of Python's values, such as words, of a few rows of pandas, by their places.
+
+    To find out the distinct words takes pandas some hundred microseconds a column, however few rows there are.
+    """
+    columns = {}
+    for own, place in of_type.items():
+        if own.type in (str, np.object_):
+            values = _matrix_of(frame, place).T.tolist()
+            columns |= {number: column_of_values(names[number], own) for number, own in zip(place, values, strict=True)}
+    return columns
+
+
+def _matrix_of(frame: DataFrame, place: list[int]) -> Shaped[np.ndarray, "row column"]:
+    """Returns some columns of one type as an array.
 
     NumPy's types in pandas are read by pandas: narwhals would look at every column in the time of a small fit.
     """
@@ -366,7 +384,7 @@ def _matrix_of(frame: nw.DataFrame, place: list[int]) -> Num[np.ndarray, "row co
     return (native if is_whole else native.take(place, axis=1)).to_numpy()
 
 
-def _places_by_type(frame: nw.DataFrame) -> dict[Any, list[int]]:
+def _places_by_type(frame: DataFrame) -> dict[Any, list[int]]:
     """Returns the places of columns by their types.
 
     Types are told apart as the library has them: narwhals would look every one up by the column's name.
@@ -384,23 +402,23 @@ def _places_by_type(frame: nw.DataFrame) -> dict[Any, list[int]]:
     return dict(zip(number_of, (places.tolist() for places in groups), strict=True))
 
 
-def _kind_of_numbers(own: Any, frame: nw.DataFrame, place: int) -> str:
+def _kind_of_numbers(own: Any, frame: DataFrame, place: int) -> str:
     """Returns NumPy's kind of the numbers of a column, given its type and its place; "" if it may have others."""
     if frame.implementation.is_pandas():
         return _KIND_OF_PANDAS.get(own, "")
     dtype = frame[:, place].dtype
     if dtype.is_float():
         return "f"
-    if not dtype.is_integer() or dtype in _UNREADABLE:
+    if not dtype.is_integer() or type(dtype).__name__ in _UNREADABLE:
         return ""
     return "u" if dtype.is_unsigned_integer() else "i"
 
 
-def _read_series(name: str, series: nw.Series) -> TableColumn:
+def _read_series(name: str, series: Series) -> TableColumn:
     dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime, nw.Duration):
         return _read_times(name, series)
-    if dtype.is_temporal() or dtype.is_nested() or dtype in _UNREADABLE:
+    if dtype.is_temporal() or dtype.is_nested() or type(dtype).__name__ in _UNREADABLE:
         raise InvalidTypeError(
             f"column {name!r} has dtype {dtype}, which is not read: turn times of day into numbers (such as hours), "
             "wide integers into floats, anything else into strings"
@@ -415,7 +433,7 @@ def _read_series(name: str, series: nw.Series) -> TableColumn:
     return read_words(name, series)
 
 
-def read_words(name: str, series: nw.Series) -> TableColumn:
+def read_words(name: str, series: Series) -> TableColumn:
     """Reads a series of strings, or of the categories of its dtype."""
     words, place = _factorized(series)
     declared = declared_categories(series)
@@ -429,7 +447,7 @@ def read_words(name: str, series: nw.Series) -> TableColumn:
     return spread(column, place)
 
 
-def _factorized(series: nw.Series) -> tuple[list, Int[np.ndarray, " row"]]:
+def _factorized(series: Series) -> tuple[list, Int[np.ndarray, " row"]]:
     """Returns the dictionary of a series, of words or other categories, and every row's place in it, -1 if missing.
 
     The library that holds the series finds them: there are far fewer words than rows, which Python need not read.
@@ -461,7 +479,7 @@ def _factorized_categorical(native: Any) -> tuple[list, Int[np.ndarray, " row"]]
     return met.cast(str).to_list(), place_of[number]
 
 
-def _read_times(name: str, series: nw.Series) -> TableColumn:
+def _read_times(name: str, series: Series) -> TableColumn:
     is_utc = isinstance(series.dtype, nw.Datetime) and series.dtype.time_zone is not None
     if is_utc:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
@@ -471,7 +489,7 @@ def _read_times(name: str, series: nw.Series) -> TableColumn:
     return column_of_array(name, values, is_utc=is_utc)
 
 
-def declared_categories(series: nw.Series) -> tuple[str, tuple] | None:
+def declared_categories(series: Series) -> tuple[str, tuple] | None:
     """Returns the kind of column and the categories that the dtype of a series declares; None if it declares none.
 
     A Categorical of polars has those that were met so far, in that order: they declare nothing of the series.

@@ -15,13 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from jaxtyping import Int
-from narwhals.exceptions import DuplicateError
-from scipy.sparse import issparse
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
+from jaxtree.lazy import DataFrame, issparse, nw
 from jaxtree.table.names import kept_names, name_in_words, with_names_of_strings
 
 ROWS_AT_A_TIME = 2**17
@@ -141,7 +139,7 @@ def _rows_of(tables: Iterable[Any], wanted: range) -> Iterator[Any]:
             yield table
         elif taken:
             sliced = (table.tocsr() if issparse(table) else as_frame(table))[taken.start : taken.stop]
-            yield sliced.to_native() if isinstance(sliced, nw.DataFrame) else sliced
+            yield sliced.to_native() if isinstance(sliced, DataFrame) else sliced
         if row >= wanted.stop:
             return
 
@@ -167,10 +165,10 @@ def as_frame(X: Any) -> Any:
         return X
     try:
         frame = nw.from_native(X, pass_through=True, allow_series=True)
-    except DuplicateError as error:
+    except nw.exceptions.DuplicateError as error:
         raise InvalidInputError(f"the names of X's columns must be unique: {error}") from error
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    return with_names_of_strings(frame) if isinstance(frame, nw.DataFrame) else frame
+    return with_names_of_strings(frame) if isinstance(frame, DataFrame) else frame
 
 
 def is_source(X: Any) -> bool:
@@ -257,8 +255,8 @@ def _counted(pieces: Iterable[Piece]) -> Source:
 
 def _is_frame(item: Any) -> bool:
     try:
-        return isinstance(nw.from_native(item, pass_through=True), nw.DataFrame | nw.LazyFrame)
-    except DuplicateError:
+        return isinstance(nw.from_native(item, pass_through=True), DataFrame | nw.LazyFrame)
+    except nw.exceptions.DuplicateError:
         return True
 
 
@@ -338,7 +336,7 @@ def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
         table, label = _table_of_batch(given) if _is_record_batch(given) else given, f"part {position}"
         with naming(label):
             frame = as_frame(table)
-        is_frame = isinstance(frame, nw.DataFrame)
+        is_frame = isinstance(frame, DataFrame)
         if not is_frame and not (hasattr(table, "__len__") or issparse(table)):
             raise InvalidTypeError(f"{label} must be a table or a record batch, got {type(given).__name__}")
         names = tuple(frame.columns) if is_frame else None
@@ -346,7 +344,7 @@ def _pieces_of_tables(tables: Iterable[Any]) -> Iterator[Piece]:
 
 
 def _load_table(frame: Any, names: Names | None) -> list:
-    if not isinstance(frame, nw.DataFrame):
+    if not isinstance(frame, DataFrame):
         return [frame]
     return [(frame if names is None else frame.select(*map(nw.col, names))).to_native()]
 
@@ -426,7 +424,7 @@ def _load_rows(load: Callable[[Names | None], Iterable[Any]], wanted: Rows, name
         row += number_of_rows(table)
         if len(own):
             taken = (table.tocsr() if issparse(table) else as_frame(table))[own]
-            yield taken.to_native() if isinstance(taken, nw.DataFrame) else taken
+            yield taken.to_native() if isinstance(taken, DataFrame) else taken
 
 
 def _between(wanted: Rows, first: int, end: int) -> Int[np.ndarray, " own"]:

@@ -10,13 +10,12 @@ from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from jaxtyping import Float64, Int, Int32, Integer, Shaped
-from scipy.sparse import issparse
 
 from jaxtree.blocks import blocks_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, warn_user
+from jaxtree.lazy import DataFrame, Series, issparse, nw
 from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.reading import declared_categories, read_words
 from jaxtree.table.sources import as_frame
@@ -164,8 +163,8 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
         outputs = [(column, column.categories if column.is_declared else None) for column in columns]
         return outputs, 2 if columns is y else 1
     frame = y if type(y) is np.ndarray else _frame_of(y)
-    if isinstance(frame, nw.Series | nw.DataFrame) and frame.shape[-1]:
-        series = [frame] if isinstance(frame, nw.Series) else list(frame.iter_columns())
+    if isinstance(frame, Series | DataFrame) and frame.shape[-1]:
+        series = [frame] if isinstance(frame, Series) else list(frame.iter_columns())
         return [_read_series(one) for one in series], len(frame.shape)
     values = as_array("y", y)
     if values.dtype.names is not None:
@@ -183,7 +182,7 @@ def _read_outputs(y: Any) -> tuple[Sequence[Output], int]:
     )
 
 
-def _read_series(series: nw.Series) -> Output:
+def _read_series(series: Series) -> Output:
     """Returns an output; words of polars and Arrow are not made Python's one by one."""
     (_, categories) = declared_categories(series) or (None, None)
     is_of_arrow = series.implementation.is_pyarrow() and series.dtype == nw.Categorical

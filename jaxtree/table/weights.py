@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.columns import as_array
 from jaxtree.table.probabilities import ShareTarget
 from jaxtree.table.target import ClassTarget, finite_numbers
@@ -97,6 +96,8 @@ def rows_there(X: Any, y: Any, weight: Float64[np.ndarray, " row"] | None) -> tu
     if weight is None or weight.all():
         return X, y, weight
     rows = np.flatnonzero(weight)
+    from jaxtree.sklearn_compat import safe_indexing  # which fits need, and predictions do not
+
     return safe_indexing(X, rows), None if y is None else safe_indexing(y, rows), weight[rows]
 
 

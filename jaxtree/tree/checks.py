@@ -5,11 +5,11 @@ Traced values out of range are brought into it by XLA, which reads and writes no
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from jaxtree.arrays import concrete_or_none
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lazy import jnp
 
 
 def check_range(name: str, values: Any, limit: int) -> None:

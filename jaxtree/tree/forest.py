@@ -7,14 +7,13 @@ A *boundary* stands before every tree and behind the last, so tree t has the nod
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.tree.checks import check_mask
 from jaxtree.tree.nodes import children_of
-from jaxtree.tree.subsets import join_subsets, map_columns
+from jaxtree.tree.subsets import join_subsets, map_columns, on_host
 from jaxtree.tree.tree import Tree
 
 
@@ -104,7 +103,7 @@ def take_trees(
         roots: The roots of the trees, in ascending order.
         collapsed: The nodes that become leaves.
     """
-    table = jax.tree.map(np.asarray, table)
+    table = map_columns(on_host, table)
     if collapsed is None and _is_tree_alone(table, roots):
         return Forest.of(table)
     stops = table.is_leaf if collapsed is None else table.is_leaf | np.asarray(collapsed)
@@ -180,7 +179,7 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
     moved = [_moved(forest.nodes, int(offset)) for forest, offset in zip(forests, offsets, strict=False)]
     subset = join_subsets([nodes.subset for nodes in moved])
     others = [dataclasses.replace(nodes, subset=np.zeros((nodes.capacity, 0), np.uint32)) for nodes in moved]
-    nodes = jax.tree.map(lambda *parts: np.concatenate(parts) if parts[0].ndim else parts[0], *others)
+    nodes = map_columns(lambda *parts: np.concatenate(parts) if parts[0].ndim else parts[0], *others)
     boundaries = [forest.first_node[:-1] + offset for forest, offset in zip(forests, offsets, strict=False)]
     nodes = dataclasses.replace(nodes, subset=subset, num_nodes=np.array(offsets[-1], np.int32))
     return Forest(nodes, np.concatenate([*boundaries, offsets[-1:]]))
@@ -189,6 +188,22 @@ def join_forests(forests: Sequence[Forest]) -> Forest:
 def join_trees(trees: Sequence[Tree]) -> Forest:
     """Puts single trees, each without padding and with its root at node 0, into one table."""
     return join_forests([Forest.of(tree) for tree in trees])
+
+
+def with_all_scores(forest: Forest, num_scores: int) -> Forest:
+    """Returns trees, one a score and round after round, as trees of all scores, which leave all but one as they are."""
+    nodes = forest.nodes
+    sums = np.zeros((nodes.node_count, num_scores))
+    sums[np.arange(len(sums)), forest.tree_of_node % num_scores] = nodes.target_sum[:, 0]
+    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)
+
+
+def with_own_scores(forest: Forest) -> Forest:
+    """Returns trees of all scores that change one each as trees of that one, which `with_all_scores` takes."""
+    nodes = forest.nodes
+    score = forest.tree_of_node % nodes.target_sum.shape[1]
+    sums = np.take_along_axis(nodes.target_sum, score[:, None], axis=1)
+    return Forest(dataclasses.replace(nodes, target_sum=sums), forest.first_node)
 
 
 def _moved(nodes: Tree, offset: int | Int[np.ndarray, " node"]) -> Tree:

@@ -15,6 +15,9 @@ from jaxtree.tree.link import ScoreLink
 from jaxtree.tree.predictor import Predictor
 from jaxtree.tree.tree import Tree
 
+MOST_SUM = 2.0**1021
+"""The largest sum of targets and of what trees predict: differences of two such are numbers still."""
+
 PROBABILITY_TOLERANCE = 1e-6
 """The most that shares of classes, mixed from several leaves, may differ by and count as equal."""
 
@@ -45,6 +48,28 @@ class FittedModel:
     averages_trees: bool = False
     is_vote: bool = False
     link: ScoreLink | None = None
+
+    @classmethod
+    def of_scores(
+        cls,
+        schema: Schema,
+        forest: Forest,
+        start: Float64[np.ndarray, " score"],
+        step: Float64[np.ndarray, "node score"],
+        link: ScoreLink | None = None,
+    ) -> "FittedModel":
+        """Returns the model of trees that add up to scores.
+
+        Args:
+            schema: The columns.
+            forest: The trees.
+            start: The scores before the first tree.
+            step: The numbers that every node adds to the scores.
+            link: The predictions that follow from the scores, for exports.
+        """
+        # The mean of the trees' predictions is the sum of their steps, behind the start.
+        value = start + len(forest) * step
+        return cls(schema, forest, value, None, (), (), averages_trees=True, link=link)
 
     @property
     def tree(self) -> Tree:

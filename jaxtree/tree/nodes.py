@@ -3,18 +3,14 @@
 import dataclasses
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import scipy.sparse
-from jax import lax
-from jax.core import Tracer
 from jaxtyping import Bool, Float, Int, Int32, Integer, Real, Shaped
 
 from jaxtree.arrays import AnyArray, is_traced, library_of, where
 from jaxtree.buckets import node_bucket, pad_to
 from jaxtree.kernels.walk import SplitKind as SplitKind
 from jaxtree.kernels.walk import branch_of
+from jaxtree.lazy import Tracer, csr_matrix, jax, jnp, lax, sparse
 from jaxtree.tree.subsets import SharedSubsets, Subsets
 
 ALL_BRANCHES = 2**30
@@ -142,6 +138,21 @@ def node_means(tree: NodeFields) -> Float[AnyArray, "node column"]:
     return _per_weight(tree, tree.count if tree.num_classes else tree.target_sum)
 
 
+def laplace_shares(tree: NodeFields) -> Float[np.ndarray, "node class"]:
+    """The shares of the classes of all outputs with Laplace's correction: as if each had one more row."""
+    shares = []
+    for output in range(len(tree.num_classes)):
+        count = np.asarray(output_counts(tree, output), np.float64)
+        count = np.where(count.any(axis=1, keepdims=True), count, count[tree.parent])
+        shares.append((count + 1) / (count.sum(axis=1, keepdims=True) + count.shape[1]))
+    return np.concatenate(shares, axis=1)
+
+
+def cheapest_class(tree: NodeFields, cost: Float[np.ndarray, "label prediction"]) -> Int[np.ndarray, "1 node"]:
+    """The class that every node of a tree of one output predicts where errors have costs: that of the least cost."""
+    return (np.asarray(tree.count) @ cost).argmin(axis=1)[None]
+
+
 def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
     """The mean of every target at every node; of an empty node its parent's."""
     return _per_weight(tree, tree.target_sum)
@@ -169,7 +180,7 @@ def children_of(tree: NodeFields, nodes: Int[np.ndarray, " parent"]) -> Int[np.n
     return np.repeat(tree.first_child[nodes] - before, size) + np.arange(size.sum())
 
 
-def ancestors(tree: NodeFields) -> scipy.sparse.csr_matrix:
+def ancestors(tree: NodeFields) -> csr_matrix:
     """Which nodes (columns) lie on the path from its root to every node (rows), itself included."""
     number = np.arange(int(tree.num_nodes))
     node, pairs = number, [(number, number)]
@@ -179,7 +190,7 @@ def ancestors(tree: NodeFields) -> scipy.sparse.csr_matrix:
         pairs.append((number, node))
     row, column = (np.concatenate(part) for part in zip(*pairs, strict=True))
     shape = (int(tree.num_nodes),) * 2
-    return scipy.sparse.csr_matrix((np.ones(row.size, np.int64), (row, column)), shape=shape)
+    return sparse.csr_matrix((np.ones(row.size, np.int64), (row, column)), shape=shape)
 
 
 def pad_to_bucket(values: Shaped[AnyArray, "node *column"]) -> Shaped[np.ndarray, "padded *column"]:

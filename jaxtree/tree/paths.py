@@ -9,12 +9,11 @@ import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int, Num, Real, Shaped
+from jaxtyping import Bool, Float, Int, Num, Real, Shaped
 
 from jaxtree.arrays import AnyArray, is_traced, library_of
+from jaxtree.lazy import Array, jnp, lax
 from jaxtree.tree.nodes import pad_to_bucket
 from jaxtree.tree.tree import Tree
 

@@ -13,11 +13,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float, Float64, Int, Int32, Int64
+from jaxtyping import Float, Float64, Int, Int32, Int64
 
 from jaxtree import forks
 from jaxtree.arrays import Device
@@ -29,6 +26,7 @@ from jaxtree.devices.costs import Work
 from jaxtree.kernels import choose
 from jaxtree.kernels.native_walk import NativeTrees
 from jaxtree.kernels.walk import Step, Steps, next_node, take, walk, with_step
+from jaxtree.lazy import Array, jax, jnp, lax
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import ALL_BRANCHES, children_of, pad_to_bucket
@@ -294,7 +292,7 @@ class Predictor:
 
 def _is_for_the_host(values: Float[np.ndarray, "row feature"]) -> bool:
     """Whether NumPy walks these rows, if the kernel does not."""
-    return len(values) <= FEW_ROWS or forks.is_cut_off()
+    return len(values) <= FEW_ROWS or forks.is_on_host()
 
 
 def rows_at_a_time(num_trees: int, num_features: int) -> int:

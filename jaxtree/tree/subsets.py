@@ -7,15 +7,15 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import jax
 import numpy as np
 from jaxtyping import Bool, Int, Shaped, UInt, UInt32
 
 from jaxtree.arrays import AnyArray
 from jaxtree.kernels.walk import CODES_PER_WORD
+from jaxtree.lazy import register_dataclass
 
 
-@jax.tree_util.register_dataclass
+@register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class SharedSubsets:
     """The subsets of nodes that share them; it is read like the array of (node, word) that it stands for.
@@ -85,8 +85,17 @@ Subsets: TypeAlias = UInt[AnyArray, "*tree node word"] | SharedSubsets
 
 
 def map_columns(function: Any, *tables: Any) -> Any:
-    """`jax.tree.map` over the columns of tables of nodes, of which shared subsets are one."""
-    return jax.tree.map(function, *tables, is_leaf=lambda part: isinstance(part, SharedSubsets))
+    """Returns a table whose columns a function makes of those of tables of nodes; shared subsets are one."""
+    names = [field.name for field in dataclasses.fields(tables[0]) if not field.metadata.get("static")]
+    made = {name: function(*(getattr(table, name) for table in tables)) for name in names}
+    return dataclasses.replace(tables[0], **made)
+
+
+def on_host(column: Any) -> Any:
+    """Returns a column of a table of nodes in NumPy."""
+    if isinstance(column, SharedSubsets):
+        return SharedSubsets(np.asarray(column.row), np.asarray(column.words))
+    return np.asarray(column)
 
 
 def words_of_subsets(is_member: Bool[np.ndarray, "node code"]) -> UInt32[np.ndarray, "node word"]:

@@ -3,18 +3,17 @@
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
-import scipy.sparse
 from jaxtyping import Float, Int, UInt8
 
 from jaxtree.buckets import pad_to, row_bucket
 from jaxtree.errors import InvalidInputError
+from jaxtree.lazy import csr_matrix, issparse, register_dataclass
 from jaxtree.tree.nodes import NodeFields, SplitKind, ancestors, class_shares, target_means
 from jaxtree.tree.walk import apply_to_values
 
 
-@jax.tree_util.register_dataclass
+@register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Tree(NodeFields):
     """One or more decision trees in one table of nodes.
@@ -139,7 +138,7 @@ class Tree(NodeFields):
         Raises:
             InvalidInputError: X has another shape, or other features than the tree's.
         """
-        values = np.asarray(X.toarray() if scipy.sparse.issparse(X) else X, np.float64)
+        values = np.asarray(X.toarray() if issparse(X) else X, np.float64)
         if self.num_features and values.ndim == 2 and values.shape[1] != self.num_features:
             raise InvalidInputError(f"X must have {self.num_features} features, as in fit, got {values.shape[1]}")
         if values.ndim != 2:
@@ -147,7 +146,7 @@ class Tree(NodeFields):
         ends = apply_to_values(self, pad_to(values, row_bucket(len(values))))
         return np.asarray(ends)[: len(values)].astype(np.int64)
 
-    def decision_path(self, X: Any) -> scipy.sparse.csr_matrix:
+    def decision_path(self, X: Any) -> csr_matrix:
         """Which nodes (columns) every row (rows) comes through, its end included; X as for `apply`."""
         return ancestors(self)[self.apply(X)]
 

@@ -1,15 +1,14 @@
 """Walks of rows from the root of a tree to the nodes where they end, by the steps of `jaxtree.kernels.walk`."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int32, Real, UInt
+from jaxtyping import Bool, Float, Int32, Real, UInt
 
 from jaxtree.arrays import AnyArray, IntLike, OptionalArray, concrete_or_none, is_traced, library_of, where
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps, next_node, take, walk, walk_codes, with_step
+from jaxtree.lazy import Array, jax, jnp
 from jaxtree.tree.checks import check_codes_of, check_features_of, check_mask
 from jaxtree.tree.nodes import NodeFields, class_shares, pad_nodes
 from jaxtree.tree.subsets import SharedSubsets
@@ -46,7 +45,7 @@ def apply_in_program(tree: NodeFields, codes: UInt[AnyArray, "feature row"], *, 
         *(tree.feature, tree.code, tree.split_kind, tree.missing_code, tree.missing_branch),
         *(tree.first_child, tree.num_children),
     )
-    return walk_codes(codes, jnp.stack(columns).astype(jnp.int32), instance_of(jax.Array, tree.subset))
+    return walk_codes(codes, jnp.stack(columns).astype(jnp.int32), instance_of(Array, tree.subset))
 
 
 def predict_proba(
@@ -121,7 +120,7 @@ def steps_over_values(tree: NodeFields, threshold: Real[AnyArray, " node"]) -> S
 def _make_steps(
     tree: NodeFields, limit: Real[AnyArray, " node"], stops: Bool[AnyArray, " node"], missing_code: OptionalArray
 ) -> Steps:
-    library = library_of(*jax.tree.leaves((tree, stops)))
+    library = library_of(stops, limit, *vars(tree).values())
     is_plain = library is np and _all_thresholds(tree)
     greatest = np.inf if limit.dtype.kind == "f" else np.iinfo(np.int32).max
     question = 2 * library.maximum(tree.feature, 0) + (tree.missing_branch == 1)  # a leaf may have a mark for a feature

@@ -59,7 +59,7 @@ def test_a_loaded_estimator_predicts_the_same_and_saves_the_same_file(name, tmp_
 
 def test_there_is_an_example_of_every_estimator_that_goes_into_files():
     hardened = {"HardTreeClassifier", "HardTreeRegressor", "HardForestClassifier", "HardForestRegressor"}
-    assert {type(estimator).__name__ for estimator, _, _ in unfitted().values()} | hardened == set(registry._KEPT)
+    assert {type(estimator).__name__ for estimator, _, _ in unfitted().values()} | hardened == set(registry.KEPT)
 
 
 @pytest.mark.slow

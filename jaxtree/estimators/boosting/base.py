@@ -28,7 +28,6 @@ from jaxtree.estimators.boosting.many import Models, open_jobs, train_many
 from jaxtree.estimators.boosting.means import check_can_average, common_encoder, shares_of
 from jaxtree.estimators.boosting.metrics import best_of, measures_of, metric_of, staged
 from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTPUT, BoostingParameters
-from jaxtree.estimators.boosting.responses import with_offset
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
     evaluations_by_name,
@@ -56,12 +55,13 @@ from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fie
 from jaxtree.estimators.common.features import FeatureOptions, check_kept_trees, read_monotone
 from jaxtree.estimators.common.jobs import Family, Job
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
-from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.losses.curves import mean_of_times
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.serving.by_loss import with_offset
+from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source
 from jaxtree.tree.forest import Forest

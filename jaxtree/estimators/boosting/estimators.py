@@ -15,16 +15,16 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.parameters import MULTI_OUTPUT, OF_SPREAD, ONE_OUTPUT
-from jaxtree.estimators.boosting.responses import numbers_of, with_offset
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingTask, Rounds
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import BALANCED
-from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.sorted_lists import SortedLists, intervals_around
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.serving.by_loss import numbers_of, with_offset
+from jaxtree.serving.rows import over_sources
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

@@ -4,46 +4,15 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-
-from jaxtree.dataset.arguments import read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.metrics import mean_loss
 from jaxtree.estimators.boosting.rows import allowed_rows, target_of
 from jaxtree.estimators.boosting.survival import concordance_of, is_of_times
 from jaxtree.estimators.common.fixed import FixedClasses, FixedNumbers
-from jaxtree.losses.links import predictions_of
-from jaxtree.losses.loss import BaseLoss, shifted
+from jaxtree.losses.loss import BaseLoss
 from jaxtree.metrics import ndcg
-
-Scores = Float[np.ndarray, "row score"]
-
-
-def with_offset(loss: BaseLoss, scores: Scores, offset: Any) -> Scores:
-    """Returns scores to which an offset is added, if there is one.
-
-    Raises:
-        InvalidInputError: It has another number of rows, or of columns.
-    """
-    if offset is None:
-        return scores
-    offset = read_fields({"offset": offset}, len(scores))["offset"]
-    if offset.shape[1:] not in ((), scores.shape[1:]):
-        raise InvalidInputError(f"offset must have 1 or {scores.shape[1]} columns, got {offset.shape[1]}")
-    return shifted(scores.T, offset, loss.has_location).T
-
-
-def numbers_of(loss: BaseLoss, scores: Scores) -> Float[np.ndarray, "row prediction"]:
-    """Returns what a loss predicts."""
-    return predictions_of(loss, scores.T).T
-
-
-def shares_of(loss: BaseLoss, scores: Scores) -> Float[np.ndarray, "row class"]:
-    """Returns the probability of every class; of two the loss predicts that of the second."""
-    shares = numbers_of(loss, scores)
-    return np.concatenate([1 - shares, shares], axis=1) if shares.shape[1] == 1 else shares
+from jaxtree.serving.by_loss import Scores, first_numbers, first_scores, given_numbers, shares_of, with_offset
 
 
 def scores_by_loss(loss: BaseLoss, num_outputs: int) -> bool:
@@ -90,8 +59,8 @@ def fixed_classes(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any 
 
 def fixed_numbers(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
     """Returns the numbers that a loss predicts; of one output a vector."""
-    numbers = numbers_of(loss, with_offset(loss, scores, offset))
-    predicted, score_by = numbers[:, 0] if outputs.is_vector and numbers.shape[1] == 1 else numbers, None
+    predicted = given_numbers(loss, with_offset(loss, scores, offset), is_vector=outputs.is_vector)
+    score_by = None
     if scores_by_loss(loss, outputs.number):
         score_by = functools.partial(_score_of_table, score_of, loss, outputs, scores)
     return FixedNumbers(predicted, score_by, name_of_score(loss, outputs.number))
@@ -99,7 +68,7 @@ def fixed_numbers(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any 
 
 def fixed_means(loss: BaseLoss, outputs: Outputs, scores: Scores, offset: Any = None) -> FixedNumbers:
     """Returns the first number that a loss predicts, of distributions the mean."""
-    means = numbers_of(loss, with_offset(loss, scores, offset))[:, 0]
+    means = first_numbers(loss, with_offset(loss, scores, offset))
     score_by = functools.partial(_score_of_table, likelihood_of, loss, outputs, scores)
     return FixedNumbers(means, score_by, "mean log likelihood")
 
@@ -109,7 +78,7 @@ def fixed_ranks(
 ) -> FixedNumbers:
     """Returns the scores themselves, by which rows are ranked; they are scored by the first k rows of each group."""
     score_by = functools.partial(_score_of_table, functools.partial(ndcg_of, k=k), loss, outputs, scores)
-    return FixedNumbers(with_offset(loss, scores, offset)[:, 0], score_by, "NDCG")
+    return FixedNumbers(first_scores(loss, with_offset(loss, scores, offset)), score_by, "NDCG")
 
 
 def ndcg_of(loss: BaseLoss, rows: Sample, scores: Scores, *, k: int | None) -> float:

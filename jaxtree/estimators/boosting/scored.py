@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float64, Shaped
+from jaxtyping import Float, Float64
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -17,16 +17,13 @@ from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import (
     fixed_classes,
     fixed_numbers,
-    numbers_of,
     score_of,
     scores_by_loss,
-    shares_of,
-    with_offset,
 )
 from jaxtree.estimators.boosting.rows import allowed_rows
 from jaxtree.estimators.common.extras import RoutesExtras, check_arguments, extras_of, loss_in_words
 from jaxtree.estimators.common.fixed import FixedPredictions
-from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, over_sources
+from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers
 from jaxtree.estimators.common.prediction import FittedTrees, PredictsClasses
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
@@ -36,6 +33,7 @@ from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.numbers import squared
 from jaxtree.losses.predicted import PredictedDistribution
+from jaxtree.serving.by_loss import AnswersOfClassScores, AnswersOfScores
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind, Prediction
 from jaxtree.tree.model import FittedModel
@@ -58,7 +56,7 @@ def _predicts_distributions(model: Any) -> bool:
     return True
 
 
-class PredictsByLoss(RoutesExtras, EstimatorOnTables):
+class PredictsByLoss(RoutesExtras, AnswersOfScores, EstimatorOnTables):
     """A model that has scores of rows, from which a loss predicts."""
 
     _loss: BaseLoss
@@ -89,19 +87,6 @@ class PredictsByLoss(RoutesExtras, EstimatorOnTables):
     def scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
         """Returns the scores of rows that `encoder_.values` has encoded."""
 
-    def raw_scores(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row score"]:
-        """Returns the scores of every row, which the loss turns into predictions: a column a score.
-
-        Args:
-            X: A table, or a source.
-            offset: The numbers that are added to the scores, as in `fit`.
-        """
-        return with_offset(self.loss_, self._scores(X), offset)
-
-    def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
-        """Returns predictions of rows that `encoder_.values` has encoded."""
-        return self._predictions(self.scores_of(values))
-
     def fixed_predictions(self, scores: Float[np.ndarray, "row score"], offset: Any = None) -> FixedPredictions:
         """Returns what the fitted loss predicts from scores and an offset, as an estimator that scorers take."""
         return self._fixed_predictions(self.loss_, self.outputs(), scores, offset)
@@ -114,14 +99,6 @@ class PredictsByLoss(RoutesExtras, EstimatorOnTables):
             scores: Their scores without offsets.
         """
         return self._measure(self.loss_, allowed_rows(self.loss_, rows), scores)
-
-    @over_sources
-    def _scores(self, X: Any) -> Float[np.ndarray, "row score"]:
-        return self.scores_of(self._values(X))
-
-    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row column"]:
-        """Returns what the loss predicts from scores."""
-        return numbers_of(self.loss_, scores)
 
 
 class NumbersByLoss(PredictsNumbers, PredictsByLoss):
@@ -234,9 +211,7 @@ class ScoredTrees(PredictsByLoss, FittedTrees):
         """
         self.forest_, self.start_ = forest, start
         link = link_of(self._loss, getattr(self, "classes_", None))
-        # The mean of the trees' predictions is the sum of their steps, behind the start.
-        value, schema = start + len(forest) * step, self.encoder_.schema_
-        self._model = FittedModel(schema, forest, value, None, (), (), averages_trees=True, link=link)
+        self._model = FittedModel.of_scores(self.encoder_.schema_, forest, start, step, link)
 
     def scores_of(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row score"]:
         """Returns the scores of rows that `encoder_.values` has encoded."""
@@ -247,19 +222,11 @@ class ScoredTrees(PredictsByLoss, FittedTrees):
         """Returns the loss of a target."""
 
 
-class ClassesByScores(PredictsClasses, ScoredTrees):
+class ClassesByScores(AnswersOfClassScores, PredictsClasses, ScoredTrees):
     """Predictions of classes from scores."""
 
     _of_classes = True
     _fixed_predictions = staticmethod(fixed_classes)
-
-    def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
-        """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
-        return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()
-
-    def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
-        """Returns the probability of every class of `classes_`; see `raw_scores`."""
-        return self._predictions(self.raw_scores(X, offset=offset))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """Returns the share of rows that are predicted right.
@@ -273,14 +240,6 @@ class ClassesByScores(PredictsClasses, ScoredTrees):
         given = read_arguments(X, y, sample_weight)
         predicted = self.predict(given.X, offset=offset)
         return float(accuracy_score(plain_target(given.y), predicted, sample_weight=given.sample_weight))
-
-    def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
-        """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
-        scores = self.raw_scores(X, offset=offset)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def _predictions(self, scores: Float[np.ndarray, "row score"]) -> Float[np.ndarray, "row class"]:
-        return shares_of(self.loss_, scores)
 
 
 class NumbersByScores(NumbersByLoss, ScoredTrees):

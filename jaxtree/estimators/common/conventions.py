@@ -15,16 +15,14 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_orig
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray, UInt32
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 
 from jaxtree import forks, keys
 from jaxtree.dataset.sample import generator_of
-from jaxtree.errors import InvalidInputError, InvalidTypeError, set_all_parameters, warn_user
+from jaxtree.errors import InvalidInputError, InvalidTypeError, set_all_parameters
 from jaxtree.estimators.common.peers import hint_for, unknown_parameters
 from jaxtree.sklearn_compat import Interval, InvalidParameterError, StrOptions, validate_parameter_constraints
-from jaxtree.table.reading import is_plain_array, read_table
 
 SEED = ("random_state", np.random.Generator)
 """The constraints of a seed: a number, None, or one of NumPy's generators, the older or the newer."""
@@ -244,22 +242,6 @@ def overrides(kind: type) -> bool:
     return any(
         isinstance(value, methods) and not name.startswith("__") for own in foreign for name, value in vars(own).items()
     )
-
-
-def warn_of_names(estimator: Any, X: Any) -> None:
-    """Warns where only a table, or that of the fit, has names of columns; the encoder compares names that both have."""
-    names = given_names(X)
-    if (names is None) == hasattr(estimator, "feature_names_in_"):
-        own, fitted = ("has feature names", "without") if names else ("does not have valid feature names", "with")
-        warn_user(f"X {own}, but {type(estimator).__name__} was fitted {fitted} feature names")  # scikit-learn's words
-
-
-def given_names(X: Any) -> tuple[str, ...] | None:
-    """Returns the names of columns that came with a table; None if there are none."""
-    if is_plain_array(X) or issparse(X):
-        return None
-    table = read_table(X)
-    return table.names if table.is_named else None
 
 
 def learn_names(estimator: Any, number: int, names: tuple[str, ...] | None) -> None:

@@ -1,29 +1,21 @@
 """Estimators on tables and on sources, which are tables in parts."""
 
 import abc
-import contextlib
-import functools
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.cores import using_cores
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.sample import Outputs
-from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.conventions import allow_tables, warn_of_names
+from jaxtree.estimators.common.conventions import allow_tables
 from jaxtree.estimators.common.display import Shown
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.table.columns import blocks_of_rows
-from jaxtree.table.reading import Table, read_table
+from jaxtree.serving.answers import AnswersOfNumbers
+from jaxtree.serving.rows import ReadsTables
 from jaxtree.table.schema import Schema
-from jaxtree.table.sources import is_source, naming, open_source
 from jaxtree.tree.kinds import ModelKind, Prediction
 
 
@@ -48,34 +40,7 @@ class ScoresSources:
         return mixin.score(given.X, plain_target(given.y), given.sample_weight)
 
 
-def over_sources(method: Callable) -> Callable:
-    """Extends a method of a table to sources: it is called with every part, and the results are joined.
-
-    A table is read once, and the method gets its columns. A sparse matrix is divided into blocks of rows, of which one
-    at a time is held with its zeros. It computes on as many cores as `n_jobs` of the estimator says.
-    """
-
-    @functools.wraps(method)
-    def of_table_or_source(self: Any, X: Any) -> Any:
-        n_jobs = getattr(self, "n_jobs", None)
-        with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
-            if isinstance(X, np.ndarray | Table):
-                return method(self, X)
-            if scipy.sparse.issparse(X) and X.ndim == 2:
-                return _join([method(self, block) for block in blocks_of_rows(X)])
-            if not is_source(X):
-                return method(self, read_table(X))
-            check_is_fitted(self)
-            results = []
-            for part in open_source(X).without(self.other_columns_):
-                with naming(part.label):
-                    results.append(method(self, part.table))
-            return _join(results)
-
-    return of_table_or_source
-
-
-class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
+class EstimatorOnTables(Shown, ReadsTables, KeptInFiles, BaseEstimator, abc.ABC):
     """An estimator on any table: what all predictions begin with."""
 
     model_kind: ModelKind
@@ -114,37 +79,6 @@ class EstimatorOnTables(Shown, KeptInFiles, BaseEstimator, abc.ABC):
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes, or numbers, of rows that `encoder_.values` has encoded."""
 
-    @over_sources
-    def _values(self, X: Any) -> Float[np.ndarray, "row feature"]:
-        """Returns what thresholds and planes are compared with."""
-        if not hasattr(self, "encoder_"):
-            check_is_fitted(self)
-        values = self.encoder_.values(X)
-        warn_of_names(self, X)
-        return values
 
-
-class PredictsNumbers(ScoresSources, RegressorMixin):
+class PredictsNumbers(ScoresSources, AnswersOfNumbers, RegressorMixin):
     """Predictions of numbers, by `predict_values`."""
-
-    is_vector_: bool
-
-    @over_sources
-    def predict(self: Any, X: Any) -> Float[np.ndarray, "row *output"]:
-        """Returns the number of every row, of a forest the mean over its trees; of several outputs (rows, outputs)."""
-        return self._as_given(self.predict_values(self._values(X)))
-
-    def _as_given(self, numbers: Float[np.ndarray, "row output"]) -> Float[np.ndarray, "row *output"]:
-        """Returns the numbers as a vector where the target was one."""
-        return numbers[:, 0] if self.is_vector_ else numbers
-
-
-def _join(results: Sequence[Any]) -> Any:
-    """Puts the rows of results one below the other; several outputs are lists of them."""
-    if not results:
-        raise InvalidInputError("X has no rows in any of its parts, while a minimum of 1 is required")
-    if isinstance(results[0], list):
-        return [_join(parts) for parts in zip(*results, strict=True)]
-    if scipy.sparse.issparse(results[0]):
-        return scipy.sparse.vstack(results, format="csr")
-    return np.concatenate(results)

@@ -3,15 +3,16 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.conventions import check_parameters, learn_names
 from jaxtree.estimators.common.importances import sums_of_splits
-from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources, over_sources
+from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources
 from jaxtree.estimators.common.prunings import Pruning
+from jaxtree.serving.answers import AnswersOfClasses
 from jaxtree.tree.model import FittedModel
 
 
@@ -69,34 +70,5 @@ class FittedTrees(EstimatorOnTables):
         return sums_of_splits(self.model_, "gain")
 
 
-class PredictsClasses(ScoresSources, ClassifierMixin, FittedTrees):
-    """Predictions of classes; the parts of several outputs are lists."""
-
-    @over_sources
-    def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
-        """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
-
-        Classes come in the order of `classes_`; under `C45Classifier` in that which the dtype of the target declared.
-        """
-        values = self._values(X)
-        return self._names_of(self._model.predict_label(values))
-
-    @over_sources
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
-        """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
-        shares = self.predict_values(self._values(X))
-        return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
-
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
-        """Returns the logarithms of what `predict_proba` returns."""
-        shares = self.predict_proba(X)
-        with np.errstate(divide="ignore"):
-            return [np.log(share) for share in shares] if isinstance(shares, list) else np.log(shares)
-
-    def class_names(self) -> tuple[Shaped[np.ndarray, " class"], ...]:
-        """Returns the classes of every output."""
-        return (self.classes_,) if self.n_outputs_ == 1 else tuple(self.classes_)
-
-    def _names_of(self, labels: Int[np.ndarray, "output row"]) -> Shaped[np.ndarray, "row *output"]:
-        columns = [names[label] for names, label in zip(self.class_names(), labels, strict=True)]
-        return columns[0] if self.n_outputs_ == 1 else np.stack(columns, axis=1)
+class PredictsClasses(ScoresSources, ClassifierMixin, AnswersOfClasses, FittedTrees):
+    """Predictions of classes, as scikit-learn's classifiers make them."""

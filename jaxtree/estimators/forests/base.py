@@ -30,7 +30,6 @@ from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, r
 from jaxtree.estimators.common.jobs import Family, Job, uninterrupted
 from jaxtree.estimators.common.limits import kind_of_growth, loosest, masks_of_limits
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters, number_of_features
-from jaxtree.estimators.common.parts import over_sources
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
@@ -38,6 +37,7 @@ from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, drawing_of
 from jaxtree.forests.samples import RowSampler, draw_counts, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.serving.rows import over_sources
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.model import FittedModel

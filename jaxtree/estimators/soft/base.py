@@ -25,13 +25,11 @@ from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.common.conventions import (
     Role,
     check_parameters,
-    given_names,
     identity,
     key_of,
     learn_names,
     names_of,
     progress_of,
-    warn_of_names,
 )
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
@@ -60,6 +58,7 @@ from jaxtree.estimators.soft.rows import (
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
+from jaxtree.serving.rows import given_names, warn_of_names
 from jaxtree.soft.calibration import Constant, calibrated
 from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig, TrainingRows
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks

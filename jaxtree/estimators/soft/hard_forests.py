@@ -11,7 +11,6 @@ from scipy.special import softmax as softmax_of
 from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Measured
-from jaxtree.dataset.magnitude import MOST_SUM
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores, ScoredTrees
@@ -34,7 +33,7 @@ from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.link import of_weighted, ratios
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import MOST_SUM, FittedModel
 from jaxtree.tree.nodes import target_means
 
 LOSSES_OF_CLASSES, LOSSES_OF_NUMBERS = ("logistic", "softmax"), ("squared", "poisson")

@@ -11,12 +11,13 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers, over_sources
+from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers
 from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.explain.coalitions import drawn_background
 from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.files.soft import HardState
+from jaxtree.serving.rows import over_sources
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, tree_of_splits
 from jaxtree.soft.harden import Hardened
 from jaxtree.soft.oblique_tree import ObliqueTree

@@ -23,7 +23,6 @@ from jaxtree.estimators.boosting.responses import (
     fixed_ranks,
     likelihood_of,
     ndcg_of,
-    numbers_of,
     score_of,
 )
 from jaxtree.estimators.boosting.rows import target_of, weight_of
@@ -46,6 +45,7 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
 from jaxtree.losses.start import weighted_quantile
+from jaxtree.serving.by_loss import numbers_of
 from jaxtree.soft.calibration import Constant
 from jaxtree.soft.epochs import Hyperparameters
 from jaxtree.soft.forest import without_values

@@ -15,7 +15,7 @@ from jaxtree.dataset.sample import Outputs, Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.extras import extras_of
-from jaxtree.estimators.common.parts import ScoresSources, over_sources
+from jaxtree.estimators.common.parts import ScoresSources
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import (
     AUTO,
@@ -28,6 +28,7 @@ from jaxtree.estimators.soft.parameters import (
 from jaxtree.estimators.soft.rows import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.serving.rows import over_sources
 from jaxtree.soft import losses
 from jaxtree.soft.calibration import Constant
 from jaxtree.soft.forest import TOGETHER

@@ -35,7 +35,7 @@ from jaxtree.estimators.common.growing import GrowthTask, Recipe, decode_thresho
 from jaxtree.estimators.common.jobs import Family, Job
 from jaxtree.estimators.common.limits import kind_of_growth, limit_masks, loosest
 from jaxtree.estimators.common.parameters import TableParameters
-from jaxtree.estimators.common.parts import PredictsNumbers, over_sources
+from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees, PredictsClasses
 from jaxtree.estimators.common.prunings import CostComplexity, MaxLeafNodes, Pruning
@@ -47,6 +47,7 @@ from jaxtree.growth.inputs.objective import Objective
 from jaxtree.growth.inputs.shares import Shares
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
+from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree, take_tree

@@ -31,6 +31,7 @@ from jaxtree.optimal.nodes import CodedTable, node_table
 from jaxtree.optimal.parts import parts_of
 from jaxtree.optimal.search import BestTree, SearchLimits, find_trees
 from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.nodes import cheapest_class
 
 MOST_DEPTH = 5
 """The largest depth of a tree that is searched."""
@@ -253,7 +254,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
         loss = self._loss(int(self.n_classes_))
         if loss is None:
             return super().node_labels(tree)
-        return (np.asarray(tree.count) @ loss).argmin(axis=1)[None]
+        return cheapest_class(tree, loss)
 
     def _loss(self, size: int) -> Float[np.ndarray, "label prediction"] | None:
         """Returns the cost matrix of so many classes; raises InvalidInputError if it is none."""

@@ -27,7 +27,7 @@ from jaxtree.prune.training_errors import DEVIATES, MOST_CONFIDENCE
 from jaxtree.sklearn_compat import Interval
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind, Tree, take_tree
-from jaxtree.tree.nodes import output_counts
+from jaxtree.tree.nodes import laplace_shares
 
 CLOSEST_VALUES = 1e-5
 """C4.5 does not cut between values that lie closer."""
@@ -270,12 +270,7 @@ class C45Classifier(BaseTreeClassifier):
         """Returns the shares of classes at every node, the outputs side by side; with Laplace's correction if asked."""
         if not self.laplace:
             return super().node_values(tree)
-        shares = []
-        for output in range(len(tree.num_classes)):
-            count = np.asarray(output_counts(tree, output), np.float64)
-            count = np.where(count.any(axis=1, keepdims=True), count, count[tree.parent])
-            shares.append((count + 1) / (count.sum(axis=1, keepdims=True) + count.shape[1]))
-        return np.concatenate(shares, axis=1)
+        return laplace_shares(tree)
 
 
 def _impurity(criterion: Criterion) -> Impurity:
