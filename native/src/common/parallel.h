@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/schedule.h"
 #include "common/team.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -125,6 +126,9 @@ class Pieces {
 template <typename Run>
 void InThreads(int64_t num_threads, int64_t count, const Run& run) {
   const int64_t most = std::min(num_threads, count);
+#ifdef JAXTREE_SCHEDULE
+  return Schedule::Do(num_threads, count, run);
+#endif
   if (most <= 1) return run([piece = int64_t{0}, count]() mutable { return piece < count ? piece++ : count; });
   Pieces pieces(count, most);
   FirstFailure failure;

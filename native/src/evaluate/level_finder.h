@@ -4,7 +4,6 @@
 #define JAXTREE_NATIVE_EVALUATE_LEVEL_FINDER_H_
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -26,15 +25,16 @@ constexpr int64_t kLeastCells = 1 << 13;
 // Calls work(search, 0), ..., work(search, count - 1), some at a time; every thread has one search, with its own cells.
 template <typename Code, typename Value, typename Work>
 void ForEachByFinder(bool pays, Threads& pool, const Level<Code, Value>& level, int64_t count, const Work& work) {
-  const int64_t num_threads = std::max<int64_t>(pool.num_threads(), 1);
+  const int64_t num_threads = pays ? pool.num_threads() : 1;
   const int64_t at_a_time = std::clamp<int64_t>(count / (kTurnsPerThread * num_threads), 1, kMostAtATime);
-  std::atomic<int64_t> next{0};
-  ForEachIf(pays, pool, num_threads, [&](int64_t) {
-    int64_t first = next.fetch_add(at_a_time);
-    if (first >= count) return;
+  const int64_t num_pieces = (count + at_a_time - 1) / at_a_time;
+  if (num_pieces == 0) return;
+  InThreads(num_threads, num_pieces, [&](auto&& next) {
+    int64_t piece = next();
+    if (piece == num_pieces) return;
     SplitFinder<Code, Value> finder(level);
-    for (; first < count; first = next.fetch_add(at_a_time)) {
-      for (int64_t at = first; at < std::min(first + at_a_time, count); ++at) work(finder, at);
+    for (; piece < num_pieces; piece = next()) {
+      for (int64_t at = piece * at_a_time; at < std::min((piece + 1) * at_a_time, count); ++at) work(finder, at);
     }
   });
 }

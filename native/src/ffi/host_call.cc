@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/schedule.h"
 #include "xla/ffi/api/c_api.h"
 
 namespace jaxtree {
@@ -151,3 +152,8 @@ extern "C" int32_t jaxtree_call_on_host(XLA_FFI_Handler* handler, jaxtree::HostA
     return 2;
   }
 }
+
+#ifdef JAXTREE_SCHEDULE
+// The seconds that as many threads as calls may use would have saved so far.
+extern "C" double jaxtree_saved_seconds() { return jaxtree::Schedule::Saved() / 1e9; }
+#endif
