@@ -7,6 +7,7 @@ from jaxtree import doctor as doctor
 from jaxtree import dropout as dropout
 from jaxtree import errors as errors
 from jaxtree import explain as explain
+from jaxtree import functional as functional
 from jaxtree import growth as growth
 from jaxtree import metrics as metrics
 from jaxtree import plot as plot

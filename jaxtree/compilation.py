@@ -172,7 +172,7 @@ class Compiled:
         forks.check_is_whole("a compiled program")
         static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
-        is_traced = any(isinstance(leaf, Tracer) for leaf in leaves)
+        is_traced = traces.is_inside() or any(isinstance(leaf, Tracer) for leaf in leaves)
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
         # The options of XLA depend on the platform, which no shape tells.
         platform = None if self._options is None or is_traced else platform_of(*leaves)

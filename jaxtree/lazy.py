@@ -102,6 +102,7 @@ class LazyType(type):
 
 if TYPE_CHECKING:
     import jax as jax
+    import jax.extend.core as jax_core
     import jax.numpy as jnp
     import jax.scipy.special as jax_special
     import narwhals as nw
@@ -118,7 +119,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix as csr_matrix
 else:
     jax, jnp, lax = LazyModule("jax"), LazyModule("jax.numpy"), LazyModule("jax.lax")
-    jax_special, scipy_special = LazyModule("jax.scipy.special"), LazyModule("scipy.special")
+    jax_core, jax_special = LazyModule("jax.extend.core"), LazyModule("jax.scipy.special")
+    scipy_special = LazyModule("scipy.special")
     sparse, nw = LazyModule("scipy.sparse"), LazyModule("narwhals")
     Array, Device, ShapeDtypeStruct = (LazyType.of("jax", name) for name in ("Array", "Device", "ShapeDtypeStruct"))
     Tracer, Mesh = LazyType.of("jax.core", "Tracer"), LazyType.of("jax.sharding", "Mesh")

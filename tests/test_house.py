@@ -27,7 +27,7 @@ FLOORS = [
     {"growth", "prune", "export", "losses"},
     {"boosting", "forests", "explain", "dropout", "optimal"},
     {"soft", "dataset", "additive"},
-    {"metrics"},
+    {"metrics", "functional"},
     {"figures"},
     {"files", "plot"},
     {"serving"},

@@ -280,16 +280,11 @@ def _prepare(
 
 
 def _rules_of(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: Shrinkage) -> Rules:
-    """The rules of growth of a tree.
-
-    Its sums have 32 bits if these leave enough for the derivatives of a row.
-    """
+    """The rules of growth of a tree."""
     num_scores = loss.num_scores // learner.trees_per_round(loss)
-    num_curvatures = 1 if loss.hessian == "one" else num_scores
-    bits = NARROW_BITS - (data.size * num_curvatures).bit_length()
     fractions = shrinkage.column_fractions
     return Rules(
-        Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS),
+        newton_of(num_scores, 1 if loss.hessian == "one" else num_scores, data.size),
         learner.missing,
         counts_rows=learner.counts_rows,
         samples_features=fractions.node < 1,
@@ -297,6 +292,12 @@ def _rules_of(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: 
         draws_scores=shrinkage.score_noise > 0,
         grows_best_first=shrinkage.max_leaf_nodes is not None,
     )
+
+
+def newton_of(num_scores: int, num_curvatures: int, num_rows: int) -> Newton:
+    """The objective of a round's tree; its sums have 32 bits if these leave enough for the derivatives of a row."""
+    bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
+    return Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
 
 
 def _placed(

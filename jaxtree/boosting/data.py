@@ -31,6 +31,9 @@ FAR = 2.0**14
 LARGEST, CLOSEST = 2.0**36, 2.0**-26
 """So do targets farther from 0 than this, and those with so small a standard deviation: scales of 32 bits end there."""
 
+LEAST_GAIN = np.finfo(np.float64).tiny
+"""Gain per weight of a split: one that gains nothing is not made."""
+
 DIGITS = 6
 """Digits of a number of columns that count, so that 0.29 of 100 are 29."""
 

@@ -50,10 +50,10 @@ def newton_steps(leaves: Leaves, derivatives: Derivatives, penalties: Penalties)
         return lax.optimization_barrier(newton_step(gradient, curvature, penalties))
     triangle = lax.optimization_barrier(sums_at_nodes(leaves, derivatives.hessian))
     # Many models at once are solved one after another, so that their steps have the bits of each alone.
-    return sequential_vmap(_solve_steps)(gradient, triangle, penalties)
+    return sequential_vmap(solve_steps)(gradient, triangle, penalties)
 
 
-def _solve_steps(
+def solve_steps(
     gradient: Float[Array, "score node"], triangle: Float[Array, "value node"], penalties: Penalties
 ) -> Float[Array, "score node"]:
     """The steps by the whole matrices of nodes, given on the diagonal and below."""

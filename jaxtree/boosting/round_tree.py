@@ -222,19 +222,33 @@ def draw_rows(
 ) -> tuple[DrawnRows, TreeTargets, Bool[Array, ""]]:
     """Draws the rows of a round; returns them, the targets of a tree of all scores, and whether all are finite."""
     derivatives = row_derivatives(loss, scores, rows, rates.units)
+    l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
+    drawn, targets, is_finite = draw_by(prepared, derivatives, rows.weight, rates, seed, plan=plan, l2=l2)
+    residual, level = residuals(loss, scores, rows)
+    return drawn, targets._replace(residual=residual, level=level), is_finite
+
+
+def draw_by(
+    prepared: GrowthInputs,
+    derivatives: Derivatives,
+    weight: Float[AnyArray, " row"],
+    rates: Rates,
+    seed: UInt32[Array, ""],
+    *,
+    plan: Plan,
+    l2: FloatLike,
+) -> tuple[DrawnRows, TreeTargets, Bool[Array, ""]]:
+    """Draws the rows of a round by their derivatives, as `draw_rows` does; no leaf takes quantiles."""
     strange = [(~are_within(part, MOST_SIZE, engine=plan.engine)).astype(jnp.int32) for part in derivatives]
     is_finite = plan.devices.total(jnp.stack(strange)).sum() == 0
-    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(rows.weight > 0))
-    l2 = _penalty_of_draws(derivatives, rows, rates, plan, loss)
-    drawn_from = RowsToDraw(rows.weight > 0, number, derivatives, l2, plan.devices)
-    is_used, factor = rates.sample.draw(drawn_from)
-    weight = rows.weight
+    noise, number = _numbers_of_rows(seed, plan.devices.number_rows(weight > 0))
+    is_used, factor = rates.sample.draw(RowsToDraw(weight > 0, number, derivatives, l2, plan.devices))
     if factor is not None:
         factor = lax.optimization_barrier(factor.astype(weight.dtype))
         weight = weight * factor
         derivatives = Derivatives(derivatives.gradient * factor, derivatives.hessian * factor)
     monotone = prepared.features.monotone if plan.rules.has_monotone else None
-    targets = TreeTargets(derivatives, *residuals(loss, scores, rows), rates.units, monotone)
+    targets = TreeTargets(derivatives, None, None, rates.units, monotone)
     return DrawnRows(weight, is_used, noise, plan.devices, plan.engine), targets, is_finite
 
 
@@ -363,7 +377,7 @@ def row_derivatives(
     if units is not None:
         derivatives = _in_units(lax.optimization_barrier(derivatives), units.astype(scores.dtype))
     if scores.dtype == jnp.float64:
-        derivatives = jax.tree.map(_rounded, derivatives)
+        derivatives = rounded(derivatives)
     return lax.optimization_barrier(derivatives)
 
 
@@ -374,11 +388,11 @@ def _in_units(derivatives: Derivatives, units: Float[Array, " score"]) -> Deriva
     return Derivatives(gradient * units[:, None], hessian * of_hessian[..., None])
 
 
-def _rounded(values: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Values of 64 bits with `DIGITS`. A TPU has pairs of 32 bits in their place, of which the first is that."""
+def rounded(derivatives: Derivatives) -> Derivatives:
+    """Derivatives of 64 bits with `DIGITS`. A TPU has pairs of 32 bits in their place, of which the first is that."""
     narrow = lambda own: lax.optimization_barrier(own.astype(jnp.float32)).astype(own.dtype)  # noqa: E731
     cut = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS)
-    return lax.platform_dependent(values, tpu=narrow, default=cut)
+    return jax.tree.map(lambda own: lax.platform_dependent(own, tpu=narrow, default=cut), derivatives)
 
 
 def node_steps(

@@ -289,7 +289,7 @@ def make_round(
     tree, of_row, is_finite = grow_trees(prepared, rows, state.scores, rates, info, plan=plan, loss=loss)
     state, counted = (state, tree) if dropped is None else put_back(state, dropped, tree, learning_rate)
     walk, add = (functools.partial(own, engine=plan.engine) for own in (apply_in_program, add_steps))
-    changes = _changes
+    changes = changes_of
     if trees_per_round(plan, loss) > 1:
         changes = jax.vmap(changes)
         walk, add = functools.partial(walk_all, walk), functools.partial(add_own_steps, add)
@@ -297,7 +297,7 @@ def make_round(
     ends = [walk(tree, own.codes) for own in evaluations]
     evaluated = tuple(add(own, steps, end) for own, end in zip(state.evaluated, ends, strict=True))
     pairs = zip(evaluated, evaluations, strict=True)
-    losses = [_mean_loss(loss, scores, own, engine=plan.engine) for scores, own in pairs]
+    losses = [mean_loss(loss, scores, own, engine=plan.engine) for scores, own in pairs]
     scores = add(state.scores, steps, of_row)
     is_finite &= _are_usable(loss, scores, plan.devices)
     for own in evaluated:
@@ -346,10 +346,10 @@ def loss_before(
 def _mean_loss_alone(
     scores: Float[AnyArray, "score row"], rows: ScoredRows, *, loss: BaseLoss, engine: Engine
 ) -> Float[Array, ""]:
-    return _mean_loss(loss, scores, rows, engine=engine)
+    return mean_loss(loss, scores, rows, engine=engine)
 
 
-def _mean_loss(
+def mean_loss(
     loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, *, engine: Engine
 ) -> Float[Array, ""]:
     """The mean loss of rows, with the same bits in every program: of many models, too."""
@@ -364,7 +364,7 @@ def _mean_loss(
     return (total * inverse).astype(scores.dtype)
 
 
-def _changes(tree: Tree) -> Float[Array, "score node"]:
+def changes_of(tree: Tree) -> Float[Array, "score node"]:
     """The means of all nodes, with the bits that they have on the host: scores are those of the fitted model."""
     return lax.optimization_barrier(target_means(tree)).T
 

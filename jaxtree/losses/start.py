@@ -77,7 +77,7 @@ def best_constant(
     units = loss.units(first[0])
     with jax.enable_x64(True):
         arrays = jax.tree.map(_in_double, (first, target, weight, dict(extras)))
-        return np.asarray(_newton(*arrays, np.ones(first.shape[1]) if units is None else units, loss=loss))
+        return np.asarray(newton_start(*arrays, np.ones(first.shape[1]) if units is None else units, loss=loss))
 
 
 class _Point(NamedTuple):
@@ -94,7 +94,7 @@ class _Point(NamedTuple):
 
 
 @compiled("loss", what=lambda *_, loss: f"the start of {loss}", options=options_of_small_programs)
-def _newton(
+def newton_start(
     first: Float[Array, "guess score"],
     target: Shaped[Array, "row *output"],
     weight: Float[Array, " row"],
@@ -135,7 +135,9 @@ def _newton(
         )
 
     values = jnp.stack([mean_at(scores) for scores in first])
-    best = jnp.argmin(jnp.where(jnp.isnan(values), jnp.inf, values))
+    values = jnp.where(jnp.isnan(values), jnp.inf, values)
+    # The first of the least; `argmin` fails in a user's program of 32 bits.
+    best = jnp.min(jnp.where(values == jnp.min(values), jnp.arange(len(values)), len(values) - 1))
     start, zero = first[best], jnp.asarray(0.0)
     at_first = _Point(
         start, values[best], zero + 1e-10, zero + 1, jnp.zeros_like(start), zero, jnp.asarray(False), jnp.asarray(0)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from jaxtyping import Bool
 
-from jaxtree.boosting.data import BaseLearner, ColumnFractions, Shrinkage, check_rates
+from jaxtree.boosting.data import LEAST_GAIN, BaseLearner, ColumnFractions, Shrinkage, check_rates
 from jaxtree.boosting.dropping import Dropping
 from jaxtree.boosting.ending import NO_PATIENCE
 from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
@@ -51,8 +51,6 @@ EXPECTED_ROUNDS = 300
 MULTI_OUTPUT, ONE_OUTPUT = "multi_output_tree", "one_output_per_tree"
 """The `multi_strategy` of rounds with a tree that changes all scores, and of rounds with one for each."""
 
-LEAST_GAIN = np.finfo(np.float64).tiny
-"""Gain per weight of a split: one that gains nothing is not made."""
 
 AT_LEAST_0_TO_1 = Interval(numbers.Real, 0, 1, closed="both")
 ABOVE_0 = Interval(numbers.Real, 0, None, closed="neither")
