@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float32, Int32
+from jaxtyping import Array, Bool, Float, Float32, Int32
 
+from jaxtree.arrays import AnyArray
 from jaxtree.export.models import Planes, PlaneTermKind
 from jaxtree.kernels.walk import branch_of
 from jaxtree.table.binning import round_down_to_float32
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import PROBABILITY_TOLERANCE, FittedModel
+from jaxtree.tree.model import PROBABILITY_TOLERANCE
 from jaxtree.tree.nodes import ALL_BRANCHES
 
 
@@ -27,25 +28,25 @@ class MeanOfParts(NamedTuple):
         is_shared: Whether a row was shared out in any tree.
     """
 
-    mean: Float32[Array, "row column"]
+    mean: Float[Array, "row column"]
     is_shared: Bool[Array, " row"]
 
 
 def mean_of_shared_rows(
-    forest: Forest, node_value: Float32[np.ndarray, "node column"]
-) -> Callable[[Float32[Array, "row feature"]], MeanOfParts]:
-    """Returns the mean of the values of the nodes where rows, or their parts, end, as a function of rows.
+    forest: Forest,
+) -> Callable[[Float[Array, "node column"], Float[Array, "row feature"]], MeanOfParts]:
+    """Returns the mean of the values of the nodes where rows, or their parts, end, as a function of both.
 
     Args:
         forest: The trees.
-        node_value: The values of their nodes.
     """
-    levels = _levels(forest)
+    double, single = _levels(forest, np.float64), _levels(forest, np.float32)
 
-    def mean(values: Float32[Array, "row feature"]) -> MeanOfParts:
-        features, reach = values.T, jnp.ones((len(forest), values.shape[0]), jnp.float32)
+    def mean(node_value: Float[Array, "node column"], values: Float[Array, "row feature"]) -> MeanOfParts:
+        levels = single if values.dtype == np.float32 else double
+        features, reach = values.T, jnp.ones((len(forest), values.shape[0]), values.dtype)
         is_shared = jnp.zeros(values.shape[0], bool)
-        total = jnp.zeros((values.shape[0], node_value.shape[1]), jnp.float32)
+        total = jnp.zeros((values.shape[0], node_value.shape[1]), values.dtype)
         for level in levels:
             if not level.child.size:
                 total += _times(reach, node_value[level.node])
@@ -66,33 +67,14 @@ def mean_of_shared_rows(
     return mean
 
 
-def shared_function(model: FittedModel) -> Callable[[Float32[Array, "row feature"]], Any]:
-    """Returns what a model of classes or numbers predicts, whose trees share out rows with missing values."""
-    label = np.zeros((len(model.node_value), 0)) if model.node_label is None else model.node_label[0][:, None]
-    values = np.concatenate([model.node_value, label], axis=1).astype(np.float32)
-    mean_of, num_columns = mean_of_shared_rows(model.forest, values), model.node_value.shape[1]
-
-    def predict(rows: Float32[Array, "row feature"]) -> Any:
-        found = mean_of(rows)
-        mean = found.mean[:, :num_columns]
-        if not model.classes:
-            return mean[:, 0]
-        if model.node_label is None:
-            return jnp.argmax(mean, axis=1).astype(jnp.int32), mean
-        own = jnp.round(found.mean[:, num_columns]).astype(jnp.int32)
-        return jnp.where(found.is_shared, _most_probable(mean, model.class_order[0]), own), mean
-
-    return predict
-
-
-def planes_of_rows(planes: Planes) -> Callable[[Float32[Array, "row feature"]], Float32[Array, "row plane"]]:
+def planes_of_rows(planes: Planes) -> Callable[[Float[Array, "row feature"]], Float32[Array, "row plane"]]:
     """Returns the planes of rows, which are above 0 on one side, as a function of rows."""
     column, middle, unit = planes.column, planes.middle.astype(np.float32), planes.unit.astype(np.float32)
     weight, offset = planes.weight.T.astype(np.float32), planes.offset.astype(np.float32)
 
-    def sums(values: Float32[Array, "row feature"]) -> Float32[Array, "row plane"]:
+    def sums(values: Float[Array, "row feature"]) -> Float32[Array, "row plane"]:
         value = values[:, column]
-        number = jnp.where(jnp.isnan(value), 0.0, (value - middle) / unit)
+        number = jnp.where(jnp.isnan(value), 0.0, (value - middle) / unit).astype(jnp.float32)
         kinds = [planes.kind == PlaneTermKind.NUMBER, planes.kind == PlaneTermKind.CATEGORY]
         term = jnp.select(kinds, [number, (value == middle).astype(jnp.float32)], jnp.isnan(value).astype(jnp.float32))
         return _times(term.T, weight) + offset
@@ -111,7 +93,7 @@ class _Level(NamedTuple):
         share: Its share of the parent's training weight.
         feature: The feature that the parent compares; see `jaxtree.tree.nodes`.
         kind: How.
-        threshold: The limit, rounded down to float32.
+        threshold: The limit; of 32 bits rounded down.
         missing_branch: The branch of missing values.
         shares_out: Whether these are shared out.
         subset: The words of subsets.
@@ -136,11 +118,12 @@ class _Level(NamedTuple):
         return None if last < 0 else lambda place: jnp.take_along_axis(subset, jnp.clip(place, 0, last), axis=1)
 
 
-def _levels(forest: Forest) -> list[_Level]:
-    """The nodes of all trees, depth by depth."""
+def _levels(forest: Forest, dtype: Any) -> list[_Level]:
+    """The nodes of all trees, depth by depth, with floats of a type."""
     nodes = forest.nodes
     first_child, weight = np.asarray(nodes.first_child), np.asarray(nodes.weight)
-    threshold, node, levels = round_down_to_float32(nodes.threshold), forest.first_node[:-1], []
+    threshold, node, levels = np.asarray(nodes.threshold), forest.first_node[:-1], []
+    threshold = round_down_to_float32(threshold) if dtype == np.float32 else threshold
     while node.size:
         number = np.asarray(nodes.num_children)[node]
         above = np.repeat(np.arange(node.size), number)
@@ -155,7 +138,7 @@ def _levels(forest: Forest) -> list[_Level]:
                 above,
                 child,
                 branch,
-                share.astype(np.float32),
+                share.astype(dtype),
                 np.asarray(nodes.feature)[asks],
                 np.asarray(nodes.split_kind)[asks],
                 np.asarray(threshold)[asks],
@@ -168,12 +151,12 @@ def _levels(forest: Forest) -> list[_Level]:
     return levels
 
 
-def _times(columns: Float32[Array, "inner row"], matrix: Float32[np.ndarray, "inner column"]) -> Array:
-    """The product of a transposed matrix with another, in all the digits of float32."""
+def _times(columns: Float[Array, "inner row"], matrix: Float[AnyArray, "inner column"]) -> Array:
+    """The product of a transposed matrix with another, in all the digits of their type."""
     return jnp.matmul(columns.T, jnp.asarray(matrix), precision=jax.lax.Precision.HIGHEST)
 
 
-def _most_probable(shares: Float32[Array, "row class"], order: np.ndarray) -> Int32[Array, " row"]:
+def most_probable(shares: Float[Array, "row class"], order: np.ndarray) -> Int32[Array, " row"]:
     """The class of greatest share, of equal ones the first in an order; see `FittedModel.predict_label`."""
     ordered = shares[:, order]
     is_most = ordered >= ordered.max(axis=1, keepdims=True) - PROBABILITY_TOLERANCE

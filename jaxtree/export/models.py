@@ -117,9 +117,13 @@ def exported_with_planes(estimator: Any, *, no_missing: bool) -> tuple[FittedMod
     """Returns the same, also of an oblique tree: then as one of thresholds of 0 on the planes that stand behind it."""
     if not _splits_by_planes(estimator):
         return exported_model(estimator, no_missing=no_missing), None
-    model = _model_of_one_output(estimator)
+    return on_planes(_model_of_one_output(estimator)), estimator.planes()
+
+
+def on_planes(model: FittedModel) -> FittedModel:
+    """Returns the model of an oblique tree with thresholds of 0 on its planes, with no words in them."""
     nodes = replace(model.tree, threshold=np.zeros_like(model.tree.threshold))
-    return replace(model, forest=replace(model.forest, nodes=nodes)), estimator.planes()
+    return replace(model, forest=replace(model.forest, nodes=nodes))
 
 
 def drawn_model(

@@ -14,14 +14,11 @@ from jaxtyping import Array, Float32
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.c_links import number_in_c, text_of_link
 from jaxtree.export.conditions import questions_of_forest
-from jaxtree.export.jax_walks import planes_of_rows, shared_function
+from jaxtree.export.functions import function_of
+from jaxtree.export.jax_walks import planes_of_rows
 from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
-from jaxtree.table.binning import round_down_to_float32
 from jaxtree.table.schema import Schema
-from jaxtree.tree.link import ScoreLink, ratios
 from jaxtree.tree.model import FittedModel
-from jaxtree.tree.predictor import Roots, sum_over_trees
-from jaxtree.tree.walk import steps_over_values, walk_values
 
 _PER_LINE = 12
 
@@ -309,37 +306,18 @@ def _check_sizes(num_rows: Any, platforms: Any) -> None:
         raise InvalidInputError(f"platforms must be a list of some of {allowed}, got {platforms!r}")
 
 
-def _function(
-    model: FittedModel, planes: Planes | None, *, shares_out: bool
-) -> Callable[[Float32[Array, "row feature"]], Any]:
+def _function(model: FittedModel, planes: Planes | None, *, shares_out: bool) -> Callable[..., Any]:
     """The prediction as a function of rows of values; whether they may be shared out."""
-    if planes is not None:
-        sums, predict_from_planes = planes_of_rows(planes), _function(model, None, shares_out=False)
-        return lambda values: predict_from_planes(sums(values))
-    if shares_out:
-        return shared_function(model)
-    nodes, num_trees = model.forest.nodes, len(model.forest)
-    steps = jax.tree.map(jnp.asarray, steps_over_values(nodes, round_down_to_float32(nodes.threshold)))
-    depth = jnp.full(num_trees, nodes.depth.max(), jnp.int32)
-    roots = Roots(jnp.asarray(model.forest.first_node[:-1], jnp.int32), depth, jnp.int32(num_trees))
-    node_value = jnp.asarray(model.node_value, jnp.float32)
+    sums = None if planes is None else planes_of_rows(planes)
+    parameters, predict = function_of(model, sums, dtype=np.float32, shares_out=shares_out)
 
-    def predict(values: Float32[Array, "row feature"]) -> Any:
-        if model.node_label is not None:
-            end = walk_values(steps, depth[0], values, jnp.zeros(values.shape[0], jnp.int32))
-            return jnp.asarray(model.node_label[0], jnp.int32)[end], node_value[end]
-        mean = sum_over_trees(steps, roots, node_value, values) / num_trees
-        if model.link is not None:
-            return (*_predict_from_scores(mean, model.link), ratios(mean.T).T if model.is_ratio else mean)
-        return (jnp.argmax(mean, axis=1).astype(jnp.int32), mean) if model.classes else mean[:, 0]
+    def predict_rows(values: Float32[Array, "row feature"]) -> Any:
+        answer = predict(parameters, values)
+        if answer.label is not None:
+            numbers: tuple[Any, ...] = (answer.label[0], answer.numbers)
+        else:
+            numbers = (answer.numbers[:, 0] if answer.numbers.shape[1] == 1 else answer.numbers,)
+        numbers = numbers if answer.scores is None else (*numbers, answer.scores)
+        return numbers if len(numbers) > 1 else numbers[0]
 
-    return predict
-
-
-def _predict_from_scores(scores: Float32[Array, "row score"], link: ScoreLink) -> tuple[Any, ...]:
-    """The places of classes and their probabilities; or the numbers."""
-    predicted = link.predict(scores.T).T
-    if link.classes is None:
-        return (predicted[:, 0] if predicted.shape[1] == 1 else predicted,)
-    shares = jnp.concatenate([1 - predicted, predicted], axis=1) if predicted.shape[1] == 1 else predicted
-    return jnp.argmax(shares, axis=1).astype(jnp.int32), shares
+    return predict_rows

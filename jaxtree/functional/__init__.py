@@ -8,6 +8,8 @@ from jaxtree.functional.fit import BoostedFit as BoostedFit
 from jaxtree.functional.fit import FitRows as FitRows
 from jaxtree.functional.fit import fit as fit
 from jaxtree.functional.hyper import Hyper as Hyper
+from jaxtree.functional.single import SingleTree as SingleTree
+from jaxtree.functional.single import tree as tree
 from jaxtree.functional.stack import TreeStack as TreeStack
 from jaxtree.notebook import lister
 

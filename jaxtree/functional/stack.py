@@ -72,13 +72,14 @@ class TreeStack:
 @compiled(options=options_of_small_programs)
 def _scores(stack: TreeStack, codes: UInt[AnyArray, "feature row"]) -> Float[Array, "score row"]:
     engine = choose(platform_of(codes), on_host=False)
+    trees = lax.stop_gradient(stack.tree)
 
     def add(scores, own):
         tree, value = own
         return scores + value[:, apply_in_program(tree, codes, engine=engine)], None
 
     start = jnp.broadcast_to(stack.start[:, None], (len(stack.start), codes.shape[1]))
-    return lax.scan(add, start.astype(stack.value.dtype), (stack.tree, stack.value))[0]
+    return lax.scan(add, start.astype(stack.value.dtype), (trees, stack.value))[0]
 
 
 def as_given(scores: Float[Array, "score row"], has_axis: bool) -> Float[Array, "row *output"]:
@@ -116,7 +117,8 @@ def grow_round(
 
     Args:
         prepared: The arrays of growth.
-        exact: The derivatives of all rows as trees are grown by them, constants; with residuals where leaves take quantiles.
+        exact: The derivatives of all rows as trees are grown by them, which are constants; with residuals where leaves
+            take quantiles.
         smooth: The same derivatives, not rounded, by which values of leaves are differentiated.
         weight: The weights of rows, with which derivatives have been multiplied.
         rates: The numbers.

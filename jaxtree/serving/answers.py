@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from jaxtree.serving.rows import over_sources
+from jaxtree.serving.rows import of_arrays, over_sources
 from jaxtree.tree.model import FittedModel
 
 
@@ -21,6 +21,7 @@ class AnswersOfClasses:
     n_outputs_: int
     classes_: Any
 
+    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
         """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
@@ -30,12 +31,14 @@ class AnswersOfClasses:
         values = self._values(X)
         return self._names_of(self._model.predict_label(values))
 
+    @of_arrays
     @over_sources
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
         """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
         shares = self.predict_values(self._values(X))
         return shares if self.n_outputs_ == 1 else self._model.by_output(shares)
 
+    @of_arrays
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
         """Returns the logarithms of what `predict_proba` returns."""
         shares = self.predict_proba(X)
@@ -58,6 +61,7 @@ class AnswersOfNumbers:
     predict_values: Any
     is_vector_: bool
 
+    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
         """Returns the number of every row, of a forest the mean over its trees; of several outputs (rows, outputs)."""

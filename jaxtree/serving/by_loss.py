@@ -8,7 +8,7 @@ from jaxtyping import Float, Shaped
 from jaxtree.dataset.arguments import read_fields
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss, predictions_of, shifted
-from jaxtree.serving.rows import over_sources
+from jaxtree.serving.rows import of_arrays, over_sources
 
 Scores = Float[np.ndarray, "row score"]
 
@@ -64,6 +64,7 @@ class AnswersOfScores:
     loss_: Any
     scores_of: Any
 
+    @of_arrays
     def raw_scores(self, X: Any, *, offset: Any = None) -> Scores:
         """Returns the scores of every row, which the loss turns into predictions: a column a score.
 
@@ -91,15 +92,18 @@ class AnswersOfClassScores(AnswersOfScores):
 
     classes_: Any
 
+    @of_arrays
     def predict(self, X: Any, *, offset: Any = None) -> Shaped[np.ndarray, " row"]:
         """Returns the most probable class of every row, of equal ones the first; see `raw_scores`."""
         shares = self.predict_proba(X, offset=offset)  # which says so where a model has not been fitted
         return self.classes_[shares.argmax(axis=1)]
 
+    @of_arrays
     def predict_proba(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row class"]:
         """Returns the probability of every class of `classes_`; see `raw_scores`."""
         return self._predictions(self.raw_scores(X, offset=offset))
 
+    @of_arrays
     def decision_function(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *class"]:
         """Returns the scores of every row: of two classes the log odds of the second, else a column a class."""
         scores = self.raw_scores(X, offset=offset)

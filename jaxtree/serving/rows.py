@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.cores import using_cores
-from jaxtree.errors import InvalidInputError, warn_user
-from jaxtree.lazy import issparse, sparse
+from jaxtree.errors import InvalidInputError, InvalidTypeError, warn_user
+from jaxtree.lazy import Array, Tracer, issparse, sparse
 from jaxtree.table.columns import blocks_of_rows
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import Table, is_plain_array, read_table
@@ -30,6 +30,11 @@ def over_sources(method: Callable) -> Callable:
         with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
             if isinstance(X, np.ndarray | Table):
                 return method(self, X)
+            if isinstance(X, Tracer):
+                raise InvalidTypeError(
+                    f"{type(self).__name__} computes this on the host, from rows that are there: inside a program of "
+                    "JAX take its functional(), or the predictions of classes, shares, numbers or scores"
+                )
             if issparse(X) and X.ndim == 2:
                 return _join([method(self, block) for block in blocks_of_rows(X)])
             if not is_source(X):
@@ -42,6 +47,18 @@ def over_sources(method: Callable) -> Callable:
             return _join(results)
 
     return of_table_or_source
+
+
+def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Extends a prediction of estimators to arrays of JAX, of which it returns such arrays."""
+
+    @functools.wraps(method)
+    def predict(self: Any, X: Any, **keywords: Any) -> Any:
+        if isinstance(X, Array) and hasattr(self, "predict_array"):  # models that are served are no programs
+            return self.predict_array(method.__name__, X, **keywords)
+        return method(self, X, **keywords)
+
+    return predict
 
 
 class ReadsTables:

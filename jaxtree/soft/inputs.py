@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Float64, Int, Int64, Real
 
+from jaxtree.arrays import AnyArray, library_of
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.soft.form import check_option
 from jaxtree.soft.scales import SCALINGS, Quantile, Scale, Standard, fit_scale, has_far_ends, scaled
@@ -102,25 +103,27 @@ class Inputs:
         """The columns of a feature, its indicator left aside."""
         return range(int(self.first[feature]), int(self.first[feature]) + self.width(feature))
 
-    def transform(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
-        """Returns the rows of a soft tree, in float32.
+    def transform(self, values: Real[AnyArray, "row value"]) -> Float[AnyArray, "row column"]:
+        """Returns the rows of a soft tree, in float32; of an array of JAX in a program, too.
 
         A missing value of a feature without an indicator is 0 in its columns: a mean number, or no category.
 
         Raises InvalidInputError if there is another number of features than in fit.
         """
         _check_width(values, self.schema)
-        rows = np.zeros((len(values), self.num_features), np.float32)
+        library, parts = library_of(values), []
         for feature, scale in enumerate(self.scales):
-            value, columns = np.asarray(values[:, feature], np.float64), self.columns_of(feature)
+            # On the host in 64 bits, in a program in those of the values.
+            value = values[:, feature] if library is not np else np.asarray(values[:, feature], np.float64)
             if isinstance(scale, Statistics):
-                rows[:, columns.start : columns.stop] = np.nan_to_num(scale.of_codes(value), nan=0.0)
+                part = library.nan_to_num(scale.of_codes(value), nan=0.0)
             elif scale is not None:
-                rows[:, columns.start] = np.nan_to_num(scaled(scale, value), nan=0.0)
+                part = library.nan_to_num(scaled(scale, value), nan=0.0)[:, None]
             else:
-                rows[:, columns.start : columns.stop] = value[:, None] == np.arange(len(columns))
-        rows[:, self.num_values :] = np.isnan(values[:, self.with_indicator])
-        return rows
+                part = value[:, None] == np.arange(self.width(feature))
+            parts.append(part.astype(np.float32))
+        parts.append(library.isnan(values[:, self.with_indicator]).astype(np.float32))
+        return library.concatenate(parts, axis=1)
 
     def transform_ordered(
         self,
@@ -236,7 +239,7 @@ def width_of(scale: Scale | Statistics | None, num_values: int) -> int:
     return max(num_values, 1) if scale is None else 1
 
 
-def _check_width(values: Real[np.ndarray, "row value"], schema: Schema) -> None:
+def _check_width(values: Real[AnyArray, "row value"], schema: Schema) -> None:
     if values.shape[1] != schema.num_features:
         raise InvalidInputError(f"values must have {schema.num_features} features, got {values.shape[1]}")
 

@@ -2,9 +2,13 @@
 
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float, Float64
 from scipy.special import ndtri
+
+from jaxtree.arrays import AnyArray, library_of
 
 SCALINGS = ("standard", "quantile", "none")
 MOST_EXPONENT = 400
@@ -94,12 +98,14 @@ def _fit_quantiles(value: Float64[np.ndarray, " row"], weight: Float64[np.ndarra
     return Quantile(distinct, share)
 
 
-def scaled(scale: Scale, value: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
-    """Returns numbers on a scale; NaN stays so.
+def scaled(scale: Scale, value: Float[AnyArray, " row"]) -> Float[AnyArray, " row"]:
+    """Returns numbers on a scale, in the library of the numbers; NaN stays so.
 
     >>> scaled(Quantile(np.array([1.0, 2.0, 5.0]), np.array([0.25, 0.5, 0.75])), np.array([1.0, 2.0, 9.0])).round(2)
     array([-0.67,  0.  ,  0.67])
     """
     if isinstance(scale, Standard):
         return (value - scale.mean) / scale.deviation
+    if library_of(value) is not np:
+        return jax.scipy.special.ndtri(jnp.interp(value, scale.value, scale.share))
     return ndtri(np.interp(value, scale.value, scale.share))

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Float64, Int
 
+from jaxtree.arrays import AnyArray, library_of, where
 from jaxtree.soft.scales import fit_scale
 
 PRIOR_WEIGHT = 1.0
@@ -33,15 +34,16 @@ class Statistics(NamedTuple):
     mean: Float64[np.ndarray, " column"]
     unit: Float64[np.ndarray, " column"]
 
-    def of_codes(self, code: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, "row column"]:
+    def of_codes(self, code: Float[AnyArray, " row"]) -> Float[AnyArray, "row column"]:
         """Returns the statistics of codes of categories; NaN where one is missing.
 
         >>> statistics = Statistics(np.array([[-1.0], [2.0]]), np.zeros(1), np.ones(1))
         >>> statistics.of_codes(np.array([1.0, np.nan, 0.0]))[:, 0].tolist()
         [2.0, nan, -1.0]
         """
-        is_missing = np.isnan(code)
-        return np.where(is_missing[:, None], np.nan, self.value[np.where(is_missing, 0, code).astype(np.int64)])
+        is_missing = code != code
+        place = where(is_missing, 0, code).astype(np.int32)
+        return where(is_missing[:, None], np.nan, library_of(code).asarray(self.value)[place])
 
 
 def fit_statistics(

@@ -330,7 +330,7 @@ def _walk_trees(steps: Steps, roots: Roots, values: Float[Array, "row feature"])
     ends = jnp.zeros((roots.node.shape[0], values.shape[0]), jnp.int32)
 
     def walk_trees(step):
-        return _for_trees(lambda tree, end, ends: ends.at[tree].set(end), step, roots, values.shape[0], ends)
+        return for_trees(lambda tree, end, ends: ends.at[tree].set(end), step, roots, values.shape[0], ends)
 
     return with_step(steps, values, walk_trees)
 
@@ -343,17 +343,18 @@ def sum_over_trees(
     sums = jnp.zeros((values.shape[0], node_value.shape[1]), node_value.dtype)
 
     def sum_trees(step):
-        return _for_trees(lambda _, end, sums: sums + take(node_value, end), step, roots, values.shape[0], sums)
+        return for_trees(lambda _, end, sums: sums + take(node_value, end), step, roots, values.shape[0], sums)
 
     return with_step(steps, values, sum_trees)
 
 
-def _for_trees(
+def for_trees(
     use: Callable[[Array, Array, Array], Array], step: Step, roots: Roots, num_rows: Any, carry: Array
 ) -> Array:
     """Calls a function with every tree and the nodes where the rows end in it, one tree after the other.
 
-    The number of rows may be a symbol, in a program for any number.
+    The number of rows may be a symbol, in a program for any number. A number of trees that is not traced makes a loop
+    that can be differentiated.
     """
 
     def walk_tree(tree, carry):

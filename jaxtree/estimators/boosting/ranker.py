@@ -108,6 +108,7 @@ class GradientBoostingRanker(BaseBoosting):
         given |= {"X_val": X_val, "y_val": y_val, "sample_weight_val": sample_weight_val}
         return super().fit(X, y, sample_weight, group=group, **given, **extras)
 
+    @of_arrays
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, " row"]:
         """Returns the score of every row: within a group the most relevant rows have the highest."""
         return self.fixed_predictions(self.raw_scores(X, offset=offset)).predict()

@@ -34,6 +34,7 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.losses.numbers import squared
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.serving.by_loss import AnswersOfClassScores, AnswersOfScores
+from jaxtree.serving.rows import of_arrays
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind, Prediction
 from jaxtree.tree.model import FittedModel
@@ -106,6 +107,7 @@ class NumbersByLoss(PredictsNumbers, PredictsByLoss):
 
     _fixed_predictions = staticmethod(fixed_numbers)
 
+    @of_arrays
     def predict(self, X: Any, *, offset: Any = None) -> Float[np.ndarray, "row *prediction"]:
         """Returns the number of every row; of several outputs or quantiles a column each; see `raw_scores`.
 

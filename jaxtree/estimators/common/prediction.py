@@ -12,6 +12,7 @@ from jaxtree.estimators.common.conventions import check_parameters, learn_names
 from jaxtree.estimators.common.importances import sums_of_splits
 from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources
 from jaxtree.estimators.common.prunings import Pruning
+from jaxtree.export.functions import Function, function_of
 from jaxtree.serving.answers import AnswersOfClasses
 from jaxtree.tree.model import FittedModel
 
@@ -38,6 +39,16 @@ class FittedTrees(EstimatorOnTables):
         """The nodes with their columns and with what they predict, which explanations, drawings and exports take."""
         check_is_fitted(self)
         return self._model
+
+    @property
+    def model_of_function(self) -> FittedModel:
+        """The fitted trees."""
+        return self.model_
+
+    def parts_of_function(self, dtype: Any) -> tuple[Any, Function]:
+        """Returns the parameters of the trees, and the function of these and of rows."""
+        model = self.model_
+        return function_of(model, None, dtype=dtype, shares_out=bool(model.predictor.shares_out.any()))
 
     def predict_values(self, values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes, the outputs side by side, or means, of rows that `encoder_.values` has encoded."""

@@ -55,6 +55,7 @@ from jaxtree.estimators.soft.rows import (
     split_sample,
     training_rows,
 )
+from jaxtree.export.functions import Answer, Function
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
@@ -506,6 +507,25 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         factor, weight = self._class_factors(target, sample.weight), weight_of(sample)
         rows = SoftSample(values, target, weight if factor is None else weight * factor)
         return rows if rows.weight.all() else rows.take(rows.weight > 0)
+
+    @property
+    def model_of_function(self) -> Any:
+        """The trained model."""
+        return self.soft_model_
+
+    def parts_of_function(self, dtype: Any) -> tuple[Any, Function]:
+        """Returns the trained model, in 32 bits, and the function of this and of rows."""
+        inputs, temperature = self.inputs_, self.last_temperature_
+        outputs = self._predict_function(self.soft_model_)
+
+        def predict(model: Any, values: Float[Array, "row value"]) -> Answer:
+            return self._answer_of(outputs(model, inputs.transform(values), temperature=temperature))
+
+        return jax.tree.map(lambda own: jnp.asarray(own, np.float32), self.soft_model_), predict
+
+    @abc.abstractmethod
+    def _answer_of(self, output: Float[Array, "row output"]) -> Answer:
+        """The predictions of outputs of the model, in a program."""
 
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from scipy.linalg import block_diag
@@ -15,7 +16,8 @@ from jaxtree.estimators.common.parts import EstimatorOnTables, PredictsNumbers
 from jaxtree.estimators.soft.targets import OfClasses
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.explain.coalitions import drawn_background
-from jaxtree.export.models import Planes, PlaneTermKind
+from jaxtree.export.functions import Function, function_of
+from jaxtree.export.models import Planes, PlaneTermKind, on_planes
 from jaxtree.files.soft import HardState
 from jaxtree.serving.rows import over_sources
 from jaxtree.soft.hard_trees import AxisSplits, HardNodeSums, tree_of_splits
@@ -121,6 +123,18 @@ class _HardTree(MadeByHarden, EstimatorOnTables):
     def planes(self) -> Planes:
         """Returns the planes, in terms of the table."""
         return planes_in_terms(self.tree_)
+
+    @property
+    def model_of_function(self) -> ObliqueTree:
+        """The tree."""
+        return self.tree_
+
+    def parts_of_function(self, dtype: Any) -> tuple[Any, Function]:
+        """Returns the parameters of the tree, and the function of these and of rows."""
+        oblique, nodes = self.tree_, _asking(self.tree_)
+        normal, offset = (jnp.asarray(own[nodes], np.float32) for own in (oblique.normal, oblique.offset))
+        planes = lambda values: oblique.inputs.transform(values) @ normal.T + offset  # noqa: E731
+        return function_of(on_planes(self.model_), planes, dtype=dtype, shares_out=False)
 
     def predict_values(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row column"]:
         """Returns shares of classes or means, of rows that `encoder_.values` has encoded."""

@@ -4,8 +4,9 @@ import dataclasses
 from typing import Annotated, Any, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Float64, Int, Real, Shaped
+from jaxtyping import Array, Float, Float64, Int, Real, Shaped
 from scipy.special import entr
 from sklearn.base import ClassifierMixin
 
@@ -27,8 +28,9 @@ from jaxtree.estimators.soft.parameters import (
 )
 from jaxtree.estimators.soft.rows import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
+from jaxtree.export.functions import Answer
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.serving.rows import over_sources
+from jaxtree.serving.rows import of_arrays, over_sources
 from jaxtree.soft import losses
 from jaxtree.soft.calibration import Constant
 from jaxtree.soft.forest import TOGETHER
@@ -51,12 +53,14 @@ class OfClasses(ScoresSources, ClassifierMixin):
         """Returns the classes of the one output."""
         return (self.classes_,)
 
+    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
         """Returns the class of greatest share for every row."""
         label = self.predict_proba(X).argmax(axis=1)  # which raises before there are classes
         return self.classes_[label]
 
+    @of_arrays
     @over_sources
     def predict_proba(self: Any, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the share of every class for every row, classes in the order of `classes_`."""
@@ -107,6 +111,12 @@ class SoftClassifier(OfClasses, BaseSoft):
         share = np.exp(self._outputs_of(values).astype(np.float64))
         return share / share.sum(axis=1, keepdims=True)
 
+    def _answer_of(self, output: Float[Array, "row class"]) -> Answer:
+        share = jnp.exp(output)
+        share = share / share.sum(axis=1, keepdims=True)
+        return Answer(share, label=jnp.argmax(share, axis=1)[None])
+
+    @of_arrays
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the logarithms of what `predict_proba` returns."""
         return np.log(self.predict_proba(X))

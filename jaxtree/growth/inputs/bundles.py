@@ -326,8 +326,15 @@ def limits_of_roots(limits: Limits, num_roots: int) -> Limits:
         return values if values.shape == shape else library_of(values).broadcast_to(values, shape)
 
     numbers = {name: spread(as_type(getattr(limits, name), own.dtype)) for name, own in limit_ranges().items()}
-    parameters = as_type(limits.parameters, np.float64)
+    parameters = as_type(as_one_array(limits.parameters), np.float64)
     return Limits(**numbers, parameters=spread(parameters, parameters.shape[-1]))
+
+
+def as_one_array(parameters: Any) -> Any:
+    """The numbers of an objective as one array, also where some are traced."""
+    if isinstance(parameters, tuple):
+        return (jnp if any(isinstance(own, jax.Array) for own in parameters) else np).array(parameters, float)
+    return parameters
 
 
 def is_concrete(*values: Any) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 from jaxtree.arrays import concrete_or_none
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
@@ -22,6 +21,7 @@ from jaxtree.growth.inputs.bundles import (
     Rules,
     Selection,
     Sizes,
+    as_one_array,
     limit_ranges,
 )
 from jaxtree.growth.inputs.newton import Newton
@@ -179,10 +179,10 @@ def _check_parameters(parameters: Any, objective: Objective, num_roots: int) -> 
     """Checks the numbers of the objective."""
     if not isinstance(parameters, tuple):
         check_array("parameters", parameters)
-    elif any(isinstance(value, Tracer) for value in parameters):
-        raise InvalidTypeError("parameters that are traced must be one array, got a tuple")
     elif not all(isinstance(value, np.ndarray | jax.Array | np.number | int | float) for value in parameters):
         raise InvalidTypeError(f"parameters must be numbers, got {parameters!r}")
+    else:
+        parameters = as_one_array(parameters)
     shape = np.shape(parameters)
     if len(shape) not in (1, 2) or (len(shape) == 2 and shape[0] != num_roots):
         raise InvalidInputError(

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxtree import forks
-from jaxtree.arrays import AnyArray, OptionalArray
+from jaxtree.arrays import AnyArray, OptionalArray, is_traced
 from jaxtree.compilation import compiled, options_of_small_programs, quick_options
 from jaxtree.devices import platform_of
 from jaxtree.errors import InvalidInputError, InvalidTypeError, instance_of, present
@@ -58,7 +59,8 @@ def grow(
     all alike. An empty branch of a multiway split is a leaf without weight.
 
     This is a pure function of its arrays: it works under `jax.jit` (in x32 mode too) and under `jax.vmap`
-    over targets or weights. It is compiled once for each set of shapes, rules and sizes.
+    over targets or weights. It is compiled once for each set of shapes, rules and sizes. A tree is a constant under
+    differentiation; `jaxtree.functional` has trees whose leaf values have derivatives.
 
     Args:
         data: Codes, targets and weights.
@@ -87,6 +89,7 @@ def grow(
         (7, [0, 1, 1])
     """
     check_bundles(data, features, limits, rules, sizes)
+    data, limits = jax.tree.map(lambda own: lax.stop_gradient(own) if is_traced(own) else own, (data, limits))
     return grow_checked(data, features, limits, rules, sizes, root_seeds(key, sizes.num_roots), mesh=mesh)
 
 
