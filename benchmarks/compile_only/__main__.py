@@ -16,7 +16,7 @@ from typing import Any
 import jax
 
 from benchmarks.compile_only.additive_programs import ADDITIVE
-from benchmarks.compile_only.boosting_programs import BOOSTING, MANY
+from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, MANY
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS, Program
 from benchmarks.compile_only.reading import count
@@ -57,7 +57,7 @@ def describe(program: Program, platform: str, num_rows: int) -> dict[str, Any]:
 def table_of(platform: str, num_rows: int, only: list[str]) -> str:
     """Returns the table of a platform, in Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
-    for name, program in (PROGRAMS | BOOSTING | MANY | ADDITIVE).items():
+    for name, program in (PROGRAMS | BOOSTING | MANY | FUNCTIONS | ADDITIVE).items():
         if not any(word in name for word in only):
             continue
         try:

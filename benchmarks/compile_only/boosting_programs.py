@@ -12,7 +12,7 @@ from unittest import mock
 
 import jax
 import numpy as np
-from jaxtyping import Array, Int32
+from jaxtyping import Array, Float, Int32, UInt8
 
 from benchmarks.compile_only.programs import NUM_BINS, NUM_FEATURES, Program
 from jaxtree.boosting import boost, logistic, quantile, softmax, squared
@@ -24,6 +24,8 @@ from jaxtree.boosting.many import Bounds, boost_many
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.boosting.rounds import blank_tables
 from jaxtree.boosting.samples import MinimalVariance, OneSided
+from jaxtree.compilation import compiled
+from jaxtree.functional import Boosting, Hyper, fit
 from jaxtree.growth import Limits, Sizes
 from jaxtree.growth.loop.grow import Growth
 from jaxtree.growth.loop.prepare import GrowthInputs
@@ -32,7 +34,7 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.walk import apply
 
 DEPTH, NUM_CLASSES, NUM_ROUNDS, NUM_EVALUATED = 6, 5, 100, 10_000
-NUM_MODELS, FEW_BINS = 16, 32
+NUM_MODELS, FEW_BINS, NUM_SETTINGS, FEW_LEAVES = 16, 32, 64, 16
 
 
 def boost_trees(num_rows: int, loss: BaseLoss, **shrinkage: Any) -> Any:
@@ -49,6 +51,21 @@ def boost_models(num_rows: int) -> Any:
     learner = BaseLearner(Limits(), Sizes(num_bins=FEW_BINS, capacity=2 ** (DEPTH + 1)))
     member = Member(Limits(max_depth=DEPTH), Shrinkage(), NUM_ROUNDS)
     return boost_many(data, squared(), learner, [member] * NUM_MODELS, bounds=Bounds(NUM_MODELS))
+
+
+@compiled()
+def fit_settings(
+    codes: UInt8[Array, "feature row"], target: Float[Array, " row"], rate: Float[Array, " setting"]
+) -> Any:
+    """Boosts a model for each of many rates, as a user of functions does."""
+    boost_one = fit(squared(), NUM_ROUNDS, Boosting(FEW_BINS, FEW_LEAVES))
+    return jax.vmap(lambda own: boost_one(codes, target, Hyper(own)).stack)(rate)
+
+
+def fit_by_functions(num_rows: int, num_settings: int) -> Any:
+    """Boosts models by a function of arrays."""
+    codes = np.zeros((NUM_FEATURES, num_rows), np.uint8)
+    return fit_settings(codes, np.zeros(num_rows, np.float32), np.full(num_settings, 0.1, np.float32))
 
 
 def _rows(number: int, num_scores: int) -> ScoredRows:
@@ -87,3 +104,11 @@ BOOSTING = {
 
 MANY = {"boosting, many models": Program("make_rounds", boost_models)}
 """The program of many models, whose levels near the root are products."""
+
+FUNCTIONS = {
+    f"boosting by functions, {number} settings": Program(
+        "fit_settings", functools.partial(fit_by_functions, num_settings=number)
+    )
+    for number in (1, NUM_SETTINGS)
+}
+"""Programs of users: a fit by a function, and one of many settings by `vmap`."""

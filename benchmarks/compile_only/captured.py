@@ -21,8 +21,10 @@ _ASKING = (
     "dropout.votes.current_platform",
     "prune.draws.current_platform",
     "soft.runs.current_platform",
+    "functional.boosting.platform_of",
+    "functional.stack.platform_of",
 )
-"""The places that ask where a program will run, before it is called."""
+"""The places that ask where a program will run, before it is called, or while it is traced."""
 
 
 class Call(NamedTuple):
@@ -62,18 +64,22 @@ def capture(name: str, run: Callable[[], Any], platform: str) -> Call:
         found.append(Call(self, (arrays, keywords), static, bool(jax.config.values["jax_enable_x64"]), platform))
         raise _Reached
 
-    with (
-        mock.patch.object(Compiled, "__call__", call),
-        contextlib.ExitStack() as asked,
-    ):
-        for asking in _ASKING:
-            asked.enter_context(mock.patch(f"jaxtree.{asking}", lambda *arrays, mesh=None: platform))
-        asked.enter_context(mock.patch.object(Engines, "of", lambda _: Engines(choose("cpu"), platform)))
+    with mock.patch.object(Compiled, "__call__", call), _answering(platform):
         try:
             run()
         except _Reached:
             return found[0]
     raise LookupError(f"no compiled function {name} was called")
+
+
+@contextmanager
+def _answering(platform: str) -> Iterator[None]:
+    """Answers all that ask where a program will run."""
+    with contextlib.ExitStack() as asked:
+        for asking in _ASKING:
+            asked.enter_context(mock.patch(f"jaxtree.{asking}", lambda *arrays, mesh=None: platform))
+        asked.enter_context(mock.patch.object(Engines, "of", lambda _: Engines(choose("cpu"), platform)))
+        yield
 
 
 def compile_call(call: Call, mesh: Mesh, *, quickly: bool = False) -> Any:
@@ -84,7 +90,8 @@ def compile_call(call: Call, mesh: Mesh, *, quickly: bool = False) -> Any:
     static = {key: mesh if isinstance(value, Mesh) else value for key, value in call.static.items()}
     with jax.enable_x64(call.is_wide):
         arrays, keywords = jax.tree.map(lambda values: _placed(values, mesh), call.arrays)
-        lowered = call.function.jitted(static, platform=call.platform).lower(*arrays, **keywords)
+        with _answering(call.platform):
+            lowered = call.function.jitted(static, platform=call.platform).lower(*arrays, **keywords)
         with _effort("O1" if quickly else "UNKNOWN"):
             return lowered.compile()
 

@@ -44,7 +44,7 @@ class TreeParameters:
         return f"TreeParameters(trees: {number}, nodes: {nodes}, columns: {columns})"
 
 
-class Answer(NamedTuple):
+class RowAnswer(NamedTuple):
     """The prediction of rows.
 
     Attributes:
@@ -58,7 +58,7 @@ class Answer(NamedTuple):
     label: Int32[Array, "output row"] | None = None
 
 
-Function = Callable[[Any, Float[Array, "row feature"]], Answer]
+Function = Callable[[Any, Float[Array, "row feature"]], RowAnswer]
 """The prediction of rows of values by parameters."""
 
 
@@ -86,7 +86,7 @@ def function_of(
     )
     mean_of_parts = mean_of_shared_rows(model.forest) if shares_out else None
 
-    def predict(parameters: TreeParameters, values: Float[Array, "row feature"]) -> Answer:
+    def predict(parameters: TreeParameters, values: Float[Array, "row feature"]) -> RowAnswer:
         values = lax.stop_gradient(values.astype(dtype))
         values = values if planes is None else planes(values).astype(dtype)
         if mean_of_parts is not None:
@@ -95,7 +95,7 @@ def function_of(
             start = jnp.zeros(values.shape[0], np.int32)
             end = walk_values(parameters.steps, parameters.depth, values, start)
             label = None if model.node_label is None else jnp.asarray(model.node_label, np.int32)[:, end]
-            return Answer(parameters.value[end], label=label)
+            return RowAnswer(parameters.value[end], label=label)
         return _answer_of_mean(model, _sum_over_trees(parameters, values) / num_trees)
 
     return parameters, predict
@@ -114,17 +114,17 @@ def _sum_over_trees(parameters: TreeParameters, values: Float[Array, "row featur
     return with_step(parameters.steps, values, sum_trees)
 
 
-def _answer_of_mean(model: FittedModel, mean: Float[Array, "row column"]) -> Answer:
+def _answer_of_mean(model: FittedModel, mean: Float[Array, "row column"]) -> RowAnswer:
     """The answer of a forest, or of trees that add up to scores."""
     if model.link is None:
         label = [jnp.argmax(own, axis=1) for own in split_outputs(model, mean)]
-        return Answer(mean, label=jnp.stack(label).astype(np.int32) if label else None)
+        return RowAnswer(mean, label=jnp.stack(label).astype(np.int32) if label else None)
     predicted = model.link.predict(mean.T).T
     scores = ratios(mean.T).T if model.is_ratio else mean
     if model.link.classes is None:
-        return Answer(predicted, scores)
+        return RowAnswer(predicted, scores)
     shares = jnp.concatenate([1 - predicted, predicted], axis=1) if predicted.shape[1] == 1 else predicted
-    return Answer(shares, scores, jnp.argmax(shares, axis=1).astype(np.int32)[None])
+    return RowAnswer(shares, scores, jnp.argmax(shares, axis=1).astype(np.int32)[None])
 
 
 def _of_parts(
@@ -132,7 +132,7 @@ def _of_parts(
     mean_of: Callable[..., MeanOfParts],
     value: Float[Array, "node column"],
     rows: Float[Array, "row feature"],
-) -> Answer:
+) -> RowAnswer:
     """The answer of trees that share out rows with missing values."""
     label = jnp.zeros((value.shape[0], 0)) if model.node_label is None else jnp.asarray(model.node_label).T
     found = mean_of(jnp.concatenate([value, label.astype(value.dtype)], axis=1), rows)
@@ -141,7 +141,7 @@ def _of_parts(
         return _answer_of_mean(model, mean)
     pairs = zip(split_outputs(model, mean), model.class_order, strict=True)
     shared = jnp.stack([most_probable(shares, order) for shares, order in pairs])
-    return Answer(mean, label=jnp.where(found.is_shared, shared, own))
+    return RowAnswer(mean, label=jnp.where(found.is_shared, shared, own))
 
 
 def split_outputs(model: FittedModel, values: Float[Array, "row column"]) -> list[Float[Array, "row _class"]]:

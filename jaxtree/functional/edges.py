@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Real, UInt
 
 from jaxtree.arrays import AnyArray
@@ -85,7 +86,7 @@ def _numbers(X: Any) -> Real[Array, "row feature"]:
     values = jnp.asarray(X)
     if values.ndim != 2 or not values.shape[1]:
         raise InvalidInputError(f"X must have the shape (row, feature), got {values.shape}")
-    return values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(float)
+    return values if values.dtype in (np.float32, np.float64) else values.astype(float)
 
 
 @compiled("num_bins", options=options_of_small_programs)
@@ -94,14 +95,14 @@ def _edges(X: Float[Array, "row feature"], *, num_bins: int) -> Float[Array, "fe
 
 
 def _edges_of_column(values: Float[Array, " row"], num_bins: int) -> Float[Array, " edge"]:
-    ordered = jnp.sort(values)  # NaN comes last
+    ordered = lax.platform_dependent(values, tpu=jnp.sort, default=_sorted)  # NaN comes last
     num_rows = jnp.sum(~jnp.isnan(ordered)).astype(jnp.int32)
     row = jnp.arange(len(ordered), dtype=jnp.int32)
     begins = (row > 0) & (row < num_rows) & (ordered != jnp.roll(ordered, 1))
     # The place of an edge among all distinct values, and that among equally full bins.
     place = jnp.cumsum(begins, dtype=jnp.int32) - 1
     is_exact = place[-1] < num_bins - 1
-    following = jax.lax.cummin(jnp.where(begins, row, len(ordered)), reverse=True)
+    following = lax.cummin(jnp.where(begins, row, len(ordered)), reverse=True)
     share = (jnp.arange(1, num_bins) * (num_rows / num_bins)).astype(jnp.int32)
     of_share = jnp.append(following, len(ordered))[jnp.minimum(share, len(ordered))]
     of_value = jnp.full(num_bins - 1, len(ordered), jnp.int32)
@@ -110,6 +111,15 @@ def _edges_of_column(values: Float[Array, " row"], num_bins: int) -> Float[Array
     low, high = ordered[jnp.maximum(first - 1, 0)], ordered[jnp.minimum(first, len(ordered) - 1)]
     middle = low / 2 + high / 2
     return jnp.where(first < len(ordered), jnp.where(middle < high, middle, low), jnp.inf)
+
+
+def _sorted(values: Float[Array, " row"]) -> Float[Array, " row"]:
+    """Sorts by the bits as whole numbers, which a CPU does in a fifth of the time; a TPU has none of 64-bit floats."""
+    kind = np.int32 if values.dtype == np.float32 else np.int64
+    greatest = np.iinfo(kind).max
+    turned = lambda bits: bits ^ ((bits >> (8 * np.dtype(kind).itemsize - 1)) & kind(greatest))  # noqa: E731
+    bits = lax.bitcast_convert_type(jnp.where(jnp.isnan(values), jnp.nan, values), kind)
+    return lax.bitcast_convert_type(turned(lax.sort(turned(bits), is_stable=False)), values.dtype)
 
 
 @compiled(options=options_of_small_programs)

@@ -21,7 +21,6 @@ class AnswersOfClasses:
     n_outputs_: int
     classes_: Any
 
-    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, "row *output"]:
         """Returns the class of greatest share in the row's leaf, or in the mean of trees; of equal ones the first.
@@ -31,7 +30,6 @@ class AnswersOfClasses:
         values = self._values(X)
         return self._names_of(self._model.predict_label(values))
 
-    @of_arrays
     @over_sources
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row class"] | list[Float[np.ndarray, "row class"]]:
         """Returns the share of every class in the row's leaf, or its mean over the trees, as `classes_` has them."""
@@ -61,7 +59,6 @@ class AnswersOfNumbers:
     predict_values: Any
     is_vector_: bool
 
-    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Float[np.ndarray, "row *output"]:
         """Returns the number of every row, of a forest the mean over its trees; of several outputs (rows, outputs)."""

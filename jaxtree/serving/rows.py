@@ -16,12 +16,16 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import Table, is_plain_array, read_table
 from jaxtree.table.sources import is_source, naming, open_source
 
+ANSWERED = ("predict", "predict_proba")
+"""The methods over sources that an estimator answers for arrays of JAX, too."""
+
 
 def over_sources(method: Callable) -> Callable:
     """Extends a method of a table to sources: it is called with every part, and the results are joined.
 
     A table is read once, and the method gets its columns. A sparse matrix is divided into blocks of rows, of which one
-    at a time is held with its zeros. It computes on as many cores as `n_jobs` of the model says.
+    at a time is held with its zeros. It computes on as many cores as `n_jobs` of the model says. An estimator's
+    predictions of an array of JAX are such arrays; models that are served know of none.
     """
 
     @functools.wraps(method)
@@ -30,6 +34,8 @@ def over_sources(method: Callable) -> Callable:
         with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
             if isinstance(X, np.ndarray | Table):
                 return method(self, X)
+            if isinstance(X, Array) and method.__name__ in ANSWERED and hasattr(self, "predict_array"):
+                return self.predict_array(method.__name__, X)
             if isinstance(X, Tracer):
                 raise InvalidTypeError(
                     f"{type(self).__name__} computes this on the host, from rows that are there: inside a program of "
@@ -50,11 +56,11 @@ def over_sources(method: Callable) -> Callable:
 
 
 def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Extends a prediction of estimators to arrays of JAX, of which it returns such arrays."""
+    """Extends a prediction that is not extended to sources to arrays of JAX, as `over_sources` does."""
 
     @functools.wraps(method)
     def predict(self: Any, X: Any, **keywords: Any) -> Any:
-        if isinstance(X, Array) and hasattr(self, "predict_array"):  # models that are served are no programs
+        if isinstance(X, Array) and hasattr(self, "predict_array"):
             return self.predict_array(method.__name__, X, **keywords)
         return method(self, X, **keywords)
 

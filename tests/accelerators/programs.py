@@ -8,7 +8,7 @@ prints what these tests bound.
 import pytest
 
 from benchmarks.compile_only.additive_programs import ADDITIVE
-from benchmarks.compile_only.boosting_programs import BOOSTING, MANY
+from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, MANY
 from benchmarks.compile_only.captured import capture, compile_call
 from benchmarks.compile_only.programs import PROGRAMS
 from benchmarks.compile_only.targets import NoCompilerError, mesh_of
@@ -18,7 +18,10 @@ ROWS = 1_000_000
 ROWS_OF_MANY = 200_000
 """Rows that many models share."""
 
-ALL = PROGRAMS | BOOSTING | MANY | ADDITIVE
+ROWS_OF_USERS = 10_000
+"""Rows of the programs of users: tables of which many models fit at once."""
+
+ALL = PROGRAMS | BOOSTING | MANY | FUNCTIONS | ADDITIVE
 
 
 def marked(names, exhaustive):
@@ -35,6 +38,13 @@ def compiled(name, platform, num_rows=ROWS, *, quickly=False):
     except NoCompilerError as error:
         pytest.skip(str(error))
     return compile_call(capture(program.function, lambda: program.run(num_rows), platform), mesh, quickly=quickly)
+
+
+def rows_of(name):
+    """The rows that a program is compiled for."""
+    if name in FUNCTIONS:
+        return ROWS_OF_USERS
+    return ROWS_OF_MANY if name in MANY else ROWS
 
 
 def megabytes(program):

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import pytest
 
-from benchmarks.compile_only.boosting_programs import BOOSTING, without_growth
+from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, without_growth
 from benchmarks.compile_only.reading import count
 from jaxtree.growth.loop import prepare
 from jaxtree.growth.plan import backends
-from tests.accelerators.programs import ROWS, compiled, marked, megabytes
+from tests.accelerators.programs import ROWS, compiled, marked, megabytes, rows_of
 
 
 class Bounds(NamedTuple):
@@ -46,6 +46,12 @@ BOUNDS = {
     "additive, boosting": Bounds(6, 20),
     "additive, boosting on rows": Bounds(10, 20),
 }
+
+
+@pytest.mark.parametrize("name", marked(FUNCTIONS, FUNCTIONS))
+def test_programs_of_users_compile(name):
+    assert count(compiled(name, "gpu", rows_of(name)).as_text()).fusions > 0
+
 
 FUSIONS = {"growth, classes": 70, "walk": 10}
 """The most fusions of some programs; each is a kernel."""

@@ -2,9 +2,9 @@
 
 import pytest
 
-from benchmarks.compile_only.boosting_programs import BOOSTING, MANY, without_growth
+from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, MANY, without_growth
 from benchmarks.compile_only.reading import count
-from tests.accelerators.programs import ALL, ROWS, ROWS_OF_MANY, compiled, marked, megabytes
+from tests.accelerators.programs import ALL, ROWS, compiled, marked, megabytes, rows_of
 
 EXHAUSTIVE = {
     "growth, numbers",
@@ -16,13 +16,14 @@ EXHAUSTIVE = {
     "additive, boosting on rows",
     *BOOSTING,
     *MANY,
+    *FUNCTIONS,
 }
 
 
 @pytest.mark.parametrize("name", marked(ALL, EXHAUSTIVE))
 def test_a_tpu_multiplies_no_wide_numbers(name):
     is_whole = name == "growth, classes"
-    program = compiled(name, "tpu", ROWS_OF_MANY if name in MANY else ROWS, quickly=not is_whole)
+    program = compiled(name, "tpu", rows_of(name), quickly=not is_whole)
     found = count(program.as_text())
     assert found.wide_products == 0
     if is_whole:

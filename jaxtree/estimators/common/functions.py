@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.export.functions import Answer, Function
+from jaxtree.export.functions import Function, RowAnswer
 from jaxtree.losses.loss import shifted
 
 OF = ("predictions", "scores")
@@ -54,7 +54,18 @@ def functional(estimator: Any, of: str) -> tuple[Any, Callable[[Any, Any], Any]]
 
 
 def answer_of_array(estimator: Any, method: str, X: Any, offset: Any = None) -> Any:
-    """Returns what a method predicts of an array of JAX, traced or on a device: another such array."""
+    """Returns what a method predicts of an array of JAX, as such an array.
+
+    Args:
+        estimator: The fitted estimator.
+        method: The name of the method.
+        X: Raw numbers of rows.
+        offset: The numbers that are added to scores; None for none.
+
+    Raises:
+        InvalidInputError: X has another shape than in fit, or the model has no scores.
+        InvalidTypeError: Classes are words, which no array of JAX holds.
+    """
     kept = _kept(estimator, np.dtype(X.dtype if X.dtype == np.float64 else np.float32))
     answer = _answers(kept.parameters, _rows(estimator, X), function=kept.function)
     if offset is not None:
@@ -69,7 +80,7 @@ def answer_of_array(estimator: Any, method: str, X: Any, offset: Any = None) -> 
 
 
 @compiled("function", options=options_of_small_programs)
-def _answers(parameters: Any, rows: Float[Array, "row column"], *, function: Function) -> Answer:
+def _answers(parameters: Any, rows: Float[Array, "row column"], *, function: Function) -> RowAnswer:
     return function(parameters, rows)
 
 
@@ -92,7 +103,7 @@ def _rows(estimator: Any, X: Any) -> Float[Array, "row column"]:
     return values if jnp.issubdtype(values.dtype, jnp.floating) else values.astype(float)
 
 
-def scores_of(estimator: Any, answer: Answer) -> Float[Array, "row score"]:
+def scores_of(estimator: Any, answer: RowAnswer) -> Float[Array, "row score"]:
     """Returns the scores of an answer.
 
     Raises:
@@ -103,7 +114,7 @@ def scores_of(estimator: Any, answer: Answer) -> Float[Array, "row score"]:
     return answer.scores
 
 
-def numbers_of(estimator: Any, answer: Answer) -> Any:
+def numbers_of(estimator: Any, answer: RowAnswer) -> Any:
     """Returns the shares of classes, of several outputs in a list, or the numbers, of an answer as `predict` does."""
     if is_classifier(estimator):
         sizes = [len(names) for names in estimator.class_names()]
@@ -113,7 +124,7 @@ def numbers_of(estimator: Any, answer: Answer) -> Any:
     return answer.numbers[:, 0] if is_vector else answer.numbers
 
 
-def _with_offset(estimator: Any, answer: Answer, offset: Shaped[Array, "row *score"]) -> Answer:
+def _with_offset(estimator: Any, answer: RowAnswer, offset: Shaped[Array, "row *score"]) -> RowAnswer:
     """The answer of scores to which an offset is added."""
     loss, scores = estimator.loss_, scores_of(estimator, answer)
     if offset.shape not in (scores.shape[:1], scores.shape):
@@ -121,12 +132,12 @@ def _with_offset(estimator: Any, answer: Answer, offset: Shaped[Array, "row *sco
     moved = shifted(scores.T, offset, loss.has_location)
     numbers = loss.predict(moved).T
     if answer.label is None:
-        return Answer(numbers, moved.T)
+        return RowAnswer(numbers, moved.T)
     shares = jnp.concatenate([1 - numbers, numbers], axis=1) if numbers.shape[1] == 1 else numbers
-    return Answer(shares, moved.T, jnp.argmax(shares, axis=1)[None])
+    return RowAnswer(shares, moved.T, jnp.argmax(shares, axis=1)[None])
 
 
-def _classes_of(estimator: Any, answer: Answer) -> Shaped[Array, "row *output"]:
+def _classes_of(estimator: Any, answer: RowAnswer) -> Shaped[Array, "row *output"]:
     """The predicted classes.
 
     Raises:

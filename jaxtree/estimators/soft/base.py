@@ -55,7 +55,7 @@ from jaxtree.estimators.soft.rows import (
     split_sample,
     training_rows,
 )
-from jaxtree.export.functions import Answer, Function
+from jaxtree.export.functions import Function, RowAnswer
 from jaxtree.files.records import require
 from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
@@ -518,13 +518,13 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         inputs, temperature = self.inputs_, self.last_temperature_
         outputs = self._predict_function(self.soft_model_)
 
-        def predict(model: Any, values: Float[Array, "row value"]) -> Answer:
+        def predict(model: Any, values: Float[Array, "row value"]) -> RowAnswer:
             return self._answer_of(outputs(model, inputs.transform(values), temperature=temperature))
 
         return jax.tree.map(lambda own: jnp.asarray(own, np.float32), self.soft_model_), predict
 
     @abc.abstractmethod
-    def _answer_of(self, output: Float[Array, "row output"]) -> Answer:
+    def _answer_of(self, output: Float[Array, "row output"]) -> RowAnswer:
         """The predictions of outputs of the model, in a program."""
 
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:

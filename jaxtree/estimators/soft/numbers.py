@@ -35,7 +35,7 @@ from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.parameters import LEAST_NUMBERS_TO_HOLD_OUT, rows_of_step
 from jaxtree.estimators.soft.rows import SoftTask
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
-from jaxtree.export.functions import Answer
+from jaxtree.export.functions import RowAnswer
 from jaxtree.files.container import shortened
 from jaxtree.files.records import require
 from jaxtree.files.soft import SoftState
@@ -100,9 +100,9 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
         check_name(type(self).__name__, "loss", self.loss, self._named_losses)
         super().check_parameters()
 
-    def _answer_of(self, output: Float[Array, "row output"]) -> Answer:
+    def _answer_of(self, output: Float[Array, "row output"]) -> RowAnswer:
         scores = jnp.asarray(self.start_, output.dtype) + jnp.asarray(self.unit_, output.dtype) * output
-        return Answer(self._loss.predict(scores.T).T, scores)
+        return RowAnswer(self._loss.predict(scores.T).T, scores)
 
     def scores_of(self, values: Float[np.ndarray, "row value"]) -> Float[np.ndarray, "row score"]:
         """Returns the scores of rows that `encoder_.values` has encoded."""

@@ -28,7 +28,7 @@ from jaxtree.estimators.soft.parameters import (
 )
 from jaxtree.estimators.soft.rows import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
-from jaxtree.export.functions import Answer
+from jaxtree.export.functions import RowAnswer
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.serving.rows import of_arrays, over_sources
 from jaxtree.soft import losses
@@ -53,14 +53,12 @@ class OfClasses(ScoresSources, ClassifierMixin):
         """Returns the classes of the one output."""
         return (self.classes_,)
 
-    @of_arrays
     @over_sources
     def predict(self, X: Any) -> Shaped[np.ndarray, " row"]:
         """Returns the class of greatest share for every row."""
         label = self.predict_proba(X).argmax(axis=1)  # which raises before there are classes
         return self.classes_[label]
 
-    @of_arrays
     @over_sources
     def predict_proba(self: Any, X: Any) -> Float[np.ndarray, "row class"]:
         """Returns the share of every class for every row, classes in the order of `classes_`."""
@@ -111,10 +109,10 @@ class SoftClassifier(OfClasses, BaseSoft):
         share = np.exp(self._outputs_of(values).astype(np.float64))
         return share / share.sum(axis=1, keepdims=True)
 
-    def _answer_of(self, output: Float[Array, "row class"]) -> Answer:
+    def _answer_of(self, output: Float[Array, "row class"]) -> RowAnswer:
         share = jnp.exp(output)
         share = share / share.sum(axis=1, keepdims=True)
-        return Answer(share, label=jnp.argmax(share, axis=1)[None])
+        return RowAnswer(share, label=jnp.argmax(share, axis=1)[None])
 
     @of_arrays
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "row class"]:
