@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from sklearn.datasets import load_diabetes
 
 import jaxtree
 from jaxtree import boosting
@@ -75,9 +76,8 @@ def estimator(X: np.ndarray, y: np.ndarray, **own: float) -> Any:
     return jaxtree.GradientBoostingRegressor(ROUNDS, max_leaf_nodes=LEAVES, max_bins=BINS, **own).fit(X, y)
 
 
-def one_fit(num_rows: int, num_columns: int) -> Case:
+def one_fit(X: np.ndarray, y: np.ndarray) -> Case:
     """A warm fit, from numbers to a model, as the peers make it."""
-    X, y = table(num_rows, num_columns)
     boost = fit(boosting.squared(), ROUNDS, Boosting(BINS, LEAVES, has_missing=False))
     program = jax.jit(lambda X, y, hyper: boost(bins(X, BINS)(X), y, hyper))
     rows, target, hyper = jnp.asarray(X), jnp.asarray(y), Hyper()
@@ -86,6 +86,7 @@ def one_fit(num_rows: int, num_columns: int) -> Case:
         "estimator": lambda: estimator(X, y),
         "LightGBM": lambda: lightgbm(X, y),
     }
+    num_rows, num_columns = X.shape
     return Case(f"{num_rows:,} x {num_columns}, {ROUNDS} rounds, one fit", contenders)
 
 
@@ -134,7 +135,6 @@ def compile_lines() -> list[str]:
     """Returns seconds of tracing and compiling a fit of few and of many rounds, and of a second form."""
     X, y = table(1_000, 10)
     codes, lines = bins(X, BINS)(X), []
-    jax.config.update("jax_enable_compilation_cache", False)
     for form in (Boosting(BINS, LEAVES), Boosting(BINS, 2 * LEAVES, has_missing=False)):
         for rounds in (20, 1_000):
             boost = fit(lambda scores, target: (scores - target) ** 2, rounds, form)
@@ -150,11 +150,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer settings and turns")
     parser.add_argument("--only", nargs="+", choices=tuple(AIMS), default=list(AIMS))
     arguments = parser.parse_args()
+    # Programs are compiled here, and not read from those of an earlier run.
+    jax.config.update("jax_enable_compilation_cache", False)
     turns, number = (3, 16) if arguments.quick else (7, SETTINGS)
     cases = {
-        "fit": lambda: compare(one_fit(442, 10), turns),
-        "many": lambda: compare(many_fits(number), 1 if arguments.quick else 3),
-        "large": lambda: compare(one_fit(10_000, 20), turns),
+        "fit": lambda: compare(one_fit(*load_diabetes(return_X_y=True)), turns),
+        "many": lambda: compare(many_fits(number), 1 if arguments.quick else 2),
+        "large": lambda: compare(one_fit(*table(10_000, 20)), turns),
         "compile": compile_lines,
     }
     print("| case | contender | wall s | CPU s | functional / contender |\n|---|---|---:|---:|---:|")

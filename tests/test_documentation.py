@@ -31,6 +31,7 @@ PUBLIC_ROOMS = (
     "jaxtree.dropout",
     "jaxtree.errors",
     "jaxtree.explain",
+    "jaxtree.functional",
     "jaxtree.growth",
     "jaxtree.metrics",
     "jaxtree.plot",
