@@ -357,7 +357,8 @@ def mean_loss(
         return sequential_vmap(loss.mean)(scores, rows.target, rows.weight, rows.extras)
     is_there, exact = rows.weight > 0, functools.partial(sum_rows, devices=Devices(1), engine=engine)
     values = lax.optimization_barrier(loss.values(lax.optimization_barrier(scores), rows.target, rows.extras))
-    values = lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0))
+    # A kernel has no derivatives; the mean of a user's functions takes them from elsewhere.
+    values = lax.stop_gradient(lax.optimization_barrier(jnp.where(is_there, rows.weight * values, 0)))
     total = jnp.where(are_within(values, np.inf, engine=engine), exact(values[None], is_there), jnp.nan)
     # A product, as XLA would make one of the quotients of many models by one number.
     inverse = lax.optimization_barrier(safe_divide(1.0, exact(rows.weight[None], is_there)))

@@ -121,7 +121,9 @@ class Boosting:
             raise InvalidInputError(f"start must be a number, or one a score, {self.num_scores}, got {np.shape(start)}")
         start = jnp.broadcast_to(jnp.asarray(start, float), (self.num_scores,))
         shape = (codes.shape[1], self.num_scores)
-        stack = self._blank(codes, start, num_rounds=num_rounds)
+        with jax.enable_x64(True):
+            plan, _ = self.open(codes, Hyper(), 1)
+            stack = _blank(start, num_rounds=num_rounds, plan=plan, form=self)
         return BoostingState(stack, jnp.asarray(codes), as_given(jnp.broadcast_to(start, shape).T, self.has_axis))
 
     def update(
@@ -220,13 +222,18 @@ class Boosting:
         plan, prepared = prepare(blank, features, None, rules, sizes, seed, engine=engine, mesh=None)
         return plan, jax.tree.map(jnp.asarray, prepared._replace(target=blank.target[:, :0]))
 
-    def _blank(self, codes: Any, start: Any, *, num_rounds: int) -> TreeStack:
-        """A stack without rounds, with floats of the start's type."""
-        with jax.enable_x64(True):
-            plan, _ = self.open(codes, Hyper(), 1)
-            tree = in_floats(blank_tables(plan, num_rounds), start.dtype)
-            value = jnp.zeros((num_rounds, self.num_scores, plan.capacity), start.dtype)
-        return TreeStack(tree, value, start, jnp.zeros((), np.int32), self.has_axis)
+
+def options_of_fits(*, platform: str, **_: object) -> dict[str, Any]:
+    """XLA's options: on a CPU, where the kernel does most, those of quick compilation."""
+    return quick_options(1) if platform == "cpu" else {}
+
+
+@compiled("num_rounds", "plan", "form", options=options_of_fits)
+def _blank(start: Float[Array, " score"], *, num_rounds: int, plan: Plan, form: Boosting) -> TreeStack:
+    """A stack without rounds; in a program, so that each of its arrays has memory of its own, which may be donated."""
+    tree = in_floats(blank_tables(plan, num_rounds), start.dtype)
+    value = jnp.zeros((num_rounds, form.num_scores, plan.capacity), start.dtype)
+    return TreeStack(tree, value, start, jnp.zeros((), np.int32), form.has_axis)
 
 
 def check_weights(weight: Any, num_rows: int) -> None:
@@ -244,11 +251,6 @@ def check_weights(weight: Any, num_rows: int) -> None:
 def scores_first(values: Real[AnyArray, "row *output"]) -> Real[Array, "*output_row row"]:
     """The values with rows last, and an axis of scores in front of them."""
     return values[None] if values.ndim == 1 else jnp.moveaxis(values, 0, -1)
-
-
-def options_of_fits(*, platform: str, **_: object) -> dict[str, Any]:
-    """XLA's options: on a CPU, where the kernel does most, those of quick compilation."""
-    return quick_options(1) if platform == "cpu" else {}
 
 
 @compiled("form", what=lambda *_, **__: "a round of boosting", options=options_of_fits)

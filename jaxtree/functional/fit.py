@@ -16,13 +16,14 @@ from jaxtree.boosting.data import MOST_ROWS_IN_DOUBLE
 from jaxtree.boosting.round_tree import RoundInfo, ScoredRows, TreeTargets, residuals, row_derivatives
 from jaxtree.boosting.rounds import mean_loss
 from jaxtree.compilation import compiled
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.functional.boosting import Boosting, check_weights, options_of_fits
 from jaxtree.functional.double import in_double, in_floats
 from jaxtree.functional.hyper import Hyper, rates_of, seed_of
 from jaxtree.functional.losses import as_loss, start_of
 from jaxtree.functional.stack import TreeStack, as_given, grow_round, with_derivatives
 from jaxtree.growth.inputs.checks import check_array, check_number
+from jaxtree.growth.plan.plan import Plan
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.tree.walk import apply_in_program
 
@@ -140,7 +141,8 @@ def fit(loss: BaseLoss | Callable[..., Any], num_rounds: int = 100, form: Boosti
     cross-validation), `jax.lax.scan` and `jax.grad`. The model has the bits that the estimators' boosting makes of the
     same codes, weights, start and numbers, in programs of 32 and of 64 bits; a member of a `vmap` has those of its own
     fit. Derivatives of scores and losses by targets, weights, extras, start and numbers are exact where the structure
-    of the trees stays: it is a constant under differentiation, as are the leaves of losses that take quantiles.
+    of the trees stays: it is a constant under differentiation, as are the leaves of losses that take quantiles. Give
+    parameters of a function, by which it shall be differentiated, as extras.
 
     Args:
         loss: A loss of `jaxtree.boosting`; or a function of JAX, `(scores, target)` or with extras
@@ -217,7 +219,8 @@ def _fit(
         limited = rates._replace(limits=rates.limits._replace(max_depth=depth))
         info = RoundInfo(number, rates.learning_rate, mix(rates.seed + number.astype(np.uint32)))
         constant, fixed = lax.stop_gradient((state.scores, own))
-        exact = TreeTargets(row_derivatives(loss, constant, fixed), *residuals(loss, constant, fixed), None, None)
+        derivatives = lax.stop_gradient(row_derivatives(loss, constant, fixed))
+        exact = TreeTargets(derivatives, *residuals(loss, constant, fixed), None, None)
         smooth = loss.derivatives(state.scores, own.target, own.weight, own.extras)
         grown = grow_round(prepared, exact, smooth, own.weight, limited, info, plan=plan)
         is_made = is_alive & grown.is_finite
@@ -228,20 +231,17 @@ def _fit(
             made=state.made + is_made,
             is_finite=state.is_finite & (grown.is_finite | ~is_alive),
         )
-        measured = jnp.zeros(0)
-        if other is not None:
-            end = apply_in_program(grown.tree, other.codes, engine=plan.engine)
-            state = state._replace(held=state.held + step[:, end])
-            value_of = mean_loss(loss, *lax.stop_gradient((state.held, other)), engine=plan.engine)
-            smooth_loss = loss.mean(state.held, other.target, other.weight, other.extras)
-            after = with_derivatives(value_of, smooth_loss).astype(np.float64)
-            is_better = is_made & rates.stopping.is_better(after, state.best)
-            state = state._replace(
-                best=jnp.where(is_better, after, state.best),
-                best_round=jnp.where(is_better, state.made, state.best_round),
-            )
-            measured = jnp.where(is_made, after, jnp.nan)[None]
-        return state, (grown.tree, value, measured)
+        if other is None:
+            return state, (grown.tree, value, jnp.zeros(0))
+        end = apply_in_program(grown.tree, other.codes, engine=plan.engine)
+        state = state._replace(held=present(state.held) + step[:, end])
+        after = _loss_after(loss, present(state.held), other, plan)
+        is_better = is_made & rates.stopping.is_better(after, state.best)
+        state = state._replace(
+            best=jnp.where(is_better, after, state.best),
+            best_round=jnp.where(is_better, state.made, state.best_round),
+        )
+        return state, (grown.tree, value, jnp.where(is_made, after, jnp.nan)[None])
 
     first = _Rounds(
         spread(num_rows), None if other is None else spread(other.codes.shape[1]), jnp.float64(np.inf),
@@ -256,10 +256,17 @@ def _fit(
     return in_floats(made, real)
 
 
+def _loss_after(loss: BaseLoss, scores: Float[Array, "score row"], rows: ScoredRows, plan: Plan) -> Float[Array, ""]:
+    """The mean loss of rows, with the bits that estimators have, and with derivatives."""
+    exact = mean_loss(loss, *lax.stop_gradient((scores, rows)), engine=plan.engine)
+    smooth = loss.mean(scores, rows.target, rows.weight, rows.extras)
+    return with_derivatives(exact, smooth).astype(np.float64)
+
+
 def _scored(rows: FitRows, precision: Any) -> ScoredRows:
     """The rows with floats of one type, and a weight each."""
     num_rows = rows.codes.shape[1]
     weight = jnp.ones(num_rows) if rows.weight is None else rows.weight
     target = jnp.asarray(rows.target)
     target = target.astype(precision) if jnp.issubdtype(target.dtype, jnp.floating) else target
-    return ScoredRows(jnp.asarray(rows.codes), target, jnp.asarray(weight, precision), rows.extras)
+    return ScoredRows(jnp.asarray(rows.codes), target, jnp.asarray(weight, precision), dict(rows.extras))

@@ -1,8 +1,11 @@
 """The lines that a user of JAX writes: each runs, in programs of 32 bits as JAX has them."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from jaxtree.boosting import Newton, Penalties
@@ -122,6 +125,42 @@ def test_models_are_pytrees_that_print_a_line():
     kept = {str(place): np.asarray(leaf) for place, leaf in enumerate(leaves)}
     again = jax.tree.unflatten(structure, list(kept.values()))
     np.testing.assert_array_equal(again(codes), made(codes))
+
+
+def test_states_are_donated_and_carried():
+    _, codes, y = table()
+    update = lambda state: FORM.update(state, state.scores - y, None)  # noqa: E731
+    step = jax.jit(update, donate_argnums=0)
+    by_steps = step(step(step(FORM.init(codes, 3))))
+    has_room = lambda state: state.stack.number < 3  # noqa: E731
+    by_loop = jax.jit(lambda: jax.lax.while_loop(has_room, update, FORM.init(codes, 3)))()
+    assert by_steps.stack.number == 3
+    np.testing.assert_allclose(by_loop.scores, by_steps.scores, rtol=1e-5, atol=1e-6)
+    # Other rows of the same model.
+    other = FORM.on(by_steps, codes[:, :7])
+    np.testing.assert_allclose(other.scores, by_steps.scores[:7], rtol=1e-6, atol=1e-6)
+
+
+def test_leaf_values_are_trained_by_optax():
+    _, codes, y = table()
+    made, optimiser = fit(squares, ROUNDS, FORM)(codes, y), optax.sgd(5.0)
+    loss = lambda value: jnp.mean(squares(dataclasses.replace(made.stack, value=value)(codes), y))  # noqa: E731
+    value, moments = made.stack.value, optimiser.init(made.stack.value)
+    for _ in range(3):
+        changes, moments = optimiser.update(jax.grad(loss)(value), moments)
+        value = optax.apply_updates(value, changes)
+    assert loss(value) < loss(made.stack.value)
+
+
+def test_losses_may_close_over_parameters():
+    _, codes, y = table()
+
+    def spread(factor):
+        return fit(lambda scores, target: squares(scores, factor * target), 2, FORM)(codes, y).scores.var()
+
+    assert jax.jit(spread)(2.0) > jax.jit(spread)(1.0)
+    with jax.enable_x64(True):
+        assert jax.grad(spread)(1.0) == pytest.approx(2 * spread(1.0), rel=1e-5)
 
 
 @pytest.mark.parametrize("is_wide", [False, True])
