@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled, options_of_small_programs
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.export.functions import Function, RowAnswer
 from jaxtree.losses.loss import shifted
 
@@ -144,7 +144,7 @@ def _classes_of(estimator: Any, answer: RowAnswer) -> Shaped[Array, "row *output
         InvalidTypeError: They are words, which no array of JAX holds.
     """
     columns = []
-    for names, label in zip(estimator.class_names(), answer.label, strict=True):
+    for names, label in zip(estimator.class_names(), present(answer.label), strict=True):
         if names.dtype.kind not in "iufb":
             raise InvalidTypeError(
                 f"classes of {type(estimator).__name__} are words, which no array of JAX holds: take predict_proba, "
