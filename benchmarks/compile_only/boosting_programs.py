@@ -59,7 +59,7 @@ def fit_settings(
 ) -> Any:
     """Boosts a model for each of many rates, as a user of functions does."""
     boost_one = fit(squared(), NUM_ROUNDS, Boosting(FEW_BINS, FEW_LEAVES))
-    return jax.vmap(lambda own: boost_one(codes, target, Hyper(own)).stack)(rate)
+    return jax.vmap(lambda own: boost_one(codes, target, Hyper(own), start=0.0).stack)(rate)
 
 
 def fit_by_functions(num_rows: int, num_settings: int) -> Any:

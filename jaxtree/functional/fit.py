@@ -135,7 +135,7 @@ def fit(loss: BaseLoss | Callable[..., Any], num_rounds: int = 100, form: Boosti
     - `held`: Rows whose loss is measured after every round, and ends it with `Hyper.n_iter_no_change`.
     - `extras`: Further inputs of the loss.
     - `start`: The scores before the first round, one number or one an output. By default those that are best for all
-      rows, or 0 for a function.
+      rows, or 0 for a function. A TPU solves no equations of 64 bits: give a start there.
 
     It works under `jax.jit`, `jax.vmap` (over numbers, keys, weights and targets: a search, a bootstrap and a
     cross-validation), `jax.lax.scan` and `jax.grad`. The model has the bits that the estimators' boosting makes of the
