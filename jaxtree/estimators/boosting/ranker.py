@@ -18,6 +18,7 @@ from jaxtree.estimators.common.conventions import Role, Words, whole
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.serving.rows import of_arrays
 
 RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
     "ndcg": ranking.ndcg,
