@@ -21,7 +21,7 @@ import numpy as np
 from jaxtree import forks, switches, traces
 from jaxtree.devices import platform_of
 from jaxtree.heap import trim_heap
-from jaxtree.lazy import Tracer, jax, when_jax_is_loaded
+from jaxtree.lazy import Tracer, jax, jax_core, when_jax_is_loaded
 from jaxtree.program_folder import enable_compilation_cache as enable_compilation_cache
 from jaxtree.program_folder import keep_programs
 
@@ -52,6 +52,25 @@ PROGRAMS_PER_SWEEP = 64
 """So many programs are added before the traces of JAX's own functions are dropped: at most some 20 MB of them."""
 
 _COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+def is_inside() -> bool:
+    """Whether a function of the user's is being traced here, whose program has all that is called as a part.
+
+    >>> is_inside(), bool(jax.jit(lambda: jax.numpy.array(is_inside()))())
+    (False, True)
+    """
+    return jax_core.get_opaque_trace_state() != _outside()
+
+
+@functools.cache
+def _outside() -> Any:
+    """The state outside of all traces, which is that of every new thread."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(jax_core.get_opaque_trace_state()))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 class Programs:
@@ -172,7 +191,7 @@ class Compiled:
         forks.check_is_whole("a compiled program")
         static = {name: keywords.pop(name) for name in self.static}
         leaves, structure = jax.tree.flatten((arrays, keywords))
-        is_traced = traces.is_inside() or any(isinstance(leaf, Tracer) for leaf in leaves)
+        is_traced = is_inside() or any(isinstance(leaf, Tracer) for leaf in leaves)
         # `jit` itself looks at all else that a program may depend on, such as devices: a key need not be complete.
         # The options of XLA depend on the platform, which no shape tells.
         platform = None if self._options is None or is_traced else platform_of(*leaves)

@@ -1,4 +1,4 @@
-"""Whether a program is being traced, and traces of JAX's own functions, which JAX keeps for ever.
+"""Traces of JAX's own functions, which JAX keeps for ever.
 
 A trace is what JAX writes down of a function before XLA compiles it. Most functions of `jax.numpy`, `+` too, are traced
 by themselves inside a program, and JAX keeps these traces for as long as the function lives, which is for ever: 20 to
@@ -8,35 +8,15 @@ by themselves inside a program, and JAX keeps these traces for as long as the fu
 import functools
 import gc
 import sys
-import threading
 import types
 from typing import Any
 
-from jaxtree.lazy import jax, jax_core
+from jaxtree.lazy import jax
 
 _NO_PROGRAM = {"jaxtree_has_no_program_of": True}
 
 _REFERENCES = 4
 """References from a name of one of JAX's modules to a function that it jits, at most."""
-
-
-def is_inside() -> bool:
-    """Whether a function of the user's is being traced here, whose program has all that is called as a part.
-
-    >>> is_inside(), bool(jax.jit(lambda: jax.numpy.array(is_inside()))())
-    (False, True)
-    """
-    return jax_core.get_opaque_trace_state() != _outside()
-
-
-@functools.cache
-def _outside() -> Any:
-    """The state outside of all traces, which is that of every new thread."""
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(jax_core.get_opaque_trace_state()))
-    thread.start()
-    thread.join()
-    return found[0]
 
 
 def drop_traces_of_jax() -> None:

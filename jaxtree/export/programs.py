@@ -313,11 +313,12 @@ def _function(model: FittedModel, planes: Planes | None, *, shares_out: bool) ->
 
     def predict_rows(values: Float32[Array, "row feature"]) -> Any:
         answer = predict(parameters, values)
+        numbers: tuple[Any, ...]
         if answer.label is not None:
-            numbers: tuple[Any, ...] = (answer.label[0], answer.numbers)
+            numbers = (answer.label[0], answer.numbers)
         else:
             numbers = (answer.numbers[:, 0] if answer.numbers.shape[1] == 1 else answer.numbers,)
         numbers = numbers if answer.scores is None else (*numbers, answer.scores)
-        return numbers if len(numbers) > 1 else numbers[0]
+        return numbers[0] if len(numbers) == 1 else numbers
 
     return predict_rows

@@ -4,6 +4,7 @@ Columns of many categories have few different subsets, each of thousands of word
 """
 
 import dataclasses
+import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -86,8 +87,10 @@ Subsets: TypeAlias = UInt[AnyArray, "*tree node word"] | SharedSubsets
 
 def map_columns(function: Any, *tables: Any) -> Any:
     """Returns a table whose columns a function makes of those of tables of nodes; shared subsets are one."""
-    names = [field.name for field in dataclasses.fields(tables[0]) if not field.metadata.get("static")]
-    made = {name: function(*(getattr(table, name) for table in tables)) for name in names}
+    made = {}
+    for field in dataclasses.fields(tables[0]):
+        if not field.metadata.get("static"):
+            made[field.name] = function(*map(operator.attrgetter(field.name), tables))
     return dataclasses.replace(tables[0], **made)
 
 
