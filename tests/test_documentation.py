@@ -191,8 +191,9 @@ def wrong_calls(text):
 def named(path):
     """The object of a dotted name in prose, in a public room of jaxtree; None if it is another library's."""
     *rooms, name = path.removeprefix("jaxtree.").split(".")
-    # Without its room `fit` is a method, not that of `jaxtree.ray`.
-    listed = [".".join(["jaxtree", *rooms])] if rooms else [room for room in PUBLIC_ROOMS if room != "jaxtree.ray"]
+    # Without its room `fit` is a method, not a function of these.
+    unnamed = [room for room in PUBLIC_ROOMS if room not in ("jaxtree.ray", "jaxtree.functional")]
+    listed = [".".join(["jaxtree", *rooms])] if rooms else unnamed
     rooms = [importlib.import_module(room) for room in listed if room in PUBLIC_ROOMS]
     return next((own for room in rooms if callable(own := getattr(room, name, None))), None)
 

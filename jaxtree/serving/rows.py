@@ -34,8 +34,8 @@ def over_sources(method: Callable) -> Callable:
         with contextlib.nullcontext() if n_jobs is None else using_cores(n_jobs):
             if isinstance(X, np.ndarray | Table):
                 return method(self, X)
-            if isinstance(X, Array) and method.__name__ in ANSWERED and hasattr(self, "predict_array"):
-                return self.predict_array(method.__name__, X)
+            if isinstance(X, Array) and method.__name__ in ANSWERED and hasattr(self, "_predict_array"):
+                return self._predict_array(method.__name__, X)
             if isinstance(X, Tracer):
                 raise InvalidTypeError(
                     f"{type(self).__name__} computes this on the host, from rows that are there: inside a program of "
@@ -60,8 +60,8 @@ def of_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def predict(self: Any, X: Any, **keywords: Any) -> Any:
-        if isinstance(X, Array) and hasattr(self, "predict_array"):
-            return self.predict_array(method.__name__, X, **keywords)
+        if isinstance(X, Array) and hasattr(self, "_predict_array"):
+            return self._predict_array(method.__name__, X, **keywords)
         return method(self, X, **keywords)
 
     return predict

@@ -18,7 +18,7 @@ MOST_COLUMNS = 5
 
 _METHODS = """
     apply cost_complexity_pruning_path cost_of_edits decision_function decision_path eval_terms explain_global
-    encode explain_row export_text fit flatten get_depth get_metadata_routing get_n_leaves harden leaderboard
+    encode explain_row export_text fit flatten functional get_depth get_metadata_routing get_n_leaves harden leaderboard
     mean_of monotonize parameter_importances partial_fit plot_history predict predict_dist predict_interval
     predict_log_proba predict_median predict_proba predict_quantile predict_survival_function raw_scores refit
     remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores sweep

@@ -114,7 +114,7 @@ class EstimatorOnTables(Shown, ReadsTables, KeptInFiles, BaseEstimator, abc.ABC)
         """
         return functional(self, of)
 
-    def predict_array(self, method: str, X: Any, offset: Any = None) -> Any:
+    def _predict_array(self, method: str, X: Any, offset: Any = None) -> Any:
         """Returns what a method, such as "predict_proba", predicts of an array of JAX: another such array."""
         return answer_of_array(self, method, X, offset)
 
