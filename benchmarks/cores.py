@@ -1,13 +1,16 @@
 """Fits on one core and on all, beside LightGBM, XGBoost and scikit-learn; and how fast more cores would be.
 
-    python -m benchmarks.cores [--cases boosting-1m ...] [--cores 1 2] [--turns 3] [--schedule KERNEL] [--threads 8 64]
+    python -m benchmarks.cores [--cases boosting-1m ...] [--cores 1 2] [--turns 3]
+    python -m benchmarks.cores --schedule KERNEL [--threads 8 64] [--regions 10]
 
 Every fit is a process of its own that the system binds to so many cores; contenders take turns. A line has the least
 seconds of a fit on each number of cores, and how many times as fast the last is as the first. With `--schedule`, the
 folder of a kernel that was built with `-DJAXTREE_SCHEDULE=ON`, fits are timed on one core by a kernel that does the
 pieces of shared work one after another and finds when the last would end on so many threads, see
 `native/src/common/schedule.h`: what is not divided by the kernel counts as the work of one, also what NumPy and XLA
-divide. `rounds` is the speed without what a fit does besides its rounds.
+divide. `rounds` is the speed without what a fit does besides its rounds. `--regions` adds, for the most threads, where
+their time goes: the regions of shared work that last longest, each with its seconds on one thread and on all, without
+those of the regions within it.
 """
 
 import argparse
@@ -25,6 +28,7 @@ import numpy as np
 
 REPEATS = 3
 LEAVES, BINS = 31, 255
+NAME_WIDTH = 100
 CASES: dict[str, dict[str, Any]] = {
     "boosting-1k": {"rows": 1_000, "columns": 10, "rounds": 100},
     "boosting-10k": {"rows": 10_000, "columns": 28, "rounds": 100},
@@ -109,25 +113,35 @@ def measure(library: str, case: dict[str, Any], num_cores: int) -> dict[str, flo
     return {"seconds": seconds_of(lambda: estimator.fit(X, y), REPEATS)}
 
 
-def find_schedule(case: dict[str, Any], num_threads: int, kernel: str) -> dict[str, float]:
-    """Returns the seconds of a fit on one core, and those that so many threads would save."""
+def regions_of(library: ctypes.CDLL) -> dict[str, np.ndarray]:
+    """Returns the seconds of every region so far, on one thread and on all, and how often it has run."""
+    library.jaxtree_regions.restype = ctypes.c_char_p
+    lines = [line.split(" ", 3) for line in library.jaxtree_regions().decode().splitlines()]
+    return {name: np.array(figures, float) for *figures, name in lines}
+
+
+def find_schedule(case: dict[str, Any], num_threads: int, kernel: str) -> dict[str, Any]:
+    """Returns the seconds of a fit on one core and on so many threads, and those of all regions of a fit."""
     from jaxtree.cores import using_cores
 
-    saved = ctypes.CDLL(str(next(Path(kernel, "jaxtree_native").glob("kernels*")))).jaxtree_saved_seconds
+    library = ctypes.CDLL(str(next(Path(kernel, "jaxtree_native").glob("kernels*"))))
+    saved = library.jaxtree_saved_seconds
     saved.restype = ctypes.c_double
     X, y = make_table(case["rows"], case["columns"])
     with using_cores(num_threads):
         our_estimator(case).fit(X, y)
-        found = []
+        found, earlier = [], regions_of(library)
         for _ in range(REPEATS):
             before, begin = saved(), time.perf_counter()
             our_estimator(case).fit(X, y)
             alone = time.perf_counter() - begin
             found.append((alone - (saved() - before), alone))
-    return {"seconds": min(found)[0], "alone": min(alone for _, alone in found)}
+    regions = {name: (own - earlier.get(name, 0)) / REPEATS for name, own in regions_of(library).items()}
+    regions = {name: own.tolist() for name, own in regions.items()}
+    return {"seconds": min(found)[0], "alone": min(alone for _, alone in found), "regions": regions}
 
 
-def in_process(task: dict[str, Any], cores: list[int], **environment: str) -> dict[str, float]:
+def in_process(task: dict[str, Any], cores: list[int], **environment: str) -> dict[str, Any]:
     """Returns what a new process measures that the system binds to some cores."""
     command = [sys.executable, "-m", "benchmarks.cores", "--task", json.dumps(task)]
     done = subprocess.run(
@@ -163,16 +177,20 @@ def print_schedule(name: str, options: argparse.Namespace) -> None:
     if "rounds" in case:
         short["rounds"] = case["rounds"] // 2
 
-    def on(case: dict[str, Any], number: int) -> float:
+    def on(case: dict[str, Any], number: int) -> dict[str, Any]:
         task = {"case": case, "cores": number, "kernel": options.schedule}
         paths = os.pathsep.join(path for path in (options.schedule, os.environ.get("PYTHONPATH")) if path)
-        return in_process(task, [0], NPROC=str(number), PYTHONPATH=paths)["seconds"]
+        return in_process(task, [0], NPROC=str(number), PYTHONPATH=paths)
 
-    alone, half = on(case, 1), on(short, 1)
-    for number in options.threads:
-        whole = on(case, number)
-        rounds = f"  rounds {(alone - half) / (whole - on(short, number)):5.2f}" if "rounds" in case else ""
-        print(f"{name:14} {number:3} threads  fit {alone / whole:5.2f}{rounds}", flush=True)
+    alone, half = on(case, 1)["seconds"], on(short, 1)["seconds"]
+    whole = {number: on(case, number) for number in options.threads}
+    for number, found in whole.items():
+        rounds = (alone - half) / (found["seconds"] - on(short, number)["seconds"]) if "rounds" in case else np.nan
+        print(f"{name:14} {number:3} threads  fit {alone / found['seconds']:5.2f}  rounds {rounds:5.2f}", flush=True)
+    regions = whole[max(whole)]["regions"]
+    for region in sorted(regions, key=lambda region: -regions[region][1])[: options.regions]:
+        alone, shared, times = regions[region]
+        print(f"  {1e3 * alone:8.1f} ms alone {1e3 * shared:8.1f} ms shared {times:7.0f} times  {region[:NAME_WIDTH]}")
 
 
 def main() -> None:
@@ -182,6 +200,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, nargs="+", default=sorted({1, len(os.sched_getaffinity(0))}))
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--schedule", help="folder of a kernel that finds schedules")
+    parser.add_argument("--regions", type=int, default=0, help="how many regions of shared work to print")
     parser.add_argument("--threads", type=int, nargs="+", default=[2, 8, 16, 64])
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -9,10 +9,13 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
+#ifdef JAXTREE_SCHEDULE
 #include "common/schedule.h"
+#endif
 #include "common/team.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -55,13 +58,16 @@ class PieceWork {
  public:
   template <typename Work>
   PieceWork(const Work& work)
-      : work_(&work), call_([](const void* work, int64_t piece) { (*static_cast<const Work*>(work))(piece); }) {}
+      : work_(&work), call_([](const void* work, int64_t piece) { (*static_cast<const Work*>(work))(piece); }),
+        name_(typeid(Work).name()) {}
 
   void operator()(int64_t piece) const { call_(work_, piece); }
+  const char* name() const { return name_; }
 
  private:
   const void* work_;
   void (*call_)(const void* work, int64_t piece);
+  const char* name_;
 };
 
 // The first exception of several threads. Once there is one, nobody begins further work.
@@ -122,12 +128,12 @@ class Pieces {
 };
 
 // Calls run(next) on some threads, where next() is the number of a piece that nobody else takes; `count` when all are taken.
-// Returns when all have ended; the first exception is thrown then.
+// Returns when all have ended; the first exception is thrown then. `name` is for schedules.
 template <typename Run>
-void InThreads(int64_t num_threads, int64_t count, const Run& run) {
+void InThreads(int64_t num_threads, int64_t count, const Run& run, [[maybe_unused]] const char* name = typeid(Run).name()) {
   const int64_t most = std::min(num_threads, count);
 #ifdef JAXTREE_SCHEDULE
-  return Schedule::Do(num_threads, count, run);
+  return Schedule::Do(name, num_threads, count, run);
 #endif
   if (most <= 1) return run([piece = int64_t{0}, count]() mutable { return piece < count ? piece++ : count; });
   Pieces pieces(count, most);
@@ -139,11 +145,22 @@ void InThreads(int64_t num_threads, int64_t count, const Run& run) {
   failure.Rethrow();
 }
 
+// How many pieces can be begun at once here, of work that pays only if a thread is free for it.
+inline int64_t NumAtOnce(const Threads& threads) {
+  if (threads.num_threads() == 1) return 1;
+#ifdef JAXTREE_SCHEDULE
+  return Schedule::NumThreads(threads.num_threads());
+#else
+  return 1 + Team::OfProcess().NumFree(threads.num_threads());
+#endif
+}
+
 // Calls work(0), ..., work(count - 1), on as many threads as are free.
 inline void ForEach(const Threads& threads, int64_t count, PieceWork work) {
-  InThreads(threads.num_threads(), count, [&](auto&& next) {
+  const auto run = [&](auto&& next) {
     for (int64_t piece; (piece = next()) < count;) work(piece);
-  });
+  };
+  InThreads(threads.num_threads(), count, run, work.name());
 }
 
 // The same, on one thread where it does not pay.

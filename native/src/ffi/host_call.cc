@@ -156,4 +156,10 @@ extern "C" int32_t jaxtree_call_on_host(XLA_FFI_Handler* handler, jaxtree::HostA
 #ifdef JAXTREE_SCHEDULE
 // The seconds that as many threads as calls may use would have saved so far.
 extern "C" double jaxtree_saved_seconds() { return jaxtree::Schedule::Saved() / 1e9; }
+
+// What every region has taken so far, see `Schedule::Regions`; the text lives until the next call.
+extern "C" const char* jaxtree_regions() {
+  static std::string text;
+  return (text = jaxtree::Schedule::Regions()).c_str();
+}
 #endif
