@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -275,13 +276,17 @@ void Quantise(Threads& pool, const Values<Real>& curvatures, const Values<Real>&
 
 // Whether all are numbers, of at most a size.
 template <typename Real>
-bool AreWithin(const Real* values, int64_t size, double most) {
+bool AreWithin(Threads& pool, const Real* values, int64_t size, double most) {
   const auto held = static_cast<Real>(std::min<double>(most, std::numeric_limits<Real>::max()));
-  int64_t number = 0;
-  WithWidest([&] {
-    for (int64_t at = 0; at < size; ++at) number += std::abs(values[at]) <= held;
+  std::vector<int64_t> numbers(NumParts(pool, size));
+  ForEachPart(pool, numbers.size(), size, [&](int64_t part, int64_t begin, int64_t end) {
+    int64_t number = 0;
+    WithWidest([&] {
+      for (int64_t at = begin; at < end; ++at) number += std::abs(values[at]) <= held;
+    });
+    numbers[part] = number;
   });
-  return number == size;
+  return std::accumulate(numbers.begin(), numbers.end(), int64_t{0}) == size;
 }
 
 template <typename Real>
@@ -371,9 +376,9 @@ ffi::Error AreWithinHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::Re
                             double most) {
   const Models models(*are_within, 1);
   return ForReals(values, [&](auto real) {
-    ForEachModel(pool, models, [&](Threads&, int64_t model) {
+    ForEachModel(pool, models, [&](Threads& threads, int64_t model) {
       const Array own = models.Of(values, model);
-      *models.Of(*are_within, model).template As<bool>() = AreWithin(own.As<decltype(real)>(), own.size, most);
+      *models.Of(*are_within, model).template As<bool>() = AreWithin(threads, own.As<decltype(real)>(), own.size, most);
     });
   });
 }
