@@ -46,34 +46,71 @@ std::vector<bool> MadeByLevels(const Problem& problem, int32_t max_leaves, const
   return {tree.table().num_children[0] > 0, is_made(1), is_made(2)};
 }
 
-// The same where nodes are split one after another.
-std::vector<bool> MadeByNodes(const Problem& problem, int32_t max_leaves, const std::vector<double>& saved) {
+// The same where nodes are split one after another, or some of them side by side.
+std::vector<bool> MadeByNodes(const Problem& problem, int32_t max_leaves, const std::vector<double>& saved, int64_t most) {
   ScratchTree<Value> tree = Complete(problem);
   tree.table().num_nodes = 1;
   Driver<Value> driver(GrowthOrder::kNodes, tree.table(), &max_leaves);
   tree.table().num_nodes = 7;
-  std::vector<bool> made(3);
+  int32_t* const num_children = tree.table().num_children;
+  std::fill_n(num_children, 7, 0);
   if (driver.HasLeavesLeft()) driver.Push(0, 2, saved[0]);
-  for (std::vector<int32_t> next; !(next = driver.Pop()).empty();) {
-    CHECK_EQ(next.size(), size_t{1});
-    made[next[0]] = true;
-    if (next[0] > 0) continue;
-    // The second child first: the order in which nodes are made decides nothing.
-    driver.Push(2, 2, saved[2]);
-    driver.Push(1, 2, saved[1]);
+  for (std::vector<int32_t> next; !(next = driver.Pop(most)).empty();) {
+    CHECK(static_cast<int64_t>(next.size()) <= most);
+    for (const int32_t node : next) {
+      num_children[node] = 2;
+      if (node > 0) continue;
+      // The second child first: the order in which nodes are recorded decides nothing.
+      driver.Push(2, 2, saved[2]);
+      driver.Push(1, 2, saved[1]);
+    }
   }
-  return made;
+  return {num_children[0] > 0, num_children[1] > 0, num_children[2] > 0};
 }
 
 TEST(Grow_best_first_makes_the_splits_that_save_most) {
   const Problem problem(10, 1, 3);
-  for (const auto made : {MadeByLevels, MadeByNodes}) {
+  const auto check = [&](const auto& made) {
     CHECK(made(problem, 1, {9, 1, 5}) == (std::vector<bool>{false, false, false}));
     CHECK(made(problem, 2, {9, 1, 5}) == (std::vector<bool>{true, false, false}));
     CHECK(made(problem, 3, {9, 1, 5}) == (std::vector<bool>{true, false, true}));
     CHECK(made(problem, 3, {1, 5, 5}) == (std::vector<bool>{true, true, false}));  // of equal ones the first
     CHECK(made(problem, 4, {9, 1, 5}) == (std::vector<bool>{true, true, true}));
+  };
+  check(MadeByLevels);
+  for (const int64_t most : {1, 2}) {
+    check([=](const Problem& own, int32_t max_leaves, const std::vector<double>& saved) {
+      return MadeByNodes(own, max_leaves, saved, most);
+    });
   }
+}
+
+TEST(Grow_splits_whose_turn_does_not_come_are_dropped) {
+  const Problem problem(10, 1, 3);
+  const int32_t max_leaves = 4;
+  ScratchTree<Value> tree = Complete(problem);
+  NodeTable<Value>& nodes = tree.table();
+  std::fill_n(nodes.num_children, 7, 0);
+  nodes.num_nodes = 1;
+  Driver<Value> driver(GrowthOrder::kNodes, nodes, &max_leaves);
+  const auto split = [&](int32_t node) { nodes.num_children[node] = 2, nodes.num_nodes += 2; };
+  driver.Push(0, 2, 9);
+  CHECK(driver.Pop(2) == std::vector<int32_t>{0});
+  CHECK_EQ(driver.num_followed(), 1);
+  split(0);
+  driver.Push(1, 2, 5);
+  driver.Push(2, 2, 4);
+  CHECK(driver.Pop(2) == (std::vector<int32_t>{1, 2}));
+  CHECK_EQ(driver.num_followed(), 1);  // the second would be the last one
+  split(1), split(2);
+  driver.Push(3, 2, 8);
+  CHECK(driver.Pop(2) == std::vector<int32_t>{3});
+  CHECK_EQ(driver.num_followed(), 0);
+  nodes.first_child[3] = 7;
+  split(3);
+  CHECK(driver.Pop(2).empty());
+  CHECK_EQ(nodes.num_children[1], 2);
+  CHECK_EQ(nodes.num_children[2], 0);
 }
 
 TEST(Grow_a_later_level_drops_a_split_that_saves_less) {

@@ -85,6 +85,7 @@ TEST(Partition_rows_of_a_node_are_divided_in_their_order) {
     RowPartitioner rows(threads, memory);
     const int64_t count = rows.Open(weight.data(), kRows, true);
     CHECK_EQ(count, std::accumulate(weight.begin(), weight.end(), int64_t{0}));
+    rows.MakeRoomFor(3);
     rows.Divide(0, 1, problem.codes.data(), branch);
     CHECK_EQ(rows.SizeOf(1) + rows.SizeOf(2), count);
     for (const int32_t child : {1, 2}) {

@@ -72,6 +72,9 @@ class Team {
   // The number of the calling thread in the team; 0 if it is no helper.
   static int64_t NumberOfThread() { return Number(); }
 
+  // How many helpers are in no region, of as many as a caller of so many threads has. They may find another one at any time.
+  int64_t NumFree(int64_t num_threads) { return std::max<int64_t>(std::min(Start(num_threads - 1), num_threads - 1) - num_inside_, 0); }
+
   // Calls work() here and on helpers, `most` threads of `num_threads` in all, and returns when all that have begun have ended;
   // it must not throw. Helpers come if they can. Of several callers each has fewer: no more threads work than there are, but
   // that every caller works.
@@ -211,7 +214,9 @@ class Team {
       // It may be another one by now.
       if (region.depth > depth) {
         const Inside inside(region.depth);
+        ++num_inside_;
         region.call(region.work);
+        --num_inside_;
       }
       if (--region.state % kPlace == 0) Wake(callers_, kMostRegions);
     }
@@ -230,6 +235,7 @@ class Team {
   Region regions_[kMostRegions];
   alignas(64) std::atomic<int64_t> num_places_{0};  // of helpers, in all regions
   alignas(64) std::atomic<int64_t> num_callers_{0}, num_helpers_{0};  // callers: in no region of another
+  std::atomic<int64_t> num_inside_{0};  // of threads that help in a region
   std::mutex mutex_, starting_;
   Sleepers helpers_, callers_;
 };

@@ -2,7 +2,8 @@
 //
 // Trees grow level by level, or one tree node by node. Where leaves are limited splits are made best-first; level by level
 // this means that after every level the splits are dropped that best-first growth will not make, see
-// `jaxtree/growth/device/best_first.py`, where it is said why none of them would be made.
+// `jaxtree/growth/device/best_first.py`, where it is said why none of them would be made. Node by node, threads that are free
+// take splits whose turn comes later; those whose turn does not come are dropped in the end.
 
 #ifndef JAXTREE_NATIVE_GROW_DRIVER_H_
 #define JAXTREE_NATIVE_GROW_DRIVER_H_
@@ -33,22 +34,27 @@ class Driver {
   // Tells of a split that the limits of a node allow, with what it saves.
   void Push(int32_t node, int32_t num_branches, double saved) {
     assert(0 <= node && node < table_.num_nodes);
+    if (max_leaf_nodes_ != nullptr) {
+      saved_.resize(std::max<size_t>(saved_.size(), table_.num_nodes), kNoSplit);
+      num_branches_.resize(saved_.size());
+      saved_[node] = saved;
+      num_branches_[node] = num_branches;
+      // The turn of a child comes after that of its parent.
+      if (order_ == GrowthOrder::kNodes && table_.parent[node] != node) return;
+    }
     waiting_.push_back(node);
-    if (max_leaf_nodes_ == nullptr) return;
-    saved_.resize(std::max<size_t>(saved_.size(), table_.num_nodes), kNoSplit);
-    num_branches_.resize(saved_.size());
-    saved_[node] = saved;
-    num_branches_[node] = num_branches;
-    if (order_ == GrowthOrder::kNodes) std::push_heap(waiting_.begin(), waiting_.end(), Later());
   }
 
-  // The nodes that are split next; none when growth ends.
-  const std::vector<int32_t>& Pop() {
+  // The nodes whose splits are recorded next, of growth by nodes at most so many; none when growth ends.
+  const std::vector<int32_t>& Pop(int64_t most = 1) {
     next_.clear();
     if (order_ == GrowthOrder::kLevels) PopLevel();
-    else if (!waiting_.empty() && HasLeavesLeft()) next_.push_back(PopNode());
+    else max_leaf_nodes_ == nullptr ? PopLast(most) : PopBest(most);
     return next_;
   }
+
+  // Of growth by nodes: how many of these may be followed by splits of their children.
+  int64_t num_followed() const { return num_followed_; }
 
   // Whether the one tree of growth by nodes may have another leaf.
   bool HasLeavesLeft() const { return max_leaf_nodes_ == nullptr || num_leaves_ < max_leaf_nodes_[0]; }
@@ -73,12 +79,51 @@ class Driver {
     next_.erase(std::remove_if(next_.begin(), next_.end(), [this](int32_t node) { return !IsMade(node); }), next_.end());
   }
 
-  // The best node; where all are split the last one, whose histogram is in a near cache.
-  int32_t PopNode() {
-    if (max_leaf_nodes_ != nullptr) std::pop_heap(waiting_.begin(), waiting_.end(), Later());
+  // All are split: those that came last, whose histograms are in a near cache.
+  void PopLast(int64_t most) {
+    for (; static_cast<int64_t>(next_.size()) < most && !waiting_.empty(); waiting_.pop_back()) {
+      next_.push_back(waiting_.back());
+    }
+    num_followed_ = next_.size();
+  }
+
+  // The best that are not recorded, of those whose turn comes if their children save less than they do.
+  void PopBest(int64_t most) {
+    while (HasLeavesLeft() && !waiting_.empty() && IsRecorded(waiting_.front())) MakeFirst();
+    num_followed_ = 0;
+    std::vector<int32_t> first;
+    for (int64_t leaves = num_leaves_ + 1; leaves <= max_leaf_nodes_[0] && !waiting_.empty(); ++leaves) {
+      first.push_back(TakeFirst());
+      if (IsRecorded(first.back())) continue;
+      next_.push_back(first.back());
+      num_followed_ += leaves < max_leaf_nodes_[0];
+      if (static_cast<int64_t>(next_.size()) == most) break;
+    }
+    for (const int32_t node : first) Insert(node);
+    if (!next_.empty()) return;
+    for (const int32_t node : waiting_) table_.num_children[node] = 0;
+  }
+
+  bool IsRecorded(int32_t node) const { return table_.num_children[node] > 0; }
+
+  // Makes the best split, after which the turn of the children may come.
+  void MakeFirst() {
+    const int32_t node = TakeFirst(), first = table_.first_child[node];
+    ++num_leaves_;
+    for (int32_t child = first; child < first + table_.num_children[node]; ++child) {
+      if (IsMade(child)) Insert(child);
+    }
+  }
+
+  void Insert(int32_t node) {
+    waiting_.push_back(node);
+    std::push_heap(waiting_.begin(), waiting_.end(), Later());
+  }
+
+  int32_t TakeFirst() {
+    std::pop_heap(waiting_.begin(), waiting_.end(), Later());
     const int32_t node = waiting_.back();
     waiting_.pop_back();
-    ++num_leaves_;
     return node;
   }
 
@@ -117,8 +162,8 @@ class Driver {
   NodeTable<Value>& table_;
   const int32_t* const max_leaf_nodes_;
   const int32_t num_roots_;
-  int64_t num_leaves_ = 1;                // of growth by nodes
-  std::vector<int32_t> waiting_, next_;   // nodes
+  int64_t num_leaves_ = 1, num_followed_ = 0;  // of growth by nodes
+  std::vector<int32_t> waiting_, next_;   // nodes; those that wait for their turn are a heap
   std::vector<double> saved_;             // by the splits of nodes, where leaves are limited
   std::vector<int32_t> num_branches_;     // of these splits
 };

@@ -1,11 +1,16 @@
 // Growth of one tree node by node, best-first where leaves are limited.
+//
 // The rows of a node lie side by side, as numbers of rows. The child of fewer rows is summed, and the other is the difference
-// from their parent. No node is looked at that the tree does not ask for.
+// from their parent. One thread looks at no node that the tree does not ask for; where threads are free, each takes a node whose
+// turn comes later, if its children do not come before it, and the tree is the same.
 
 #include "grow/leaf_wise.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -28,6 +33,9 @@ constexpr int32_t kUsualLeaves = 1 << 8;
 // More rows are read in their order, unless few of the nodes of a level are split.
 constexpr int64_t kMostRows = 1 << 19;
 
+// With fewer codes to read for a tree, one thread has done it as soon.
+constexpr int64_t kLeastSideBySide = 1 << 14;
+
 // A split that waits to be made.
 struct PendingSplit {
   Split split;
@@ -35,9 +43,16 @@ struct PendingSplit {
   int32_t histogram = kNoHistogram;  // of the node
 };
 
+// Memory that a thread keeps from tree to tree; of what is done side by side each part has its own.
 struct Workspace {
-  FinderMemory of_finder;
+  TreeMemory of_tree;
+  std::vector<std::unique_ptr<FinderMemory>> of_finder;
   RowMemory used, others;
+
+  FinderMemory& OfFinder(size_t number) {
+    while (of_finder.size() <= number) of_finder.push_back(std::make_unique<FinderMemory>());
+    return *of_finder[number];
+  }
 };
 
 Workspace& WorkspaceOfThread() {
@@ -45,33 +60,71 @@ Workspace& WorkspaceOfThread() {
   return workspace;
 }
 
+// A node that is divided, and its children, whose splits are looked for. Several are beside one another.
+struct Expansion {
+  Expansion(Threads& pool, const Level<Code, Value>& given, TreeMemory& of_tree, FinderMemory& memory)
+      : level(given), finder(pool, level, of_tree, memory), smaller(memory.nodes[0]), larger(memory.nodes[1]) {
+    ShowOnlySlot();
+  }
+
+  Expansion(const Expansion& first, FinderMemory& memory)
+      : level(first.level), finder(first.finder, level, memory), smaller(memory.nodes[0]), larger(memory.nodes[1]) {
+    ShowOnlySlot();
+  }
+
+  Level<Code, Value> level;
+  HistogramSplitFinder finder;
+  int32_t node = 0;                // whose split is looked for
+  int32_t parent = 0;
+  NodeHistogram &smaller, &larger;  // the children
+  bool looks_at_smaller = false, looks_at_larger = false;
+  bool subtracts = false;          // the histogram of the larger child is that of the parent less the other's
+
+  bool sums_smaller() const { return looks_at_smaller || subtracts; }
+
+ private:
+  // A search is asked for the only slot, by histograms.
+  void ShowOnlySlot() { level.node = &node; }
+};
+
 class LeafWiseGrower {
  public:
   LeafWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result)
       : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result),
         room_(result.table()), table_(room_.table()), nodes_(level_, growth.open, growth.root_seed, table_),
-        driver_(GrowthOrder::kNodes, table_, level_.rules.MostLeaves()), space_(WorkspaceOfThread()),
-        rows_(pool, space_.used), others_(pool, space_.others), finder_(pool, level_, space_.of_finder), histograms_(space_.of_finder.histograms) {
+        driver_(GrowthOrder::kNodes, table_, level_.rules.MostLeaves()),
+        draws_levels_(growth.open.samples_levels), space_(WorkspaceOfThread()), rows_(pool, space_.used),
+        others_(pool, space_.others), histograms_(space_.of_tree.histograms) {
     const int32_t* const limit = level_.rules.MostLeaves();
     const int32_t most_leaves = limit != nullptr ? std::max(limit[0], 1) : kUsualLeaves;
     const int64_t most_nodes = most_leaves < kUsualLeaves ? 2 * most_leaves - 1 : 1;
     room_.MakeRoomFor(most_nodes);
     pending_.reserve(most_nodes);
-    // A search is asked for the only slot, by histograms.
     level_.slot = leaf_;
-    level_.node = &node_;
+    expansions_.emplace_back(pool_, level_, space_.of_tree, space_.OfFinder(0));
   }
 
   bool Run() {
-    GrowTrees(driver_, *this);
+    OpenRoot();
+    while (Split(driver_.Pop(NumSideBySide()))) {
+    }
     bool is_complete = true;
-    FindLeaves(CopyNodes(table_, LevelOrder(), result_, is_complete));
+    const std::vector<int32_t> order = LevelOrder();
+    FindLeaves(order, CopyNodes(table_, order, result_, is_complete));
     return is_complete;
   }
 
-  void OpenRoots() {
+ private:
+  // How many nodes are divided at once. Features that are drawn for a level are those of one at a time.
+  int64_t NumSideBySide() const {
+    const bool pays = entries_.size * level_.table.num_features >= kLeastSideBySide;
+    return pays && !draws_levels_ ? NumAtOnce(pool_) : 1;
+  }
+
+  void OpenRoot() {
     const int64_t num_rows = entries_.size;
-    finder_.ReadRows(entries_.value, num_rows);
+    Expansion& first = expansions_[0];
+    first.finder.ReadRows(entries_.value, num_rows);
     for (int64_t channel = 0; channel < table_.num_channels; ++channel) {
       table_.sums[channel] = SumOf(pool_, entries_.value + channel * num_rows, num_rows);
     }
@@ -80,29 +133,40 @@ class LeafWiseGrower {
     pending_.resize(1);
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || !driver_.HasLeavesLeft()) return;
-    NodeHistogram& root = space_.of_finder.nodes[0];
-    Open(0, histograms_.Acquire(), root);
-    Fill(root, true, nullptr);
-    Choose(root);
+    Open(first, 0, histograms_.Acquire(), first.smaller);
+    Fill(first, first.smaller, true, nullptr);
+    Choose(first, first.smaller);
+    Settle(first.smaller);
   }
 
-  // Makes the split that a node has waited for, and looks for those of the children.
+  // Makes splits that nodes have waited for, and looks for those of the children. Returns whether there was one.
   bool Split(const std::vector<int32_t>& nodes) {
-    const int32_t node = nodes[0];
-    room_.MakeRoomFor(table_.num_nodes + 2);
+    const auto count = static_cast<int64_t>(nodes.size()), num_followed = driver_.num_followed();
+    room_.MakeRoomFor(table_.num_nodes + 2 * count);
+    for (int64_t at = 0; at < count; ++at) Record(nodes[at], at);
+    for (int64_t at = 0; at < num_followed; ++at) OpenChildren(expansions_[at]);
+    ForEach(pool_, count, [&](int64_t at) {
+      Divide(expansions_[at]);
+      if (at < num_followed) LookAtChildren(expansions_[at]);
+    });
+    for (int64_t at = 0; at < num_followed; ++at) SettleChildren(expansions_[at]);
+    return count > 0;
+  }
+
+  void Record(int32_t node, int64_t number) {
+    if (static_cast<int64_t>(expansions_.size()) <= number) expansions_.emplace_back(expansions_[0], space_.OfFinder(number));
+    expansions_[number].parent = node;
     nodes_.Record(node, pending_[node].split);
     pending_.resize(table_.num_nodes);
+    rows_.MakeRoomFor(table_.num_nodes);
+    others_.MakeRoomFor(table_.num_nodes);
     PutSums(node);
     nodes_.HandDown(table_.first_child[node]);
-    Divide(node);
-    if (driver_.HasLeavesLeft()) LookAtChildren(node);
-    return true;
   }
 
- private:
   void PutSums(int32_t node) {
     const int32_t left = table_.first_child[node], right = left + 1;
-    const CellLayout& layout = finder_.layout();
+    const CellLayout& layout = expansions_[0].finder.layout();
     const std::vector<int32_t>& of_left = pending_[node].left;
     for (int64_t channel = 0; channel < table_.num_channels; ++channel) {
       const Value whole = table_.sums[node * table_.num_channels + channel], own = of_left[layout.lane[channel]];
@@ -113,57 +177,70 @@ class LeafWiseGrower {
     table_.num_rows[right] = table_.num_rows[node] - table_.num_rows[left];
   }
 
+  // Gives the children histograms.
+  void OpenChildren(Expansion& own) {
+    const int32_t left = table_.first_child[own.parent], right = left + 1;
+    const bool left_is_smaller = table_.num_rows[left] <= table_.num_rows[right];
+    const int32_t smaller = left_is_smaller ? left : right, larger = left_is_smaller ? right : left;
+    own.looks_at_smaller = nodes_.MaySplit(smaller), own.looks_at_larger = nodes_.MaySplit(larger);
+    const int32_t whole = std::exchange(pending_[own.parent].histogram, kNoHistogram);
+    own.subtracts = own.looks_at_larger && whole != kNoHistogram;
+    if (whole != kNoHistogram && !own.subtracts) histograms_.Release(whole);
+    if (own.looks_at_larger) Open(own, larger, own.subtracts ? whole : histograms_.Acquire(), own.larger);
+    if (own.sums_smaller()) Open(own, smaller, histograms_.Acquire(), own.smaller);
+  }
+
+  void Open(Expansion& own, int32_t node, int32_t histogram, NodeHistogram& of_node) {
+    nodes_.Show(table_.depth[node], own.level);
+    own.finder.Open(node, histogram, of_node);
+  }
+
   // Divides the rows of a node, and those that only go its way, among its children.
-  void Divide(int32_t node) {
-    const jaxtree::Split& split = pending_[node].split;
-    const int32_t left = table_.first_child[node];
+  void Divide(Expansion& own) {
+    const jaxtree::Split& split = pending_[own.parent].split;
+    const int32_t left = table_.first_child[own.parent];
     const Code* const codes = level_.table.ColumnOf(split.feature);
-    rows_.Divide(node, left, codes, finder_.BranchesOf(split, split.missing_branch));
+    rows_.Divide(own.parent, left, codes, own.finder.BranchesOf(split, split.missing_branch));
+    assert(rows_.SizeOf(left) == table_.num_rows[left]);
     if (rows_.SizeOf(0) == entries_.size) return;
     const bool is_resolved = split.missing_branch != kUnresolved;
-    const int32_t missing_branch = is_resolved ? split.missing_branch : nodes_.HeaviestBranch(node);
-    others_.Divide(node, left, codes, finder_.BranchesOf(split, missing_branch));
+    const int32_t missing_branch = is_resolved ? split.missing_branch : nodes_.HeaviestBranch(own.parent);
+    others_.Divide(own.parent, left, codes, own.finder.BranchesOf(split, missing_branch));
   }
 
-  void LookAtChildren(int32_t node) {
-    const int32_t left = table_.first_child[node], right = left + 1;
-    const bool left_is_smaller = rows_.SizeOf(left) <= rows_.SizeOf(right);
-    const int32_t smaller = left_is_smaller ? left : right, larger = left_is_smaller ? right : left;
-    const bool looks_at_smaller = nodes_.MaySplit(smaller), looks_at_larger = nodes_.MaySplit(larger);
-    const int32_t whole = std::exchange(pending_[node].histogram, kNoHistogram);
-    const bool subtracts = looks_at_larger && whole != kNoHistogram;
-    if (whole != kNoHistogram && !subtracts) histograms_.Release(whole);
-    NodeHistogram &of_smaller = space_.of_finder.nodes[0], &of_larger = space_.of_finder.nodes[1];
-    if (looks_at_larger) Open(larger, subtracts ? whole : histograms_.Acquire(), of_larger);
-    if (looks_at_smaller || subtracts) {
-      Open(smaller, histograms_.Acquire(), of_smaller);
-      Fill(of_smaller, looks_at_smaller, subtracts ? &of_larger : nullptr);
-      looks_at_smaller ? Choose(of_smaller) : histograms_.Release(of_smaller.histogram);
-    }
-    if (looks_at_larger && !subtracts) Fill(of_larger, true, nullptr);
-    if (looks_at_larger) Choose(of_larger);
+  void LookAtChildren(Expansion& own) {
+    if (own.sums_smaller()) Fill(own, own.smaller, own.looks_at_smaller, own.subtracts ? &own.larger : nullptr);
+    if (own.looks_at_smaller) Choose(own, own.smaller);
+    if (own.looks_at_larger && !own.subtracts) Fill(own, own.larger, true, nullptr);
+    if (own.looks_at_larger) Choose(own, own.larger);
   }
 
-  void Open(int32_t node, int32_t histogram, NodeHistogram& of_node) {
-    nodes_.Show(table_.depth[node], level_);
-    finder_.Open(node, histogram, of_node);
-  }
-
-  void Fill(NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
+  void Fill(Expansion& own, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const int64_t size = rows_.SizeOf(filled.node);
-    finder_.Fill(size == entries_.size ? nullptr : rows_.RowsOf(filled.node), size, filled, is_looked_at, sibling);
+    own.finder.Fill(size == entries_.size ? nullptr : rows_.RowsOf(filled.node), size, filled, is_looked_at, sibling);
   }
 
-  // Finds the split of a node, which waits from here on if it is allowed.
-  void Choose(NodeHistogram& of_node) {
-    node_ = of_node.node;
-    PendingSplit pending{finder_.Best(of_node, 0), {}, of_node.histogram};
-    const double gain = pending.split.gain;
-    if (!nodes_.IsAllowed(node_, gain)) return histograms_.Release(of_node.histogram);
-    pending.left = finder_.SumsOfLeft(pending.split, of_node);
+  // Finds the split of a node, which keeps its histogram if the split is allowed.
+  void Choose(Expansion& own, NodeHistogram& of_node) {
+    own.node = of_node.node;
+    jaxtree::Split split = own.finder.Best(of_node, 0);
+    if (!nodes_.IsAllowed(own.node, split.gain)) return;
+    std::vector<int32_t> left = own.finder.SumsOfLeft(split, of_node);
+    pending_[own.node] = {std::move(split), std::move(left), of_node.histogram};
+  }
+
+  void SettleChildren(const Expansion& own) {
+    if (own.looks_at_smaller) Settle(own.smaller);
+    else if (own.subtracts) histograms_.Release(own.smaller.histogram);
+    if (own.looks_at_larger) Settle(own.larger);
+  }
+
+  // The split of a node waits from here on if it is allowed.
+  void Settle(const NodeHistogram& of_node) {
+    PendingSplit& pending = pending_[of_node.node];
+    if (pending.histogram == kNoHistogram) return histograms_.Release(of_node.histogram);
     if (histograms_.IsFull()) histograms_.Release(std::exchange(pending.histogram, kNoHistogram));
-    pending_[node_] = std::move(pending);
-    driver_.Push(node_, 2, nodes_.SavedBy(node_, gain));
+    driver_.Push(of_node.node, 2, nodes_.SavedBy(of_node.node, pending.split.gain));
   }
 
   // The nodes level by level, children in the order of their parents.
@@ -177,13 +254,14 @@ class LeafWiseGrower {
   }
 
   // Gives every row its leaf, whose number in the result is its place.
-  void FindLeaves(const std::vector<int32_t>& place) const {
-    FindLeaves(rows_, place);
-    if (rows_.SizeOf(0) < entries_.size) FindLeaves(others_, place);
+  void FindLeaves(const std::vector<int32_t>& nodes, const std::vector<int32_t>& place) const {
+    FindLeaves(rows_, nodes, place);
+    if (rows_.SizeOf(0) < entries_.size) FindLeaves(others_, nodes, place);
   }
 
-  void FindLeaves(const RowPartitioner& partitioner, const std::vector<int32_t>& place) const {
-    ForEachIf(entries_.size >= kLeastMovedByThreads, pool_, table_.num_nodes, [&](int64_t node) {
+  void FindLeaves(const RowPartitioner& partitioner, const std::vector<int32_t>& nodes, const std::vector<int32_t>& place) const {
+    ForEachIf(entries_.size >= kLeastMovedByThreads, pool_, nodes.size(), [&](int64_t at) {
+      const int32_t node = nodes[at];
       if (table_.num_children[node] > 0) return;
       const int32_t* const rows = partitioner.RowsOf(node);
       for (int64_t at = 0, size = partitioner.SizeOf(node); at < size; ++at) leaf_[rows[at]] = place[node];
@@ -196,16 +274,15 @@ class LeafWiseGrower {
   int32_t* const leaf_;
   NodeRoom<Value>& result_;
   ScratchTree<Value> room_;
-  NodeTable<Value>& table_;  // the nodes in the order in which they are made
+  NodeTable<Value>& table_;  // the nodes in the order in which they are recorded
   NodeUpdater<Code, Value> nodes_;
   Driver<Value> driver_;
+  const bool draws_levels_;
   Workspace& space_;
-  RowPartitioner rows_, others_;       // those that the tree is grown on, and those that only go its way
-  HistogramSplitFinder finder_;
+  RowPartitioner rows_, others_;  // those that the tree is grown on, and those that only go its way
   HistogramPool& histograms_;
-
+  std::deque<Expansion> expansions_;   // as many as have been side by side
   std::vector<PendingSplit> pending_;  // of every node
-  int32_t node_ = 0;                   // whose split is chosen
 };
 
 }  // namespace

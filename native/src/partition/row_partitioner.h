@@ -57,25 +57,29 @@ class RowPartitioner {
 
   const int32_t* RowsOf(int32_t node) const { return rows_.data() + range_[node].begin; }
 
-  // Divides the rows of a node among its children, the first of which is `left`. The order of rows stays.
+  void MakeRoomFor(int64_t num_nodes) { range_.resize(std::max<size_t>(range_.size(), num_nodes)); }
+
+  // Divides the rows of a node among its children, the first of which is `left`. The order of rows stays. Threads may divide
+  // nodes at the same time for which there is room.
   void Divide(int32_t node, int32_t left, const uint8_t* codes, const BranchOfCode& branch) {
     const Range range = range_[node];
-    const int64_t middle = range.begin + Divide(rows_.data() + range.begin, range.size(), codes, branch);
+    assert(left + 1 < static_cast<int64_t>(range_.size()));
+    const int64_t middle = range.begin + Divide(range, codes, branch);
     assert(range.begin <= middle && middle <= range.end);
-    range_.resize(std::max<size_t>(range_.size(), left + 2));
     range_[left] = {range.begin, middle};
     range_[left + 1] = {middle, range.end};
   }
 
  private:
   // Moves rows of branch 0 to the front, and returns their number.
-  int64_t Divide(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
-    return size < kLeastMovedByThreads || pool_.num_threads() == 1 ? DivideAlone(own, size, codes, branch)
-                                                                   : DivideByParts(own, size, codes, branch);
+  int64_t Divide(Range range, const uint8_t* codes, const BranchOfCode& branch) {
+    return range.size() < kLeastMovedByThreads || pool_.num_threads() == 1 ? DivideAlone(range, codes, branch)
+                                                                           : DivideByParts(range, codes, branch);
   }
 
-  int64_t DivideAlone(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
-    int32_t* const moved = moved_.data();
+  int64_t DivideAlone(Range range, const uint8_t* codes, const BranchOfCode& branch) {
+    int32_t *const own = rows_.data() + range.begin, *const moved = moved_.data() + range.begin;
+    const int64_t size = range.size();
     int64_t num_first = 0, num_second = 0;
     for (int64_t at = 0; at < size; ++at) {
       const int32_t row = own[at];
@@ -89,8 +93,9 @@ class RowPartitioner {
   }
 
   // Every part of the rows is divided by itself, rows of branch 1 from its end backwards; then all find their places.
-  int64_t DivideByParts(int32_t* own, int64_t size, const uint8_t* codes, const BranchOfCode& branch) {
-    int32_t* const moved = moved_.data();
+  int64_t DivideByParts(Range range, const uint8_t* codes, const BranchOfCode& branch) {
+    int32_t *const own = rows_.data() + range.begin, *const moved = moved_.data() + range.begin;
+    const int64_t size = range.size();
     const int64_t num_parts = NumParts(pool_, size);
     std::vector<int64_t> place(num_parts + 1);  // of the first rows of every part
     ForEachPart(pool_, num_parts, size, [&](int64_t part, int64_t begin, int64_t end) {
