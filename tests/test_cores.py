@@ -100,3 +100,28 @@ def test_one_job_is_one_thread(kind, use):
     forest = getattr(jaxtree, kind)(8, max_depth=9, n_jobs=1, random_state=0).fit(X, y)
     own, others = seconds_of(lambda: USES[use](forest, X, y))
     assert others < 0.02 + own / 20, (own, others)
+
+
+@pytest.mark.skipif(library.load() is None, reason="the kernel has threads of its own")
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads of a process are not counted here")
+def test_threads_that_fit_at_once_share_those_of_the_kernel_and_get_what_each_gets_alone():
+    X = np.random.default_rng(0).normal(size=(4_000, 8)).astype(np.float32)
+    targets = [(X[:, column] * X[:, column + 1] > 0).astype(int) for column in range(6)]
+
+    def fitted(y):
+        return jaxtree.GradientBoostingClassifier(8, max_leaf_nodes=15).fit(X, y).predict_proba(X)
+
+    def num_threads():
+        return len(os.listdir("/proc/self/task"))
+
+    alone = [fitted(y) for y in targets]
+    before = num_threads()
+    with ThreadPoolExecutor(len(targets)) as pool:
+        beside = list(pool.map(fitted, targets))
+    for own, other in zip(alone, beside, strict=True):
+        np.testing.assert_array_equal(own, other)
+    # A thread that has ended is there for a moment.
+    end = time.monotonic() + 10
+    while num_threads() > before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert num_threads() <= before
