@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 from jaxtree.cores import num_cores
 from jaxtree.errors import InternalError, InvalidInputError, present
 from jaxtree.kernels import library
+from jaxtree.kernels.native_ranks import ROWS_TO_RANK, RankedTrees
 from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
@@ -26,6 +27,9 @@ TOPS_A_NODE = 4
 
 COLUMNS_A_KEY = 2
 """All columns are made into keys if splits compare one in 2 of them or more: whole rows are read faster."""
+
+LEVELS_TO_RANK = 32
+"""Levels of all trees from which on it may pay to compute ranks; tables of fewer are not made."""
 
 STEPS_OF_A_THREAD = 2**17
 """Steps of walks, and values that are read, that are worth a thread of their own."""
@@ -102,6 +106,16 @@ class NativeTrees:
         # Rows that begin anywhere walk as long as those of any tree.
         self._most_levels = more_levels.max(keepdims=True)
         self._num_columns, self._steps_of_row = int(column[-1]) + 1, int(depths.sum()) + len(column)
+        self._num_levels, self._has_rules = int(depths.sum()), steps.other is not None
+        self._rank = functools.partial(RankedTrees, steps, first_node[:-1], is_leaf, self._num_levels)
+
+    @functools.cached_property
+    def _ranked(self) -> RankedTrees | None:
+        """The trees as many rows go through them by ranks; None where they walk sooner, or splits have rules."""
+        if self._has_rules or self._num_levels < LEVELS_TO_RANK:
+            return None
+        ranked = self._rank()
+        return ranked if ranked.pays else None
 
     def ends(
         self, values: Float[np.ndarray, "row feature"], start: Int32[np.ndarray, " row"] | None = None
@@ -142,12 +156,16 @@ class NativeTrees:
         num_threads = len(values) * self._steps_of_row // STEPS_OF_A_THREAD + 1
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
             num_threads = min(num_cores(), num_threads)
-        walk, trees, begin = _find_walk(), self._pointers, None
-        if start is not None:
-            begin, trees = start.ctypes.data, _Pointers.from_buffer_copy(trees)
-            trees.num_trees, trees.more_levels = 1, self._most_levels.ctypes.data
-        at = ctypes.byref(trees), values.ctypes.data, size, len(values), *strides, begin
-        if not walk(*at, *results, num_threads):
+        table = values.ctypes.data, size, len(values), *strides
+        if start is None and len(values) >= ROWS_TO_RANK and self._ranked is not None:
+            is_done = self._ranked.walk(*table, *results, num_threads)
+        else:
+            trees, begin = self._pointers, None
+            if start is not None:
+                begin, trees = start.ctypes.data, _Pointers.from_buffer_copy(trees)
+                trees.num_trees, trees.more_levels = 1, self._most_levels.ctypes.data
+            is_done = _find_walk()(ctypes.byref(trees), *table, begin, *results, num_threads)
+        if not is_done:
             raise MemoryError(f"there is not enough memory to walk {len(values)} rows through {self._num_trees} trees")
 
 

@@ -2,11 +2,13 @@
 
 #include "walk/values.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <vector>
 
 #include "common/parallel.h"
+#include "walk/ranks.h"
 
 namespace jaxtree {
 namespace {
@@ -51,31 +53,53 @@ class Sums {
   std::vector<double> sums_;
 };
 
-template <typename Real>
-void WalkRows(const Trees& trees, const Matrix<Real>& values, const int32_t* start, const Results& results,
-              int64_t num_threads) {
+// Calls walk(begin, end, take) for blocks of rows, where take(tree, row, nodes) wants the nodes where kTogether rows end; every
+// thread has a walk that make_walk() returns.
+template <typename MakeWalk>
+void WalkBlocks(int64_t num_rows, int64_t num_trees, const Results& results, int64_t num_threads, int64_t rows_of_block,
+                int64_t rows_of_group, const MakeWalk& make_walk) {
   // With few rows every thread has a part.
-  const int64_t part = (values.num_rows / num_threads + kTogether) / kTogether * kTogether;
-  const int64_t size = std::min(RowsOfBlock(trees, sizeof(KeyOf<Real>)), part);
-  const int64_t num_blocks = (values.num_rows + size - 1) / size;
+  const int64_t part = (num_rows / num_threads + rows_of_group) / rows_of_group * rows_of_group;
+  const int64_t size = std::min(rows_of_block, part);
+  const int64_t num_blocks = (num_rows + size - 1) / size;
   InThreads(num_threads, num_blocks, [&](auto&& next) {
-    Keys<Real> keys(trees, size);
+    auto walk = make_walk(size);
     Sums sums(results, size);
     for (int64_t block; (block = next()) < num_blocks;) {
-      const int64_t begin = block * size, end = std::min(begin + size, values.num_rows);
+      const int64_t begin = block * size, end = std::min(begin + size, num_rows);
       if (results.means) {
         sums.Clear();
-        WalkBlock(trees, keys, values, start, begin, end,
-                  [&](int64_t, int64_t row, const int32_t* ends) { sums.Add(row - begin, ends); });
-        sums.Write(begin, end, trees.num_trees);
+        walk(begin, end, [&](int64_t, int64_t row, const int32_t* ends) { sums.Add(row - begin, ends); });
+        sums.Write(begin, end, num_trees);
       } else {
-        WalkBlock(trees, keys, values, start, begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
+        walk(begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
           for (int64_t at = row; at < std::min(row + kTogether, end); ++at) {
-            results.ends[at * trees.num_trees + tree] = ends[at - row];
+            results.ends[at * num_trees + tree] = ends[at - row];
           }
         });
       }
     }
+  });
+}
+
+template <typename Real>
+void WalkRows(const Trees& trees, const Matrix<Real>& values, const int32_t* start, const Results& results,
+              int64_t num_threads) {
+  const int64_t rows_of_block = RowsOfBlock(trees, sizeof(KeyOf<Real>));
+  WalkBlocks(values.num_rows, trees.num_trees, results, num_threads, rows_of_block, kTogether, [&](int64_t size) {
+    return [&trees, &values, start, keys = Keys<Real>(trees, size)](int64_t begin, int64_t end, const auto& take) mutable {
+      WalkBlock(trees, keys, values, start, begin, end, take);
+    };
+  });
+}
+
+template <typename Real, typename Rank>
+void WalkByRanks(const RankedTrees& trees, const Matrix<Real>& values, const Results& results, int64_t num_threads) {
+  constexpr int64_t kRowsOfBlock = kRowsOfGroup * kGroupsOfBlock;
+  WalkBlocks(values.num_rows, trees.num_trees, results, num_threads, kRowsOfBlock, kRowsOfGroup, [&](int64_t) {
+    return [&values, rows = RankedRows<Real, Rank>(trees)](int64_t begin, int64_t end, const auto& take) mutable {
+      rows.Walk(values, begin, end, take);
+    };
   });
 }
 
@@ -98,6 +122,25 @@ bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_o
   };
   try {
     bytes_of_value == 4 ? walk(float{}) : walk(double{});
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// The same by ranks, of 1 byte or of 2.
+bool jaxtree_walk_by_ranks(const jaxtree::RankedTrees* trees, int64_t bytes_of_rank, const void* data, int64_t bytes_of_value,
+                           int64_t num_rows, int64_t row_stride, int64_t column_stride, int64_t* ends, double* means,
+                           const double* values, int64_t num_columns, int64_t num_threads) {
+  const jaxtree::Results results{ends, means, values, num_columns};
+  const auto walk = [&](auto real, auto rank) {
+    using Real = decltype(real);
+    const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
+    jaxtree::WalkByRanks<Real, decltype(rank)>(*trees, rows, results, num_threads);
+  };
+  const auto walk_values = [&](auto real) { bytes_of_rank == 1 ? walk(real, uint8_t{}) : walk(real, uint16_t{}); };
+  try {
+    bytes_of_value == 4 ? walk_values(float{}) : walk_values(double{});
     return true;
   } catch (const std::bad_alloc&) {
     return false;
