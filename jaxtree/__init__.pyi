@@ -81,6 +81,7 @@ from jaxtree.page import to_html as to_html
 from jaxtree.search.search import SearchCV as SearchCV
 from jaxtree.search.tune import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tune import tune as tune
+from jaxtree.serving.libraries import to_library as to_library
 from jaxtree.table.dense import one_hot as one_hot
 from jaxtree.table.probabilities import ClassProbabilities as ClassProbabilities
 from jaxtree.tree import Tree as Tree

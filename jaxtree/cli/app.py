@@ -25,6 +25,7 @@ COMMANDS = {
     "show": ("apply", "Prints a tree, or writes a model as a page for a browser."),
     "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
+    "compile": ("export", "Writes a model as a shared library, for programs in C and for jaxtree.serving."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
     "tune": ("tune", "Searches for the best boosted trees, or additive model, in a given time, and writes the winner."),

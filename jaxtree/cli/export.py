@@ -1,4 +1,4 @@
-"""`jaxtree export`: the model in a file as a program that needs no jaxtree."""
+"""`jaxtree export` and `jaxtree compile`: the model in a file as a program that needs no jaxtree."""
 
 from typing import Annotated, Any, Literal
 
@@ -50,6 +50,25 @@ def export(
     write_bytes(content, output)
     if output != "-":
         session.note(f"{form}: {output}")
+
+
+@command
+def compile(
+    *,
+    model: ModelArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="The library to write.", show_default=False)],
+    name: Annotated[str, typer.Option(help="The beginning of the names of its functions.")] = "tree",
+    compiler: Annotated[
+        str | None, typer.Option(help="The C compiler.", show_default="the variable CC, else cc, gcc or clang")
+    ] = None,
+    session: Session,
+) -> None:
+    """Writes a model as a shared library, for programs in C and for jaxtree.serving."""
+    if output == "-":
+        raise InvalidInputError("-o must name a file, as a library is loaded from one")
+    check_output(output)
+    jaxtree.to_library(jaxtree.load(model), output, name=name, compiler=compiler)
+    session.note(f"library: {output}")
 
 
 def _class_named(estimator: Any, name: str) -> Any:

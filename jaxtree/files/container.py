@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import stat
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import safetensors
@@ -29,6 +29,9 @@ _SMALL_FILE, _MOST_HOLES, _BLOCK = 2**24, 100, 512
 
 _LENGTH = 8
 """Bytes before the header that hold its length."""
+
+_LIBRARY = b"jaxtree library\0"
+"""The last bytes of a shared library that has a model file behind it; before them stands the length of that file."""
 
 _HEADER, _CHECKSUM = "jaxtree", "sha256"
 
@@ -93,6 +96,20 @@ def read_model_file(path: str | os.PathLike) -> ModelFile:
     return ModelFile(header, arrays)
 
 
+def as_library(library: bytes, model: bytes) -> bytes:
+    """Returns the content of a shared library with a model file behind it, which systems do not load."""
+    return library + model + len(model).to_bytes(_LENGTH, "little") + _LIBRARY
+
+
+def is_library(path: str | os.PathLike) -> bool:
+    """Returns whether a file is a shared library with a model file behind it."""
+    with open(path, "rb") as opened:
+        opened.seek(0, os.SEEK_END)
+        size = opened.tell()
+        opened.seek(max(size - len(_LIBRARY), 0))
+        return opened.read() == _LIBRARY
+
+
 def shortened(value: object) -> str:
     """A value of unknown origin for a message, in at most 80 characters."""
     text = str(value) if isinstance(value, str | BaseException) else repr(value)
@@ -113,18 +130,32 @@ def _read(path: str | os.PathLike) -> tuple[bytes, dict[str, Any]]:
         on_disk = getattr(status, "st_blocks", 0) * _BLOCK
         if on_disk and status.st_size > max(_SMALL_FILE, _MOST_HOLES * on_disk):
             raise ModelFileError("it has hardly any content for its length")
+        file_size = _find_model(opened, status.st_size)
         beginning = opened.read(_LENGTH)
         length = _header_length(beginning)
-        if len(beginning) < _LENGTH or not 0 < length <= min(status.st_size - _LENGTH, LONGEST_HEADER):
+        if len(beginning) < _LENGTH or not 0 < length <= min(file_size - _LENGTH, LONGEST_HEADER):
             raise ModelFileError("it is no model file, or cut short")
         header = opened.read(length)
         named = _parse(header)
         metadata = _metadata(named)
         _check_format(_parse(metadata[_HEADER]))
-        size = status.st_size - _LENGTH - length
+        size = file_size - _LENGTH - length
         if size != _bytes_named(named):
             raise ModelFileError("its arrays are damaged (their sizes are not those of the file)")
         return beginning + header + opened.read(size), metadata
+
+
+def _find_model(opened: BinaryIO, size: int) -> int:
+    """Moves to where the model file begins, behind a library if there is one, and returns its length."""
+    behind = _LENGTH + len(_LIBRARY)
+    if size > behind:
+        opened.seek(size - behind)
+        length, mark = _header_length(opened.read(_LENGTH)), opened.read()
+        if mark == _LIBRARY and length <= size - behind:
+            opened.seek(size - behind - length)
+            return length
+    opened.seek(0)
+    return size
 
 
 def _header_length(data: bytes) -> int:

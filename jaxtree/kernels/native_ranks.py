@@ -12,11 +12,8 @@ from jaxtree.kernels import library
 from jaxtree.kernels.ranks import Ranks, TreeSteps, bytes_of_rank, pays
 from jaxtree.kernels.walk import Steps
 
-ROWS_TO_RANK = 32
-"""Rows from which on it pays to compute a group of 128."""
 
-
-class _Pointers(ctypes.Structure):
+class _RankedPointers(ctypes.Structure):
     """`RankedTrees` of native/src/walk/ranks.h."""
 
     _fields_ = [
@@ -58,7 +55,7 @@ class RankedTrees:
             "first_leaf": order.first_leaf,
             "leaves": order.leaf.astype(np.int32),
         }
-        self._pointers = _Pointers(
+        self._pointers = _RankedPointers(
             num_trees=len(root),
             num_columns=len(ranks.column),
             num_planes=ranks.num_planes,
@@ -73,7 +70,7 @@ class RankedTrees:
 
 @functools.cache
 def _find_walk() -> Any:
-    """The function of the kernel, with the types of its arguments: trees, bytes of a rank, and those of `jaxtree_walk`."""
+    """The function of the kernel: its arguments are trees, bytes of a rank, and those of `jaxtree_walk`."""
     walk = present(library.load()).jaxtree_walk_by_ranks
     whole, pointer = ctypes.c_int64, ctypes.c_void_p
     values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]

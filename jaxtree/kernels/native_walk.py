@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 from jaxtree.cores import num_cores
 from jaxtree.errors import InternalError, InvalidInputError, present
 from jaxtree.kernels import library
-from jaxtree.kernels.native_ranks import ROWS_TO_RANK, RankedTrees
 from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
@@ -27,6 +26,9 @@ TOPS_A_NODE = 4
 
 COLUMNS_A_KEY = 2
 """All columns are made into keys if splits compare one in 2 of them or more: whole rows are read faster."""
+
+ROWS_TO_RANK = 32
+"""Rows from which on it pays to compute a group of 128 by ranks."""
 
 LEVELS_TO_RANK = 32
 """Levels of all trees from which on it may pay to compute ranks; tables of fewer are not made."""
@@ -107,14 +109,16 @@ class NativeTrees:
         self._most_levels = more_levels.max(keepdims=True)
         self._num_columns, self._steps_of_row = int(column[-1]) + 1, int(depths.sum()) + len(column)
         self._num_levels, self._has_rules = int(depths.sum()), steps.other is not None
-        self._rank = functools.partial(RankedTrees, steps, first_node[:-1], is_leaf, self._num_levels)
+        self._for_ranks = steps, first_node[:-1], is_leaf, self._num_levels
 
     @functools.cached_property
-    def _ranked(self) -> RankedTrees | None:
+    def _ranked(self) -> Any:
         """The trees as many rows go through them by ranks; None where they walk sooner, or splits have rules."""
         if self._has_rules or self._num_levels < LEVELS_TO_RANK:
             return None
-        ranked = self._rank()
+        from jaxtree.kernels.native_ranks import RankedTrees  # a server of single rows does without
+
+        ranked = RankedTrees(*self._for_ranks)
         return ranked if ranked.pays else None
 
     def ends(

@@ -14,8 +14,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Int32, Int64, Shaped
 
 STEP = np.dtype([(name, np.uint16) for name in ("plane", "limit", "leaves", "left", "right", "to")])
-"""A step: a row of greater rank in the plane comes to the right child, behind the leaves of the left one; and the places
-of the children's results and its own."""
+"""A step: a row of greater rank in the plane comes to the right child, behind the leaves of the left one.
+
+Places are those of the children's results, and of its own.
+"""
 
 MOST = 2**16 - 1
 """The most planes, ranks, leaves and places that a step can have."""

@@ -6,7 +6,7 @@ import typing
 from typing import Any
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.files.container import ModelFile, read_model_file
+from jaxtree.files.container import ModelFile, is_library, read_model_file
 from jaxtree.files.kept import class_name_of, loading
 from jaxtree.files.records import read_record
 from jaxtree.serving.models import Parameters, ServedModel
@@ -34,8 +34,11 @@ def load(path: str | os.PathLike) -> ServedModel:
     `schema_`. It can be forked, pickled, and used by threads. Trees, forests, boosting and additive models are served;
     `jaxtree.load` returns the estimator itself.
 
+    The code of a library that `jaxtree.to_library` has written is run, as that of every library: load one only if you
+    trust its source. A model file runs none.
+
     Args:
-        path: The file.
+        path: The file, or a library.
 
     Raises:
         ModelFileError: The file is damaged, made up, or of another format.
@@ -65,7 +68,10 @@ def load(path: str | os.PathLike) -> ServedModel:
         module, function = place.split(".")
         make = getattr(importlib.import_module(f"jaxtree.serving.{module}"), function)
         state = _read_state(content, typing.get_type_hints(make)["state"])
-        return make(name, state, Parameters(content.header.get("parameters")))
+        model = make(name, state, Parameters(content.header.get("parameters")))
+        if is_library(path):
+            model.predict_by_library(path)
+    return model
 
 
 def _read_state(content: ModelFile, kind: type) -> Any:

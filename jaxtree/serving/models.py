@@ -1,5 +1,6 @@
 """`ServedModel`: an estimator's predictions, without the estimator."""
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,6 +65,16 @@ class ServedModel(ReadsTables):
     def __repr__(self) -> str:
         """Returns the class of the estimator and the number of its columns."""
         return f"{type(self).__name__}({self.estimator_name} of {self.n_features_in_} columns)"
+
+    def predict_by_library(self, path: str | os.PathLike) -> None:
+        """Predicts by a library of the same model from now on; see `jaxtree.to_library`.
+
+        Raises:
+            ModelFileError: The system cannot load it.
+        """
+        from jaxtree.serving.libraries import CompiledTrees  # few models are libraries
+
+        self._model.__dict__["predictor"] = CompiledTrees(self._model, path)
 
     @property
     def schema_(self) -> Schema:

@@ -1,6 +1,8 @@
 """Boosted trees on the command line, from the fit to the export."""
 
 import json
+import pathlib
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 from sklearn.metrics import r2_score
 
 import jaxtree
+from jaxtree import serving
 from jaxtree.boosting import quantile
 
 
@@ -90,6 +93,17 @@ def test_a_saved_model_is_exported(run, boosted, form):
     model = jaxtree.load(boosted)
     expected = {"c": lambda: jaxtree.to_c(model).encode(), "sql": lambda: jaxtree.to_sql(model).encode() + b"\n"}
     assert content == expected[form]() if form in expected else content
+
+
+def test_a_saved_model_is_compiled(run, boosted):
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("there is no C compiler")
+    assert run("compile", boosted, "-o", "model.so", "--name", "play").stderr.strip() == "library: model.so"
+    assert b"play_scores_rows" in pathlib.Path("model.so").read_bytes()
+    assert serving.load("model.so").classes_.tolist() == jaxtree.load("model.so").classes_.tolist() == ["no", "yes"]
+    assert "-o must name a file" in run("compile", boosted, "-o", "-", status=1).stderr
+    said = run("compile", boosted, "-o", "other.so", "--compiler", "nothing-like-it", status=1).stderr
+    assert "needs a C compiler, and nothing-like-it is not there" in said
 
 
 def test_sql_of_a_class_and_of_a_score(run, boosted):
