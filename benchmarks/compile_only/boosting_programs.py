@@ -35,6 +35,8 @@ from jaxtree.tree.walk import apply
 
 DEPTH, NUM_CLASSES, NUM_ROUNDS, NUM_EVALUATED = 6, 5, 100, 10_000
 NUM_MODELS, FEW_BINS, NUM_SETTINGS, FEW_LEAVES = 16, 32, 64, 16
+SMALL_TABLE = (4, 256)
+"""Features and rows of the smallest table, for a program that compiles in seconds."""
 
 
 def boost_trees(num_rows: int, loss: BaseLoss, **shrinkage: Any) -> Any:
@@ -66,6 +68,19 @@ def fit_by_functions(num_rows: int, num_settings: int) -> Any:
     """Boosts models by a function of arrays."""
     codes = np.zeros((NUM_FEATURES, num_rows), np.uint8)
     return fit_settings(codes, np.zeros(num_rows, np.float32), np.full(num_settings, 0.1, np.float32))
+
+
+@compiled()
+def fit_table(codes: UInt8[Array, "feature row"], target: Float[Array, " row"]) -> Any:
+    """Boosts small trees from the scores that are best for all rows."""
+    boost_one = fit(squared(), 2, Boosting(8, 4, has_missing=False))
+    return boost_one(codes, target, Hyper(min_samples_leaf=None)).stack
+
+
+def fit_a_table(_: int) -> Any:
+    """Boosts a model of a small table by a function, in a program of 32 bits."""
+    with jax.enable_x64(False):
+        return fit_table(np.zeros(SMALL_TABLE, np.uint8), np.zeros(SMALL_TABLE[1], np.float32))
 
 
 def _rows(number: int, num_scores: int) -> ScoredRows:
@@ -105,10 +120,11 @@ BOOSTING = {
 MANY = {"boosting, many models": Program("make_rounds", boost_models)}
 """The program of many models, whose levels near the root are products."""
 
+SMALL_FUNCTIONS = "boosting by functions, a small table"
 FUNCTIONS = {
     f"boosting by functions, {number} settings": Program(
         "fit_settings", functools.partial(fit_by_functions, num_settings=number)
     )
     for number in (1, NUM_SETTINGS)
-}
-"""Programs of users: a fit by a function, and one of many settings by `vmap`."""
+} | {SMALL_FUNCTIONS: Program("fit_table", fit_a_table)}
+"""Programs of users: a fit by a function, one of many settings by `vmap`, and one that compiles in seconds."""

@@ -1,6 +1,7 @@
 """Losses of functions: a function of JAX as a loss, and the scores that a boosting starts from, in a program."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from jaxtree.functional.stack import as_given, with_derivatives
 from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
 from jaxtree.losses.domain import NUMBERS
 from jaxtree.losses.loss import BaseLoss, Derivatives, Extras, Loss, weighted
-from jaxtree.losses.start import newton_start
+from jaxtree.losses.start import newton_start, solve
 
 DIGITS_OF_START = 40
 """Binary digits of the scores that a boosting starts from; the last ones of a sum depend on the program around it."""
@@ -89,7 +90,7 @@ class FunctionLoss(BaseLoss):
 def as_loss(
     loss: Any, num_scores: int, has_axis: bool, target: Shaped[AnyArray, "row *output"], extras: Any
 ) -> BaseLoss:
-    """Returns a loss of one's own, or a function, as a loss of so many scores.
+    """Returns a loss of one's own, or a function, as a loss of this number of scores.
 
     Raises:
         InvalidInputError: The loss has another number of scores, or the function returns neither a number nor one a
@@ -139,6 +140,7 @@ def start_of(
     shared = jnp.broadcast_to(best[:, None], (len(best), len(weight)))
     gradient, hessian = (jnp.sum(own, axis=-1) for own in loss.derivatives(shared, target, weight, extras))
     matrix = lax.stop_gradient(jnp.diag(hessian) if hessian.ndim == 1 else hessian)
-    # With few digits, so that all programs have the same.
-    best = lax.reduce_precision(best, exponent_bits=11, mantissa_bits=DIGITS_OF_START)
-    return with_derivatives(best, -jnp.linalg.solve(matrix, gradient))
+    # With few digits, so that all programs have the same; a TPU cannot cut them.
+    cut = functools.partial(lax.reduce_precision, exponent_bits=11, mantissa_bits=DIGITS_OF_START)
+    best = lax.platform_dependent(best, tpu=lambda own: own, default=cut)
+    return with_derivatives(best, -solve(matrix, gradient))

@@ -117,7 +117,7 @@ def newton_start(
         # A loss without curvature, or with a bound in its place, makes short steps.
         is_short = jnp.dot(point.move, slope) > point.promise / 2
         stretch = jnp.where(is_short, 4 * point.stretch, point.stretch)
-        move = stretch * jnp.linalg.solve(matrix + point.damping * jnp.eye(len(slope)), slope)
+        move = stretch * solve(matrix + point.damping * jnp.eye(len(slope)), slope)
         value = mean_at(point.scores - units * move)
         is_better, promise = value <= point.value, jnp.dot(move, slope)
         # Where the step is refused because nothing is left to win, the promise is as small.
@@ -143,6 +143,11 @@ def newton_start(
         start, values[best], zero + 1e-10, zero + 1, jnp.zeros_like(start), zero, jnp.asarray(False), jnp.asarray(0)
     )
     return jax.lax.while_loop(lambda at: ~at.is_done & (at.num_steps < MOST_STEPS), step, at_first).scores
+
+
+def solve(matrix: Float[Array, "score score"], values: Float[Array, " score"]) -> Float[Array, " score"]:
+    """Returns the solution of linear equations; of a single one by a division, for a TPU solves none of 64 bits."""
+    return values / matrix[0] if len(values) == 1 else jnp.linalg.solve(matrix, values)
 
 
 def _shared(scores: Float[Array, " score"], weight: Float[Array, " row"]) -> Float[Array, "score row"]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, MANY, without_growth
+from benchmarks.compile_only.boosting_programs import BOOSTING, FUNCTIONS, MANY, SMALL_FUNCTIONS, without_growth
 from benchmarks.compile_only.reading import count
 from tests.accelerators.programs import ALL, ROWS, compiled, marked, megabytes, rows_of
 
@@ -16,7 +16,7 @@ EXHAUSTIVE = {
     "additive, boosting on rows",
     *BOOSTING,
     *MANY,
-    *FUNCTIONS,
+    *FUNCTIONS.keys() - {SMALL_FUNCTIONS},
 }
 
 
