@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, Real, UInt
 
-from jaxtree.arrays import AnyArray, FloatLike, concrete_or_none, mix
+from jaxtree.arrays import AnyArray, FloatLike, concrete_or_none, is_traced, mix
 from jaxtree.boosting.booster import newton_of
 from jaxtree.boosting.round_tree import RoundInfo, TreeTargets, rounded
 from jaxtree.boosting.rounds import blank_tables
@@ -29,7 +29,7 @@ from jaxtree.tree import SplitKind
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class BoostingState:
     """A boosting after some rounds, a pytree of fixed shape.
 
@@ -56,7 +56,8 @@ class Boosting:
     2016) from any gradients, such as those of a network behind the scores, of a simulator, or of a loss that joins
     rows: leaves take the step $-\eta \, G / (H + \lambda)$. All works under `jax.jit`, `jax.vmap`, `jax.lax.scan` and
     `jax.grad`: the structure of trees is a constant, and values of leaves have exact derivatives by gradients, hessians
-    and the numbers of `Hyper`.
+    and the numbers of `Hyper`. Codes that are known must be those of the form; traced ones are brought into their
+    range, and negative weights that are traced count as 0.
 
     Attributes:
         num_bins: The bins of a feature; codes are below it, and `num_bins` for a missing value.
@@ -115,7 +116,7 @@ class Boosting:
             InvalidInputError: A shape or a number is not allowed, or a code is past those of the form.
             InvalidTypeError: Codes are no whole numbers of 8 or 16 bits.
         """
-        self.check_codes(codes)
+        codes = self.checked(codes)
         check_number("num_rounds", num_rounds, 1)
         if np.shape(start) not in ((), (self.num_scores,)):
             raise InvalidInputError(f"start must be a number, or one a score, {self.num_scores}, got {np.shape(start)}")
@@ -177,11 +178,12 @@ class Boosting:
             state: The state, or its trees.
             codes: The codes of the rows.
         """
-        self.check_codes(codes)
+        codes = self.checked(codes)
         return (state.stack if isinstance(state, BoostingState) else state)(codes)
 
     def on(self, state: BoostingState, codes: UInt[AnyArray, "feature row"]) -> BoostingState:
         """Returns the state with other rows, such as the next batch, for further rounds."""
+        codes = self.checked(codes)
         return BoostingState(state.stack, jnp.asarray(codes), self.apply(state, codes))
 
     @property
@@ -194,9 +196,16 @@ class Boosting:
         """The number of codes of a feature."""
         return self.num_bins + self.has_missing
 
-    def check_codes(self, codes: Any) -> None:
-        """Checks codes; without missing values none may be `num_bins`."""
+    def checked(self, codes: Any) -> UInt[AnyArray, "feature row"]:
+        """Returns codes, traced ones brought into range; without missing values none may be `num_bins`.
+
+        Raises:
+            InvalidInputError: Their shape is not allowed, or one that is known is past those of the form.
+            InvalidTypeError: They are no whole numbers of 8 or 16 bits.
+        """
         check_codes(codes, self.num_codes)
+        most = min(self.num_codes - 1, np.iinfo(codes.dtype).max)
+        return jnp.minimum(codes, codes.dtype.type(most)) if is_traced(codes) else codes
 
     def open(
         self, codes: UInt[AnyArray, "feature row"], hyper: Hyper, num_curvatures: int

@@ -16,7 +16,7 @@ from jaxtree.growth.inputs.checks import MOST_BINS, check_number
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class BinEdges:
     """The edges of the bins of every feature, a pytree; a call turns numbers into codes.
 

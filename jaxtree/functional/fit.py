@@ -45,7 +45,7 @@ class FitRows(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class BoostedFit:
     """A boosted model, a pytree of fixed shape; a call returns the scores of codes.
 
@@ -93,10 +93,8 @@ class FitFunction:
         """Returns the boosted model of rows; see `fit`."""
         hyper = Hyper() if hyper is None else hyper
         hyper.check()
-        rows = FitRows(codes, target, weight, {} if extras is None else extras)
-        for name, own in (("", rows), ("held ", held)):
-            if own is not None:
-                self._check(name, own)
+        rows = self._checked("", FitRows(codes, target, weight, {} if extras is None else extras))
+        held = None if held is None else self._checked("held ", held)
         if held is not None and (held.codes.shape[0] != codes.shape[0] or held.target.shape[1:] != target.shape[1:]):
             raise InvalidInputError(
                 f"held must have the features and outputs of the rows, got codes {held.codes.shape} for {codes.shape} "
@@ -110,8 +108,8 @@ class FitFunction:
         make = functools.partial(_fit, fit=dataclasses.replace(self, loss=own), real=jnp.result_type(float))
         return in_double(make, rows, held, hyper, seed_of(key), start)
 
-    def _check(self, name: str, rows: FitRows) -> None:
-        self.form.check_codes(rows.codes)
+    def _checked(self, name: str, rows: FitRows) -> FitRows:
+        codes = self.form.checked(rows.codes)
         check_array(f"{name}target", rows.target)
         if rows.target.shape[:1] != rows.codes.shape[1:]:
             raise InvalidInputError(
@@ -119,6 +117,7 @@ class FitFunction:
                 f"codes have, got {rows.target.shape}"
             )
         check_weights(rows.weight, rows.codes.shape[1])
+        return rows._replace(codes=codes)
 
 
 def fit(loss: BaseLoss | Callable[..., Any], num_rounds: int = 100, form: Boosting | None = None) -> FitFunction:
@@ -127,15 +126,18 @@ def fit(loss: BaseLoss | Callable[..., Any], num_rounds: int = 100, form: Boosti
     The function is `(codes, target, hyper, key, weight, held, extras, start) -> BoostedFit`, of which all but the first
     two may be left out:
 
-    - `codes`: Codes of shape (feature, row), as `BinEdges` makes them.
+    - `codes`: Codes of shape (feature, row), as `BinEdges` makes them. Known codes must be those of the form;
+      traced ones are brought into their range.
     - `target`: Targets of shape (row,) or (row, output).
     - `hyper`: The numbers, a `Hyper`.
     - `key`: The key of what is drawn; None draws by the number 0.
-    - `weight`: The weights of rows; those of weight 0 are left out. A fold or a bootstrap sample is such a vector.
+    - `weight`: The weights of rows; those of weight 0 are left out, as are those of a negative one that is traced. A
+      fold or a bootstrap sample is such a vector.
     - `held`: Rows whose loss is measured after every round, and ends it with `Hyper.n_iter_no_change`.
     - `extras`: Further inputs of the loss.
     - `start`: The scores before the first round, one number or one an output. By default those that are best for all
-      rows, or 0 for a function. A TPU solves no equations of 64 bits: give a start there.
+      rows, or 0 for a function. A TPU solves no systems of equations of 64 bits: give a loss of several scores a start
+      there.
 
     It works under `jax.jit`, `jax.vmap` (over numbers, keys, weights and targets: a search, a bootstrap and a
     cross-validation), `jax.lax.scan` and `jax.grad`. The model has the bits that the estimators' boosting makes of the

@@ -18,7 +18,7 @@ from jaxtree.tree.nodes import node_means
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class SingleTree:
     """A grown tree, a pytree of fixed shape; a call returns the values of the nodes where rows end.
 
@@ -112,7 +112,7 @@ def tree(
 
 
 def _most_nodes(num_rows: int, limits: Limits) -> int:
-    """The most nodes of a binary tree of so many rows, within a depth that is known."""
+    """The most nodes of a binary tree of this number of rows, within a depth that is known."""
     depth = concrete_or_none(limits.max_depth)
     deepest = NO_LIMIT if depth is None else int(depth.max())
     return 2 * min(num_rows, 2 ** min(deepest, 30)) - 1

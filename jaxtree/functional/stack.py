@@ -31,7 +31,7 @@ from jaxtree.tree.walk import apply_in_program
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class TreeStack:
     """Boosted trees of fixed shape, a pytree; a call returns the scores of codes.
 

@@ -89,3 +89,17 @@ def test_traced_numbers_are_brought_into_range():
     clipped = jax.jit(lambda rate, part: boost(codes, y, Hyper(rate, subsample=part)).scores)(-3.0, 7.0)
     np.testing.assert_array_equal(clipped, boost(codes, y, Hyper(0.0)).scores)
     assert not jnp.any(clipped)
+
+
+@pytest.mark.parametrize("has_missing", [False, True])
+def test_traced_codes_and_weights_are_brought_into_range(has_missing):
+    _, codes, y = table()
+    form = Boosting(num_bins=16, num_leaves=8, has_missing=has_missing)
+    boost = fit(lambda scores, target: (scores - target) ** 2, 2, form)
+    past = np.where(np.arange(len(y)) % 5 == 0, 200, codes).astype(np.uint8)
+    held = np.minimum(past, form.num_codes - 1)
+    fit_traced = jax.jit(lambda codes, weight: boost(codes, y, weight=weight))
+    weight = np.where(np.arange(len(y)) % 3 == 0, -1.0, 1.0)
+    made, wanted = fit_traced(past, weight), fit_traced(held, np.maximum(weight, 0))
+    np.testing.assert_array_equal(made.scores, wanted.scores)
+    np.testing.assert_array_equal(jax.jit(lambda codes: form.apply(made.stack, codes))(past), wanted(held))
