@@ -178,3 +178,21 @@ def test_what_stops_early_is_a_mask(is_wide):
         first = fit(squares, 3, FORM)(codes, y)
         np.testing.assert_array_equal(rounds.scores, first.scores)
         np.testing.assert_allclose(rounds.losses[:3, 0][-1], jnp.mean(squares(first.scores, y)), rtol=1e-6)
+
+
+def test_a_loss_that_joins_rows_brings_one_sample_to_another():
+    """At the end the weights of simulated rows give every bin the share that it has of the real ones."""
+    rng = np.random.default_rng(0)
+    bin_of = np.concatenate([rng.choice(4, 300, p=[0.4, 0.3, 0.2, 0.1]), rng.choice(4, 142, p=[0.1, 0.2, 0.3, 0.4])])
+    is_real = np.arange(442) >= 300
+
+    def divergence(scores, is_real):
+        simulated = jnp.where(is_real, -jnp.inf, scores)
+        return 142 * jax.nn.logsumexp(simulated) - jnp.sum(jnp.where(is_real, scores, 0.0))
+
+    boost = fit(divergence, 60, Boosting(num_bins=4, num_leaves=4, has_missing=False))
+    made = boost(bin_of[None].astype(np.uint8), is_real, Hyper(2.0, min_samples_leaf=None))
+    weight = jax.nn.softmax(made.scores[:300])
+    found, wanted = np.bincount(bin_of[:300], weight), np.bincount(bin_of[300:]) / 142
+    np.testing.assert_allclose(found, wanted, atol=2e-3)
+    assert np.abs(np.bincount(bin_of[:300]) / 300 - wanted).max() > 0.2
