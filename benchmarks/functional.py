@@ -1,7 +1,7 @@
-"""`jaxtree.functional` beside our estimator and LightGBM: warm fits, 256 settings at once, and compile times.
+"""`jaxtree.functional` beside our estimator, LightGBM and scikit-learn: fits, many settings, a policy, compile times.
 
     pip install -e '.[bench]'
-    python -m benchmarks.functional [--quick] [--only fit many large compile]
+    python -m benchmarks.functional [--quick] [--only fit many large policy compile]
 
 Contenders take turns, so that all see the same machine, and the median of the ratios of neighbours is printed with the
 least CPU and wall seconds of each. All have as many cores as there are.
@@ -20,12 +20,13 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 import jaxtree
+from benchmarks import policy
 from jaxtree import boosting
 from jaxtree.functional import Boosting, Hyper, bins, fit
 
 LEAVES, BINS, ROUNDS, SETTINGS = 16, 64, 100, 256
-AIMS = {"fit": (0.25, 0.5), "many": (0.3, 0.5), "large": (1.0, None), "compile": (3.0, None)}
-"""The most of our estimator's time, or of scikit-learn's, and of LightGBM's; of "compile" the most seconds."""
+AIMS = {"fit": (0.25, 0.5), "many": (0.3, 0.5), "large": (1.0, None), "policy": (0.05, None), "compile": (3.0, None)}
+"""The most of our estimator's time, or of scikit-learn's at every step, and of LightGBM's; of "compile" seconds."""
 
 
 class Case(NamedTuple):
@@ -111,6 +112,19 @@ def many_fits(number: int) -> Case:
     return Case(f"{number} settings, 1,000 x 10, {ROUNDS} rounds", contenders)
 
 
+def policies(num_turns: int) -> Case:
+    """Learning to balance a pole, in one program and around scikit-learn."""
+    key = jax.random.key(0)
+    learn = jax.jit(lambda key: policy.learn(key, num_turns))
+    at_steps, at_updates = (policy.BySklearn(num_turns, compiles_steps) for compiles_steps in (False, True))
+    contenders = {
+        "functional": lambda: jax.block_until_ready(learn(key)),
+        "scikit-learn, at every step": lambda: at_steps.learn(key),
+        "scikit-learn, at every update": lambda: at_updates.learn(key),
+    }
+    return Case(f"a policy, {num_turns * policy.CARTS * policy.STEPS:,} steps", contenders)
+
+
 def compare(case: Case, turns: int) -> list[str]:
     """Returns the lines of a case: seconds, and ratios of neighbouring turns."""
     wall: dict[str, list[float]] = {name: [] for name in case.contenders}
@@ -157,6 +171,7 @@ def main() -> None:
         "fit": lambda: compare(one_fit(*load_diabetes(return_X_y=True)), turns),
         "many": lambda: compare(many_fits(number), 1 if arguments.quick else 2),
         "large": lambda: compare(one_fit(*table(10_000, 20)), turns),
+        "policy": lambda: compare(policies(4 if arguments.quick else 20), 2),
         "compile": compile_lines,
     }
     print("| case | contender | wall s | CPU s | functional / contender |\n|---|---|---:|---:|---:|")
