@@ -1,6 +1,7 @@
 // Sums of rows by their codes, in all the ways in which they are made.
 
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -27,24 +28,57 @@ std::vector<Value> SumsByCode(const Problem& problem, int32_t feature, const Tak
   return sums;
 }
 
+// Rows of one score, every third of a problem, packed side by side.
+struct PackedList {
+  std::vector<int32_t> rows, added;
+  PackedFormat packed;
+  int32_t total[4] = {};
+
+  explicit PackedList(const Problem& problem) {
+    const Value* const gradient = problem.value.data() + problem.num_rows;
+    BitsOfRows bits;
+    for (int32_t row = 1; row < problem.num_rows; row += 3) {
+      rows.push_back(row);
+      bits.Add(problem.value[row], gradient[row]);
+    }
+    packed = PackedFormat::For(bits);
+    added.resize(2 * rows.size());
+    for (size_t at = 0; at < rows.size(); ++at) {
+      const uint64_t own = packed.Pack(problem.value[rows[at]], gradient[rows[at]]);
+      std::memcpy(added.data() + 2 * at, &own, sizeof(own));
+      total[0] += problem.value[rows[at]];
+      total[1] += gradient[rows[at]];
+      ++total[2];
+    }
+  }
+
+  AddedRows All() const { return {rows.data(), added.data(), 0, static_cast<int64_t>(rows.size()), packed}; }
+};
+
+void CheckSumsUpTo(const Problem& problem, const PackedList& list, const std::vector<int32_t>& cells, int32_t num_features) {
+  const int32_t num_codes = problem.num_codes[0];
+  for (int32_t feature = 0; feature < num_features; ++feature) {
+    const std::vector<Value> alone = SumsByCode(problem, feature, [](int64_t row) { return row % 3 == 1; });
+    Value up_to[2] = {};
+    for (int32_t code = 0; code < num_codes; ++code) {
+      for (int channel = 0; channel < 2; ++channel) {
+        up_to[channel] += alone[2 * code + channel];
+        CHECK_EQ(cells[(feature * num_codes + code) * 4 + channel], up_to[channel]);
+      }
+    }
+    CHECK_EQ(cells[(feature * num_codes + num_codes - 1) * 4 + 2], list.total[2]);
+  }
+}
+
 TEST(Histogram_of_a_node_has_sums_up_to_every_code) {
   constexpr int32_t kBins = 9, kFeatures = 4;
   const Problem problem(1000, kFeatures, kBins);
   HistogramColumns columns;
   // The last feature has a usual code, whose rows are not read: it gets what the others leave.
   for (int32_t f = 0; f < kFeatures; ++f) columns.Append(problem.level.table.ColumnOf(f), kBins, f == 3 ? 2 : kNoUsual);
-  std::vector<int32_t> rows, added;
-  int32_t total[4] = {};
-  for (int32_t row = 1; row < problem.num_rows; row += 3) {
-    rows.push_back(row);
-    for (int channel = 0; channel < 2; ++channel) {
-      added.push_back(problem.value[channel * problem.num_rows + row]);
-      total[channel] += added.back();
-    }
-    ++total[2];
-  }
+  const PackedList list(problem);
   std::vector<int32_t> cells((kFeatures * kBins + kMostCodes) * 4);
-  const AddedRows all{rows.data(), added.data(), 0, static_cast<int64_t>(rows.size())};
+  const AddedRows all = list.All();
   AddColumns<4>(columns, {0, kFeatures}, all.Block(0, 3), cells.data());
   for (int64_t block = 1; block < 3; ++block) {
     std::vector<int32_t> others(cells.size());
@@ -52,17 +86,34 @@ TEST(Histogram_of_a_node_has_sums_up_to_every_code) {
     AddColumns<4>(columns, {1, kFeatures}, all.Block(block, 3), others.data());
     for (size_t at = 0; at < cells.size(); ++at) cells[at] += others[at];
   }
-  SumUpColumns<4>(columns, {0, kFeatures}, total, cells.data());
-  for (int32_t feature = 0; feature < kFeatures; ++feature) {
-    const std::vector<Value> alone = SumsByCode(problem, feature, [](int64_t row) { return row % 3 == 1; });
-    Value up_to[2] = {};
-    for (int32_t code = 0; code < kBins; ++code) {
-      for (int channel = 0; channel < 2; ++channel) {
-        up_to[channel] += alone[2 * code + channel];
-        CHECK_EQ(cells[(feature * kBins + code) * 4 + channel], up_to[channel]);
+  SumUpColumns<4>(columns, {0, kFeatures}, list.total, cells.data());
+  CheckSumsUpTo(problem, list, cells, kFeatures);
+}
+
+// Few rows, or rows of many bits, or of one code for most of them, fit into a cell.
+TEST(Histogram_of_packed_rows_is_right_however_many_rows_a_cell_has) {
+  constexpr int32_t kBins = 200, kFeatures = 4;
+  for (const int32_t size : {1, 1 << 6, 1 << 16, 1 << 20}) {
+    for (const int64_t share : {1, 2, 50}) {
+      Problem problem(6000, kFeatures, kBins);
+      const int64_t num_rows = problem.num_rows;
+      for (int64_t row = 0; row < num_rows; ++row) {
+        problem.value[row] = size - (size > 1 ? row % 2 : 0);
+        problem.value[num_rows + row] = row % 5 == 0 ? -size : size;
+        // Of the second feature most rows, or half of them, have one code.
+        if (row % share != 1) problem.codes[num_rows + row] = 7;
       }
+      HistogramColumns columns;
+      for (int32_t f = 0; f < kFeatures; ++f) columns.Append(problem.level.table.ColumnOf(f), kBins, kNoUsual);
+      const PackedList list(problem);
+      std::vector<int32_t> cells((kFeatures * kBins + kMostCodes) * 4, -1), apart = cells;
+      AddColumns<4>(columns, {0, kFeatures}, list.All(), cells.data(), true);
+      SumUpColumns<4>(columns, {0, kFeatures}, list.total, cells.data(), true);
+      CheckSumsUpTo(problem, list, cells, kFeatures);
+      AddColumns<4>(columns, {0, kFeatures}, list.All(), apart.data());
+      SumUpColumns<4>(columns, {0, kFeatures}, list.total, apart.data());
+      CHECK(cells == apart);
     }
-    CHECK_EQ(cells[(feature * kBins + kBins - 1) * 4 + 2], total[2]);
   }
 }
 

@@ -73,15 +73,17 @@ class HistogramSplitFinder {
   HistogramSplitFinder(const HistogramSplitFinder& other, const Level<Code, Value>& level, FinderMemory& memory)
       : pool_(other.pool_), level_(level), table_(level.table), rules_(level.rules), finder_(level), of_tree_(other.of_tree_),
         memory_(memory), layout_(other.layout_), penalties_(other.penalties_), columns_(other.columns_),
-        column_of_(other.column_of_), feature_of_(other.feature_of_) {}
+        column_of_(other.column_of_), feature_of_(other.feature_of_), packed_(other.packed_) {}
 
   const CellLayout& layout() const { return layout_; }
 
   // Reads what rows add.
   void ReadRows(const Value* values, int64_t num_rows) {
     of_tree_.of_row.resize(num_rows * RowWidth());
-    ForEachPart(pool_, NumParts(pool_, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
-      ReadPart(values, num_rows, begin, end);
+    const int64_t num_parts = NumParts(pool_, num_rows);
+    if (layout_.has_one_score()) FindFormat(values, num_rows, num_parts);
+    ForEachPart(pool_, num_parts, num_rows, [&](int64_t, int64_t begin, int64_t end) {
+      layout_.has_one_score() ? PackPart(values, num_rows, begin, end) : ReadPart(values, num_rows, begin, end);
     });
   }
 
@@ -106,7 +108,7 @@ class HistogramSplitFinder {
   // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
   void Fill(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
-    const AddedRows added{rows, are_gathered ? Gather(rows, count) : of_tree_.of_row.data(), 0, count};
+    const AddedRows added{rows, are_gathered ? Gather(rows, count) : of_tree_.of_row.data(), 0, count, packed_};
     const bool pays = count * columns_.size() + kAddedPerCell * columns_.num_cells >= kLeastFilledByThreads;
     const Pieces pieces(columns_.size(), FeaturesOfPack(layout_.width), count, pays ? pool_.num_threads() : 1);
     ForWidth(layout_.width, [&](auto width) { FillPieces<width()>(pieces, added, filled, is_looked_at, sibling); });
@@ -152,7 +154,7 @@ class HistogramSplitFinder {
  private:
   int32_t num_curvatures() const { return rules_.objective.num_classes; }
 
-  // With one score a row has its two derivatives, and its number is 1; with several it has a cell.
+  // With one score a row is packed into 64 bits; with several it has a cell.
   int64_t RowWidth() const { return layout_.has_one_score() ? 2 : layout_.width; }
 
   void AppendColumn(int32_t feature) {
@@ -178,11 +180,34 @@ class HistogramSplitFinder {
         cells[row * width + of_gradient] = gradient[row];
       }
     }
-    if (layout_.has_one_score()) return;
     for (int64_t row = begin; row < end; ++row) cells[row * width + layout_.of_rows] = values[row] > 0;
   }
 
-  // The derivatives of some rows side by side, of one score.
+  void FindFormat(const Value* values, int64_t num_rows, int64_t num_parts) {
+    std::vector<BitsOfRows> bits(num_parts);
+    ForEachPart(pool_, num_parts, num_rows, [&](int64_t part, int64_t begin, int64_t end) {
+      WithWidest([&] {
+        BitsOfRows own;
+        for (int64_t row = begin; row < end; ++row) own.Add(values[row], values[num_rows + row]);
+        bits[part] = own;
+      });
+    });
+    for (int64_t part = 1; part < num_parts; ++part) bits[0].Add(bits[part]);
+    packed_ = PackedFormat::For(bits[0]);
+  }
+
+  void PackPart(const Value* values, int64_t num_rows, int64_t begin, int64_t end) {
+    const PackedFormat packed = packed_;
+    int32_t* const to = of_tree_.of_row.data();
+    WithWidest([&] {
+      for (int64_t row = begin; row < end; ++row) {
+        const uint64_t own = packed.Pack(values[row], values[num_rows + row]);
+        std::memcpy(to + 2 * row, &own, sizeof(own));
+      }
+    });
+  }
+
+  // Some rows side by side, of one score.
   const int32_t* Gather(const int32_t* rows, int64_t count) {
     memory_.added.resize(std::max<size_t>(memory_.added.size(), 2 * count));
     int32_t* const added = memory_.added.data();
@@ -243,8 +268,8 @@ class HistogramSplitFinder {
       const Range columns = pieces.ColumnsOf(pack);
       if (!pieces.IsDivided(pack)) {
         return WithWidest([&] {
-          AddColumns<kWidth>(columns_, columns, added, cells);
-          FinishColumns<kWidth>(columns, filled, is_looked_at, sibling);
+          AddColumns<kWidth>(columns_, columns, added, cells, true);
+          FinishColumns<kWidth>(columns, filled, is_looked_at, sibling, true);
         });
       }
       int32_t* const own = block == 0 ? cells : blocks + (block - 1) * size;
@@ -263,9 +288,9 @@ class HistogramSplitFinder {
 
   template <int kWidth>
   inline __attribute__((always_inline)) void FinishColumns(Range columns, NodeHistogram& filled, bool is_looked_at,
-                                                           NodeHistogram* sibling) {
+                                                           NodeHistogram* sibling, bool is_up_to = false) {
     int32_t* const cells = of_tree_.histograms.At(filled.histogram);
-    SumUpColumns<kWidth>(columns_, columns, filled.total.data(), cells);
+    SumUpColumns<kWidth>(columns_, columns, filled.total.data(), cells, is_up_to);
     if (sibling != nullptr) {
       int32_t* const whole = of_tree_.histograms.At(sibling->histogram);
       const Range own = columns_.CellsOf(columns);
@@ -424,6 +449,7 @@ class HistogramSplitFinder {
   const CellLayout layout_;
   const ScreenedPenalties penalties_;
   HistogramColumns columns_;
+  PackedFormat packed_ = {};         // of rows of one score
   std::vector<int64_t> column_of_;   // of every feature
   std::vector<int32_t> feature_of_;  // of every column
   float least_ = 0;                  // thresholds with lower scores are not looked at

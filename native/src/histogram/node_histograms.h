@@ -19,6 +19,7 @@
 #include "common/parallel.h"
 #include "common/simd.h"
 #include "evaluate/split_finder.h"
+#include "histogram/packed_rows.h"
 #include "histogram/sparse_columns.h"
 #include "partition/row_partitioner.h"
 
@@ -138,89 +139,83 @@ class HistogramPool {
 // again and again.
 
 // Rows that are added to histograms: those from `begin` to before `end` of a list, or of the table. With one score `added` has
-// the second derivative and the gradient at the place of each in the list; with several, a cell for every row of the table.
+// the packed number at the place of each in the list; with several, a cell for every row of the table.
 struct AddedRows {
   const int32_t* rows;  // the list; null for all rows of the table
   const int32_t* added;
   int64_t begin, end;
+  PackedFormat packed = {};  // of one score
 
   AddedRows Block(int64_t block, int64_t num_blocks) const {
     const int64_t count = end - begin;
-    return {rows, added, begin + count * block / num_blocks, begin + count * (block + 1) / num_blocks};
+    return Part(begin + count * block / num_blocks, begin + count * (block + 1) / num_blocks);
   }
+
+  AddedRows Part(int64_t first, int64_t stop) const { return {rows, added, first, std::min(stop, end), packed}; }
 };
 
-// A cell as vectors. With one score a row adds two numbers of 64 bits.
+// A cell as vectors.
 template <int kWidth>
 struct CellOf {
   static constexpr int kLength = std::min(kWidth, 16), kNumLanes = kWidth / kLength;
   typedef int32_t Lanes __attribute__((vector_size(kLength * sizeof(int32_t))));
-
-  template <bool kAll>
-  static inline __attribute__((always_inline)) void Read(const AddedRows& rows, int64_t at, Lanes* own) {
-    if constexpr (kWidth == 4) {
-      typedef int64_t Halves __attribute__((vector_size(2 * sizeof(int64_t))));
-      int64_t derivatives;
-      std::memcpy(&derivatives, rows.added + 2 * at, sizeof(derivatives));
-      const Halves whole = {derivatives, 1};
-      std::memcpy(own, &whole, sizeof(whole));
-    } else {
-      const int64_t row = kAll ? at : rows.rows[at];
-      std::memcpy(own, rows.added + row * kWidth, kWidth * sizeof(int32_t));
-    }
-  }
-
-  static inline __attribute__((always_inline)) void Add(const Lanes* own, int32_t* cell) {
-#pragma GCC unroll 16
-    for (int lane = 0; lane < kNumLanes; ++lane) {
-      Lanes sum;
-      std::memcpy(&sum, cell + kLength * lane, sizeof(sum));
-      sum += own[lane];
-      std::memcpy(cell + kLength * lane, &sum, sizeof(sum));
-    }
-  }
 };
 
-// Adds rows to the cells of features that stand side by side.
-template <int kFeatures, int kWidth, bool kAll>
-inline __attribute__((always_inline)) void AddRows(const HistogramColumns::Column* columns, const AddedRows& rows,
-                                                   int32_t* cells) {
-  using Cell = CellOf<kWidth>;
-  const AddedRows own_rows = rows;
-  const uint8_t* codes[kFeatures];
-  int32_t* own[kFeatures];
-  for (int feature = 0; feature < kFeatures; ++feature) {
-    assert(columns[feature].num_codes <= kMostCodes);
-    codes[feature] = columns[feature].codes;
-    own[feature] = cells + columns[feature].first * kWidth;
-  }
-  for (int64_t at = own_rows.begin; at < own_rows.end; ++at) {
-    typename Cell::Lanes added[Cell::kNumLanes];
-    Cell::template Read<kAll>(own_rows, at, added);
-    const int64_t row = kAll ? at : own_rows.rows[at];
-#pragma GCC unroll 4
-    for (int feature = 0; feature < kFeatures; ++feature) {
-      Cell::Add(added, own[feature] + int64_t{codes[feature][row]} * kWidth);
-    }
-  }
-}
-
-// The same of one feature, but for rows of its usual code.
+// Sums rows of several scores in the cells of a feature, but for rows of its usual code.
 template <int kWidth, bool kAll>
-inline __attribute__((always_inline)) void AddRareRows(const HistogramColumns::Column& column, const AddedRows& rows,
-                                                       int32_t* cells) {
+inline __attribute__((always_inline)) void AddCells(const HistogramColumns::Column& column, const AddedRows& rows,
+                                                    int32_t* cells) {
   using Cell = CellOf<kWidth>;
   const AddedRows own_rows = rows;
   const uint8_t* const codes = column.codes;
   const int32_t usual = column.usual;
   int32_t* const own = cells + column.first * kWidth;
+  std::fill_n(own, column.num_codes * kWidth, 0);
   for (int64_t at = own_rows.begin; at < own_rows.end; ++at) {
-    const int32_t code = codes[kAll ? at : own_rows.rows[at]];
+    const int64_t row = kAll ? at : own_rows.rows[at];
+    const int32_t code = codes[row];
     if (code == usual) continue;
-    typename Cell::Lanes added[Cell::kNumLanes];
-    Cell::template Read<kAll>(own_rows, at, added);
-    Cell::Add(added, own + int64_t{code} * kWidth);
+    const int32_t* const added = own_rows.added + row * kWidth;
+    int32_t* const cell = own + int64_t{code} * kWidth;
+#pragma GCC unroll 16
+    for (int lane = 0; lane < kWidth; lane += Cell::kLength) {
+      typename Cell::Lanes sum, more;
+      std::memcpy(&sum, cell + lane, sizeof(sum));
+      std::memcpy(&more, added + lane, sizeof(more));
+      sum += more;
+      std::memcpy(cell + lane, &sum, sizeof(sum));
+    }
   }
+}
+
+// Adds packed rows to the sums of features that stand side by side, each of which has room for all codes of a byte; of a
+// feature by itself not those of its usual code. Returns how many rows were added.
+template <int kFeatures, bool kAll>
+inline __attribute__((always_inline)) int64_t AddPacked(const HistogramColumns::Column* columns, const AddedRows& rows,
+                                                        uint64_t* sums) {
+  const AddedRows own_rows = rows;
+  const uint8_t* codes[kFeatures];
+  for (int feature = 0; feature < kFeatures; ++feature) codes[feature] = columns[feature].codes;
+  const int32_t usual = columns->usual;
+  const bool has_usual = kFeatures == 1 && usual != kNoUsual;
+  int64_t count = 0;
+  for (int64_t at = own_rows.begin; at < own_rows.end && has_usual; ++at) {
+    const uint8_t code = codes[0][kAll ? at : own_rows.rows[at]];
+    if (code == usual) continue;
+    uint64_t own;
+    std::memcpy(&own, own_rows.added + 2 * at, sizeof(own));
+    sums[code] += own;
+    ++count;
+  }
+  if (has_usual) return count;
+  for (int64_t at = own_rows.begin; at < own_rows.end; ++at) {
+    uint64_t own;
+    std::memcpy(&own, own_rows.added + 2 * at, sizeof(own));
+    const int64_t row = kAll ? at : own_rows.rows[at];
+#pragma GCC unroll 8
+    for (int feature = 0; feature < kFeatures; ++feature) sums[feature * kMostCodes + codes[feature][row]] += own;
+  }
+  return own_rows.end - own_rows.begin;
 }
 
 // Gives the usual code of a feature what the others leave of the sums of all rows.
@@ -250,41 +245,94 @@ inline void SumUp(const HistogramColumns::Column& column, int32_t* cells) {
   }
 }
 
-// How many features are summed side by side, so that their cells stay in a core's nearest cache.
-constexpr int64_t FeaturesOfPack(int64_t width) { return std::max<int64_t>(16 / width, 1); }
+// Sums of packed rows by the codes of some features.
+template <int kFeatures>
+struct PackedSums {
+  alignas(kAlignment) uint64_t sums[kFeatures * kMostCodes];
 
-template <int kWidth, bool kAll>
-inline __attribute__((always_inline)) void AddPack(const HistogramColumns& columns, Range some, const AddedRows& rows,
-                                                   int32_t* cells) {
-  constexpr int kPack = FeaturesOfPack(kWidth);
-  const HistogramColumns::Column *const own = columns.columns.data() + some.begin, *const end = own + some.size();
-  const bool has_usual = std::any_of(own, end, [](const auto& column) { return column.usual != kNoUsual; });
-  if (some.size() == kPack && !has_usual) return AddRows<kPack, kWidth, kAll>(own, rows, cells);
-  for (const HistogramColumns::Column* column = own; column < end; ++column) {
-    if (column->usual == kNoUsual) {
-      AddRows<1, kWidth, kAll>(column, rows, cells);
-    } else {
-      AddRareRows<kWidth, kAll>(*column, rows, cells);
+  explicit PackedSums(const PackedFormat& packed) { std::fill_n(sums, kFeatures * kMostCodes, packed.start); }
+};
+
+// Adds packed rows to the cells of a feature, so few at a time that no sum reaches into another.
+template <bool kAll>
+inline __attribute__((always_inline)) void AddFewAtATime(const HistogramColumns::Column& column, const AddedRows& rows,
+                                                         int32_t* cells) {
+  const int64_t number = rows.packed.most_rows;
+  for (int64_t first = rows.begin; first < rows.end; first += number) {
+    PackedSums<1> few(rows.packed);
+    AddPacked<1, kAll>(&column, rows.Part(first, first + number), few.sums);
+    rows.packed.Unpack<false>(few.sums, column.num_codes, cells + 4 * column.first);
+  }
+}
+
+// Of many codes none has more than this many times its share of most rows.
+constexpr int64_t kMostShares = 32;
+
+// Sums packed rows in the cells of features that stand side by side: as many at a time as fit into cells if codes have about
+// equal shares of them; where they do not, fewer. With `is_up_to`, which no usual code allows, cells get the sums up to theirs.
+template <int kFeatures, bool kAll>
+inline __attribute__((always_inline)) void SumPacked(const HistogramColumns::Column* columns, const AddedRows& rows,
+                                                     int32_t* cells, bool is_up_to) {
+  int64_t least_codes = kMostCodes;
+  for (int feature = 0; feature < kFeatures; ++feature) least_codes = std::min(least_codes, columns[feature].num_codes);
+  const int64_t number = rows.packed.most_rows * std::max<int64_t>(least_codes / kMostShares, 1);
+  const bool are_together = rows.end - rows.begin <= number;
+  for (int64_t first = rows.begin; first == rows.begin || first < rows.end; first += number) {
+    PackedSums<kFeatures> some(rows.packed);
+    const AddedRows added = rows.Part(first, first + number);
+    const int64_t count = AddPacked<kFeatures, kAll>(columns, added, some.sums);
+    for (int feature = 0; feature < kFeatures; ++feature) {
+      const HistogramColumns::Column& column = columns[feature];
+      const uint64_t* const own = some.sums + feature * kMostCodes;
+      int32_t* const to = cells + 4 * column.first;
+      const bool are_right = rows.packed.AreRight(own, column.num_codes, count);
+      if (is_up_to && are_together && are_right) {
+        rows.packed.Unpack<true>(own, column.num_codes, to);
+        continue;
+      }
+      if (first == rows.begin) std::fill_n(to, 4 * column.num_codes, 0);
+      if (are_right) rows.packed.Unpack<false>(own, column.num_codes, to);
+      else AddFewAtATime<kAll>(column, added, cells);
+      if (is_up_to && added.end == rows.end) SumUp<4>(column, cells);
     }
   }
 }
 
-// Sums rows in the cells of some features, `FeaturesOfPack` at most, which may hold anything before.
+// How many features are summed side by side, so that their sums stay in a core's nearest cache.
+constexpr int64_t FeaturesOfPack(int64_t width) { return width == 4 ? 4 : 1; }
+
+// Sums rows in the cells of some features, `FeaturesOfPack` at most, which may hold anything before: those of each code. With
+// `is_up_to` cells of one score get the sums up to each code, but for features that have a usual code.
+template <int kWidth, bool kAll>
+inline __attribute__((always_inline)) void AddPack(const HistogramColumns& columns, Range some, const AddedRows& rows,
+                                                   int32_t* cells, bool is_up_to) {
+  constexpr int kPack = FeaturesOfPack(kWidth);
+  const HistogramColumns::Column *const own = columns.columns.data() + some.begin, *const end = own + some.size();
+  if constexpr (kPack > 1) {
+    const bool has_usual = std::any_of(own, end, [](const auto& column) { return column.usual != kNoUsual; });
+    if (some.size() == kPack && !has_usual) return SumPacked<kPack, kAll>(own, rows, cells, is_up_to);
+  }
+  for (const HistogramColumns::Column* column = own; column < end; ++column) {
+    if constexpr (kWidth == 4) SumPacked<1, kAll>(column, rows, cells, is_up_to && column->usual == kNoUsual);
+    else AddCells<kWidth, kAll>(*column, rows, cells);
+  }
+}
+
 template <int kWidth>
 inline __attribute__((always_inline)) void AddColumns(const HistogramColumns& columns, Range some, const AddedRows& rows,
-                                                      int32_t* cells) {
-  const Range own = columns.CellsOf(some);
-  std::fill(cells + own.begin * kWidth, cells + own.end * kWidth, 0);
-  rows.rows ? AddPack<kWidth, false>(columns, some, rows, cells) : AddPack<kWidth, true>(columns, some, rows, cells);
+                                                      int32_t* cells, bool is_up_to = false) {
+  rows.rows ? AddPack<kWidth, false>(columns, some, rows, cells, is_up_to)
+            : AddPack<kWidth, true>(columns, some, rows, cells, is_up_to);
 }
 
 // Makes of such cells the sums up to each code. `total` has those of all rows.
 template <int kWidth>
 inline __attribute__((always_inline)) void SumUpColumns(const HistogramColumns& columns, Range some, const int32_t* total,
-                                                        int32_t* cells) {
+                                                        int32_t* cells, bool is_up_to = false) {
   for (int64_t at = some.begin; at < some.end; ++at) {
     const HistogramColumns::Column& column = columns.columns[at];
     if (column.usual != kNoUsual) FillUsual<kWidth>(column, total, cells);
+    else if (is_up_to && kWidth == 4) continue;
     SumUp<kWidth>(column, cells);
   }
 }
