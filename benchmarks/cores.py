@@ -1,4 +1,4 @@
-"""Fits on one core and on all, beside LightGBM, XGBoost and scikit-learn; and how fast more cores would be.
+"""Fits on one core and on all, beside LightGBM, XGBoost, hessboost and scikit-learn; and how fast more cores would be.
 
     python -m benchmarks.cores [--cases boosting-1m ...] [--cores 1 2] [--turns 3]
     python -m benchmarks.cores --schedule KERNEL [--threads 8 64] [--regions 10]
@@ -11,10 +11,12 @@ pieces of shared work one after another and finds when the last would end on so 
 divide. `rounds` is the speed without what a fit does besides its rounds. `--regions` adds, for the most threads, where
 their time goes: the regions of shared work that last longest, each with its seconds on one thread and on all, without
 those of the regions within it.
+A peer that is not installed is left out, and named: hessboost has wheels for Python 3.12 and later.
 """
 
 import argparse
 import ctypes
+import importlib.util
 import json
 import os
 import subprocess
@@ -41,7 +43,12 @@ CASES: dict[str, dict[str, Any]] = {
     "additive-10k": {"rows": 10_000, "columns": 10, "kind": "additive"},
     "search-2k": {"rows": 2_000, "columns": 10, "rounds": 30, "kind": "search"},
 }
-PEERS = {"boosting": ("lightgbm", "xgboost"), "forest": ("sklearn",), "extra": ("sklearn",), "tree": ("sklearn",)}
+PEERS = {
+    "boosting": ("lightgbm", "xgboost", "hessboost"),
+    "forest": ("sklearn",),
+    "extra": ("sklearn",),
+    "tree": ("sklearn",),
+}
 
 
 def make_table(num_rows: int, num_columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -81,11 +88,15 @@ def peer_estimator(library: str, case: dict[str, Any], num_cores: int) -> Any:
         import lightgbm
 
         return lightgbm.LGBMClassifier(n_estimators=case["rounds"], num_leaves=LEAVES, n_jobs=num_cores, verbose=-1)
+    by_leaves = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": LEAVES, "max_bin": BINS}
     if library == "xgboost":
         import xgboost
 
-        by_leaves = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": LEAVES, "max_bin": BINS}
         return xgboost.XGBClassifier(n_estimators=case["rounds"], learning_rate=0.1, n_jobs=num_cores, **by_leaves)
+    if library == "hessboost":
+        from hessboost.sklearn import HessboostClassifier
+
+        return HessboostClassifier(n_estimators=case["rounds"], learning_rate=0.1, n_jobs=num_cores, **by_leaves)
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
     from sklearn.tree import DecisionTreeClassifier
 
@@ -159,8 +170,14 @@ def compare(name: str, options: argparse.Namespace) -> None:
     """Prints the seconds of all contenders of a case on each number of cores."""
     case = CASES[name]
     found: dict[tuple[str, int], float] = {}
+    libraries = ["jaxtree"]
+    for peer in PEERS.get(case.get("kind", "boosting"), ()):
+        if importlib.util.find_spec(peer) is None:
+            print(f"{name:14} {peer:9} is not installed")
+        else:
+            libraries.append(peer)
     for _ in range(options.turns):
-        for library in ("jaxtree", *PEERS.get(case.get("kind", "boosting"), ())):
+        for library in libraries:
             for number in options.cores:
                 task = {"library": library, "case": case, "cores": number}
                 seconds = in_process(task, list(range(number)))["seconds"]
@@ -168,7 +185,7 @@ def compare(name: str, options: argparse.Namespace) -> None:
     for library in dict.fromkeys(library for library, _ in found):
         seconds = [found[library, number] for number in options.cores]
         figures = "  ".join(f"{number} cores {own:7.3f} s" for number, own in zip(options.cores, seconds, strict=True))
-        print(f"{name:14} {library:8} {figures}  gain {seconds[0] / seconds[-1]:5.2f}", flush=True)
+        print(f"{name:14} {library:9} {figures}  gain {seconds[0] / seconds[-1]:5.2f}", flush=True)
 
 
 def print_schedule(name: str, options: argparse.Namespace) -> None:
