@@ -31,7 +31,7 @@ using Value = HistogramSplitFinder::Value;
 // A table has room for the nodes of so many leaves at once.
 constexpr int32_t kUsualLeaves = 1 << 8;
 // More rows are read in their order, unless few of the nodes of a level are split.
-constexpr int64_t kMostRows = 1 << 19;
+constexpr int64_t kMostRows = 1 << 20;
 
 // With fewer codes to read for a tree, one thread has done it as soon.
 constexpr int64_t kLeastSideBySide = 1 << 14;
