@@ -177,7 +177,8 @@ Grown LeafWise(Threads threads, const Problem& problem, int64_t capacity = 0) {
   Grown grown(problem, capacity);
   const auto growth = GrowthOf(problem, 0, grown.leaf.data());
   CHECK(GrowsLeafWise(growth, grown.table()));
-  grown.is_complete = GrowLeafWise(threads, growth, grown.room());
+  Memory memory(nullptr, 0);
+  grown.is_complete = GrowLeafWise(threads, growth, grown.room(), memory);
   return grown;
 }
 

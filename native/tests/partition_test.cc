@@ -81,10 +81,12 @@ TEST(Partition_rows_of_a_node_are_divided_in_their_order) {
   for (const int64_t num_threads : {1, 4}) {
     test::Pool pool(num_threads);
     Threads threads = pool.threads();
-    RowMemory memory;
-    RowPartitioner rows(threads, memory);
-    const int64_t count = rows.Open(weight.data(), kRows, true);
+    Memory memory(nullptr, 0);
+    RowPartitioner rows(threads), others(threads);
+    const int64_t count = rows.Open(memory, weight.data(), kRows, true);
     CHECK_EQ(count, std::accumulate(weight.begin(), weight.end(), int64_t{0}));
+    CHECK_EQ(others.Open(memory, weight.data(), kRows, false), kRows - count);
+    for (int64_t at = 0; at < kRows - count; ++at) CHECK_EQ(others.RowsOf(0)[at], 7 * at);
     rows.MakeRoomFor(3);
     rows.Divide(0, 1, problem.codes.data(), branch);
     CHECK_EQ(rows.SizeOf(1) + rows.SizeOf(2), count);

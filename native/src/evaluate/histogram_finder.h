@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/memory.h"
 #include "common/parallel.h"
 #include "evaluate/screening.h"
 #include "evaluate/split_finder.h"
@@ -43,15 +44,9 @@ struct NodeHistogram {
   std::vector<float> most;     // and the greatest of their scores
 };
 
-// Memory that a thread keeps from tree to tree, so that its pages are there already: of a tree, and of a search within it.
-struct TreeMemory {
-  HistogramPool histograms;
-  std::vector<int32_t> of_row;  // what all rows add
-};
-
+// Memory of a search that a thread keeps from tree to tree, so that its pages are there already.
 struct FinderMemory {
   NodeHistogram nodes[2];
-  std::vector<int32_t> added;   // what the rows of a node add
   std::vector<int32_t> blocks;  // histograms of blocks of a node's rows but the first
 };
 
@@ -61,25 +56,27 @@ class HistogramSplitFinder {
   using Value = int32_t;
 
   // `level` shows the nodes when they are looked at.
-  HistogramSplitFinder(Threads& pool, const Level<Code, Value>& level, TreeMemory& of_tree, FinderMemory& memory)
-      : pool_(pool), level_(level), table_(level.table), rules_(level.rules), finder_(level), of_tree_(of_tree), memory_(memory),
+  HistogramSplitFinder(Threads& pool, const Level<Code, Value>& level, HistogramPool& histograms, FinderMemory& memory)
+      : pool_(pool), level_(level), table_(level.table), rules_(level.rules), finder_(level), histograms_(histograms), memory_(memory),
         layout_(CellLayout::For(level.rules.objective.num_outputs, level.rules.objective.num_classes)),
         penalties_(ScreenedPenalties::Of(level.rules.objective, level.rules.ParametersOf(0))) {
     for (int32_t feature = 0; feature < table_.num_features; ++feature) AppendColumn(feature);
-    of_tree_.histograms.Open(columns_.num_cells, layout_.width);
+    histograms_.Open(columns_.num_cells, layout_.width);
   }
 
   // A search of the same tree beside another, for nodes that `level` shows.
   HistogramSplitFinder(const HistogramSplitFinder& other, const Level<Code, Value>& level, FinderMemory& memory)
-      : pool_(other.pool_), level_(level), table_(level.table), rules_(level.rules), finder_(level), of_tree_(other.of_tree_),
+      : pool_(other.pool_), level_(level), table_(level.table), rules_(level.rules), finder_(level), histograms_(other.histograms_),
         memory_(memory), layout_(other.layout_), penalties_(other.penalties_), columns_(other.columns_),
-        column_of_(other.column_of_), feature_of_(other.feature_of_), packed_(other.packed_) {}
+        column_of_(other.column_of_), feature_of_(other.feature_of_), packed_(other.packed_), of_row_(other.of_row_),
+        added_(other.added_) {}
 
   const CellLayout& layout() const { return layout_; }
 
   // Reads what rows add.
-  void ReadRows(const Value* values, int64_t num_rows) {
-    of_tree_.of_row.resize(num_rows * RowWidth());
+  void ReadRows(Memory& memory, const Value* values, int64_t num_rows) {
+    of_row_ = memory.Take<int32_t>(num_rows * RowWidth());
+    if (layout_.has_one_score()) added_ = memory.Take<int32_t>(2 * num_rows);
     const int64_t num_parts = NumParts(pool_, num_rows);
     if (layout_.has_one_score()) FindFormat(values, num_rows, num_parts);
     ForEachPart(pool_, num_parts, num_rows, [&](int64_t, int64_t begin, int64_t end) {
@@ -105,10 +102,11 @@ class HistogramSplitFinder {
   }
 
   // Sums some rows, those of a node, and turns the histogram that a sibling has of their parent into its own. Scores the
-  // thresholds of the sibling, and those of the node if it is looked at. Null rows are all.
-  void Fill(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
+  // thresholds of the sibling, and those of the node if it is looked at. Null rows are all. The rows of other nodes have other
+  // places.
+  void Fill(const int32_t* rows, int64_t place, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
-    const AddedRows added{rows, are_gathered ? Gather(rows, count) : of_tree_.of_row.data(), 0, count, packed_};
+    const AddedRows added{rows, are_gathered ? Gather(rows, place, count) : of_row_, 0, count, packed_};
     const bool pays = count * columns_.size() + kAddedPerCell * columns_.num_cells >= kLeastFilledByThreads;
     const Pieces pieces(columns_.size(), FeaturesOfPack(layout_.width), count, pays ? pool_.num_threads() : 1);
     ForWidth(layout_.width, [&](auto width) { FillPieces<width()>(pieces, added, filled, is_looked_at, sibling); });
@@ -169,7 +167,7 @@ class HistogramSplitFinder {
 
   void ReadPart(const Value* values, int64_t num_rows, int64_t begin, int64_t end) {
     const int64_t width = RowWidth();
-    int32_t* const cells = of_tree_.of_row.data();
+    int32_t* const cells = of_row_;
     std::fill(cells + begin * width, cells + end * width, 0);
     for (int32_t score = 0; score < layout_.num_scores; ++score) {
       const Value* const curvature = values + std::min(score, num_curvatures() - 1) * num_rows;
@@ -198,7 +196,7 @@ class HistogramSplitFinder {
 
   void PackPart(const Value* values, int64_t num_rows, int64_t begin, int64_t end) {
     const PackedFormat packed = packed_;
-    int32_t* const to = of_tree_.of_row.data();
+    int32_t* const to = of_row_;
     WithWidest([&] {
       for (int64_t row = begin; row < end; ++row) {
         const uint64_t own = packed.Pack(values[row], values[num_rows + row]);
@@ -208,10 +206,9 @@ class HistogramSplitFinder {
   }
 
   // Some rows side by side, of one score.
-  const int32_t* Gather(const int32_t* rows, int64_t count) {
-    memory_.added.resize(std::max<size_t>(memory_.added.size(), 2 * count));
-    int32_t* const added = memory_.added.data();
-    const int32_t* const of_row = of_tree_.of_row.data();
+  const int32_t* Gather(const int32_t* rows, int64_t place, int64_t count) {
+    int32_t* const added = added_ + 2 * place;
+    const int32_t* const of_row = of_row_;
     ForEachPart(pool_, NumParts(pool_, count), count, [&](int64_t, int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) std::copy_n(of_row + 2 * int64_t{rows[at]}, 2, added + 2 * at);
     });
@@ -257,7 +254,7 @@ class HistogramSplitFinder {
   template <int kWidth>
   void FillPieces(const Pieces& pieces, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
                   NodeHistogram* sibling) {
-    int32_t* const cells = of_tree_.histograms.At(filled.histogram);
+    int32_t* const cells = histograms_.At(filled.histogram);
     // A byte that is no code of its feature reaches past the last cell.
     const int64_t size = (columns_.num_cells + kMostCodes) * kWidth, num_blocks = pieces.num_blocks;
     if (num_blocks > 1) memory_.blocks.resize(std::max<size_t>(memory_.blocks.size(), (num_blocks - 1) * size));
@@ -289,10 +286,10 @@ class HistogramSplitFinder {
   template <int kWidth>
   inline __attribute__((always_inline)) void FinishColumns(Range columns, NodeHistogram& filled, bool is_looked_at,
                                                            NodeHistogram* sibling, bool is_up_to = false) {
-    int32_t* const cells = of_tree_.histograms.At(filled.histogram);
+    int32_t* const cells = histograms_.At(filled.histogram);
     SumUpColumns<kWidth>(columns_, columns, filled.total.data(), cells, is_up_to);
     if (sibling != nullptr) {
-      int32_t* const whole = of_tree_.histograms.At(sibling->histogram);
+      int32_t* const whole = histograms_.At(sibling->histogram);
       const Range own = columns_.CellsOf(columns);
       for (int64_t at = own.begin * kWidth; at < own.end * kWidth; ++at) whole[at] -= cells[at];
     }
@@ -353,7 +350,7 @@ class HistogramSplitFinder {
   }
 
   const int32_t* CellsOf(const NodeHistogram& of_node, int64_t column) const {
-    return of_tree_.histograms.At(of_node.histogram) + columns_.columns[column].first * layout_.width;
+    return histograms_.At(of_node.histogram) + columns_.columns[column].first * layout_.width;
   }
 
   // Whether the gains of a feature's thresholds follow from the sums up to them alone, by penalties that can be screened.
@@ -444,12 +441,14 @@ class HistogramSplitFinder {
   const Table<Code>& table_;
   const Rules<Value>& rules_;
   SplitFinder<Code, Value> finder_;
-  TreeMemory& of_tree_;
+  HistogramPool& histograms_;
   FinderMemory& memory_;
   const CellLayout layout_;
   const ScreenedPenalties penalties_;
   HistogramColumns columns_;
-  PackedFormat packed_ = {};         // of rows of one score
+  // Rows of one score are packed. What rows add: all of them, and those of nodes, at the places of these.
+  PackedFormat packed_ = {};
+  int32_t *of_row_ = nullptr, *added_ = nullptr;
   std::vector<int64_t> column_of_;   // of every feature
   std::vector<int32_t> feature_of_;  // of every column
   float least_ = 0;                  // thresholds with lower scores are not looked at

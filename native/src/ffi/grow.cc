@@ -236,7 +236,7 @@ class GivenGrowth {
   bool Run(Threads& pool, NodeRoom<Value>& room, Memory& memory, int32_t* leaf) {
     growth_.leaf = leaf;
     if constexpr (std::is_same_v<Code, uint8_t> && std::is_same_v<Value, int32_t>) {
-      if (GrowsLeafWise(growth_, room.table())) return GrowLeafWise(pool, growth_, room);
+      if (GrowsLeafWise(growth_, room.table())) return GrowLeafWise(pool, growth_, room, memory);
     }
     return LevelWiseGrower<Code, Value>(pool, growth_, room, memory).Run();
   }

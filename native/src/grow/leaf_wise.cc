@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/memory.h"
 #include "common/parallel.h"
 #include "evaluate/histogram_finder.h"
 #include "grow/driver.h"
@@ -45,9 +46,8 @@ struct PendingSplit {
 
 // Memory that a thread keeps from tree to tree; of what is done side by side each part has its own.
 struct Workspace {
-  TreeMemory of_tree;
+  HistogramPool histograms;
   std::vector<std::unique_ptr<FinderMemory>> of_finder;
-  RowMemory used, others;
 
   FinderMemory& OfFinder(size_t number) {
     while (of_finder.size() <= number) of_finder.push_back(std::make_unique<FinderMemory>());
@@ -62,8 +62,8 @@ Workspace& WorkspaceOfThread() {
 
 // A node that is divided, and its children, whose splits are looked for. Several are beside one another.
 struct Expansion {
-  Expansion(Threads& pool, const Level<Code, Value>& given, TreeMemory& of_tree, FinderMemory& memory)
-      : level(given), finder(pool, level, of_tree, memory), smaller(memory.nodes[0]), larger(memory.nodes[1]) {
+  Expansion(Threads& pool, const Level<Code, Value>& given, HistogramPool& histograms, FinderMemory& memory)
+      : level(given), finder(pool, level, histograms, memory), smaller(memory.nodes[0]), larger(memory.nodes[1]) {
     ShowOnlySlot();
   }
 
@@ -89,19 +89,19 @@ struct Expansion {
 
 class LeafWiseGrower {
  public:
-  LeafWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result)
+  LeafWiseGrower(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result, Memory& memory)
       : pool_(pool), level_(growth.level), entries_(growth.entries), leaf_(growth.leaf), result_(result),
         room_(result.table()), table_(room_.table()), nodes_(level_, growth.open, growth.root_seed, table_),
         driver_(GrowthOrder::kNodes, table_, level_.rules.MostLeaves()),
-        draws_levels_(growth.open.samples_levels), space_(WorkspaceOfThread()), rows_(pool, space_.used),
-        others_(pool, space_.others), histograms_(space_.of_tree.histograms) {
+        draws_levels_(growth.open.samples_levels), memory_(memory), space_(WorkspaceOfThread()), rows_(pool), others_(pool),
+        histograms_(space_.histograms) {
     const int32_t* const limit = level_.rules.MostLeaves();
     const int32_t most_leaves = limit != nullptr ? std::max(limit[0], 1) : kUsualLeaves;
     const int64_t most_nodes = most_leaves < kUsualLeaves ? 2 * most_leaves - 1 : 1;
     room_.MakeRoomFor(most_nodes);
     pending_.reserve(most_nodes);
     level_.slot = leaf_;
-    expansions_.emplace_back(pool_, level_, space_.of_tree, space_.OfFinder(0));
+    expansions_.emplace_back(pool_, level_, space_.histograms, space_.OfFinder(0));
   }
 
   bool Run() {
@@ -124,12 +124,12 @@ class LeafWiseGrower {
   void OpenRoot() {
     const int64_t num_rows = entries_.size;
     Expansion& first = expansions_[0];
-    first.finder.ReadRows(entries_.value, num_rows);
+    first.finder.ReadRows(memory_, entries_.value, num_rows);
     for (int64_t channel = 0; channel < table_.num_channels; ++channel) {
       table_.sums[channel] = SumOf(pool_, entries_.value + channel * num_rows, num_rows);
     }
-    table_.num_rows[0] = rows_.Open(entries_.value, num_rows, true);
-    if (table_.num_rows[0] < num_rows) others_.Open(entries_.value, num_rows, false);
+    table_.num_rows[0] = rows_.Open(memory_, entries_.value, num_rows, true);
+    if (table_.num_rows[0] < num_rows) others_.Open(memory_, entries_.value, num_rows, false);
     pending_.resize(1);
     nodes_.HandDown(0);
     if (!nodes_.MaySplit(0) || !driver_.HasLeavesLeft()) return;
@@ -217,7 +217,8 @@ class LeafWiseGrower {
 
   void Fill(Expansion& own, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const int64_t size = rows_.SizeOf(filled.node);
-    own.finder.Fill(size == entries_.size ? nullptr : rows_.RowsOf(filled.node), size, filled, is_looked_at, sibling);
+    const int32_t* const rows = size == entries_.size ? nullptr : rows_.RowsOf(filled.node);
+    own.finder.Fill(rows, rows_.PlaceOf(filled.node), size, filled, is_looked_at, sibling);
   }
 
   // Finds the split of a node, which keeps its histogram if the split is allowed.
@@ -278,6 +279,7 @@ class LeafWiseGrower {
   NodeUpdater<Code, Value> nodes_;
   Driver<Value> driver_;
   const bool draws_levels_;
+  Memory& memory_;
   Workspace& space_;
   RowPartitioner rows_, others_;  // those that the tree is grown on, and those that only go its way
   HistogramPool& histograms_;
@@ -297,8 +299,8 @@ bool GrowsLeafWise(const Growth<Code, Value>& growth, const NodeTable<Value>& ta
   return are_rows && is_binary && has_few_rows && level.table.num_bins <= kMostCodes && !level.rules.samples_thresholds;
 }
 
-bool GrowLeafWise(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result) {
-  return LeafWiseGrower(pool, growth, result).Run();
+bool GrowLeafWise(Threads& pool, const Growth<Code, Value>& growth, NodeRoom<Value>& result, Memory& memory) {
+  return LeafWiseGrower(pool, growth, result, memory).Run();
 }
 
 }  // namespace jaxtree

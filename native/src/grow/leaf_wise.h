@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "common/memory.h"
 #include "common/parallel.h"
 #include "grow/growth.h"
 #include "tree/node_table.h"
@@ -16,7 +17,7 @@ namespace jaxtree {
 bool GrowsLeafWise(const Growth<uint8_t, int32_t>& growth, const NodeTable<int32_t>& table);
 
 // Fills a table, and returns whether it had room for all nodes; if not, it holds a smaller tree.
-bool GrowLeafWise(Threads& pool, const Growth<uint8_t, int32_t>& growth, NodeRoom<int32_t>& result);
+bool GrowLeafWise(Threads& pool, const Growth<uint8_t, int32_t>& growth, NodeRoom<int32_t>& result, Memory& memory);
 
 }  // namespace jaxtree
 

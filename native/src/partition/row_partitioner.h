@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "common/memory.h"
 #include "common/parallel.h"
 
 namespace jaxtree {
@@ -21,41 +22,40 @@ constexpr int64_t kMostCodes = 1 << 8;
 // The branch of every code at a split into two.
 using BranchOfCode = std::array<uint8_t, kMostCodes>;
 
-// Memory that a thread keeps from tree to tree, so that its pages are there already.
-struct RowMemory {
-  std::vector<int32_t> rows, moved;
-};
-
 class RowPartitioner {
  public:
-  RowPartitioner(Threads& pool, RowMemory& memory) : pool_(pool), rows_(memory.rows), moved_(memory.moved) {}
+  explicit RowPartitioner(Threads& pool) : pool_(pool) {}
 
   // Gives the root the rows whose weight is above 0, or all others, and returns their number.
-  int64_t Open(const int32_t* weight, int64_t num_rows, bool are_used) {
-    rows_.resize(num_rows);
-    moved_.resize(num_rows);
+  int64_t Open(Memory& memory, const int32_t* weight, int64_t num_rows, bool are_used) {
     const int64_t num_parts = NumParts(pool_, num_rows);
-    std::vector<Range> chosen(num_parts);
+    std::vector<int64_t> place(num_parts + 1);  // of the first row of every part
     ForEachPart(pool_, num_parts, num_rows, [&](int64_t part, int64_t begin, int64_t end) {
-      int64_t to = begin;
-      for (int64_t row = begin; row < end; ++row) {
+      int64_t count = 0;
+      for (int64_t row = begin; row < end; ++row) count += (weight[row] > 0) == are_used;
+      place[part + 1] = count;
+    });
+    std::partial_sum(place.begin(), place.end(), place.begin());
+    const int64_t count = place[num_parts];
+    rows_ = memory.Take<int32_t>(count);
+    moved_ = memory.Take<int32_t>(count);
+    ForEachPart(pool_, num_parts, num_rows, [&](int64_t part, int64_t begin, int64_t end) {
+      int64_t to = place[part];
+      for (int64_t row = begin; to < place[part + 1]; ++row) {
         rows_[to] = row;
         to += (weight[row] > 0) == are_used;
       }
-      chosen[part] = {begin, to};
     });
-    int64_t count = 0;
-    for (const Range part : chosen) {
-      if (part.begin > count) std::copy(rows_.begin() + part.begin, rows_.begin() + part.end, rows_.begin() + count);
-      count += part.size();
-    }
     range_.assign(1, {0, count});
     return count;
   }
 
   int64_t SizeOf(int32_t node) const { return range_[node].size(); }
 
-  const int32_t* RowsOf(int32_t node) const { return rows_.data() + range_[node].begin; }
+  const int32_t* RowsOf(int32_t node) const { return rows_ + range_[node].begin; }
+
+  // Where the first row of a node lies among all rows.
+  int64_t PlaceOf(int32_t node) const { return range_[node].begin; }
 
   void MakeRoomFor(int64_t num_nodes) { range_.resize(std::max<size_t>(range_.size(), num_nodes)); }
 
@@ -78,7 +78,7 @@ class RowPartitioner {
   }
 
   int64_t DivideAlone(Range range, const uint8_t* codes, const BranchOfCode& branch) {
-    int32_t *const own = rows_.data() + range.begin, *const moved = moved_.data() + range.begin;
+    int32_t *const own = rows_ + range.begin, *const moved = moved_ + range.begin;
     const int64_t size = range.size();
     int64_t num_first = 0, num_second = 0;
     for (int64_t at = 0; at < size; ++at) {
@@ -94,7 +94,7 @@ class RowPartitioner {
 
   // Every part of the rows is divided by itself, rows of branch 1 from its end backwards; then all find their places.
   int64_t DivideByParts(Range range, const uint8_t* codes, const BranchOfCode& branch) {
-    int32_t *const own = rows_.data() + range.begin, *const moved = moved_.data() + range.begin;
+    int32_t *const own = rows_ + range.begin, *const moved = moved_ + range.begin;
     const int64_t size = range.size();
     const int64_t num_parts = NumParts(pool_, size);
     std::vector<int64_t> place(num_parts + 1);  // of the first rows of every part
@@ -120,7 +120,7 @@ class RowPartitioner {
   }
 
   Threads& pool_;
-  std::vector<int32_t> &rows_, &moved_;
+  int32_t *rows_ = nullptr, *moved_ = nullptr;
   std::vector<Range> range_;  // of every node
 };
 
