@@ -47,7 +47,10 @@ ROUNDS_AT_A_TIME = 25
 NODES_AT_A_TIME = 2**20
 """Nodes of the trees of one call at most, if it makes several."""
 
-LEAST_BITS = 8
+USUAL_BITS = 8
+"""Rows whose derivatives would have fewer bits have units that follow from sums, or sums of 64 bits."""
+
+LEAST_BITS = 5
 """Rows whose derivatives would have fewer bits are summed in 64."""
 
 
@@ -295,9 +298,14 @@ def _rules_of(data: BoostData, loss: BaseLoss, learner: BaseLearner, shrinkage: 
 
 
 def newton_of(num_scores: int, num_curvatures: int, num_rows: int) -> Newton:
-    """The objective of a round's tree; its sums have 32 bits if these leave enough for the derivatives of a row."""
+    """The objective of a round's tree; its sums have 32 bits if these leave enough for the derivatives of a row.
+
+    Few bits are enough where units follow from sums, which is measured for one second derivative a row.
+    """
     bits = NARROW_BITS - (num_rows * num_curvatures).bit_length()
-    return Newton(num_scores, num_curvatures, has_noise=True, needs_wide_sums=bits < LEAST_BITS)
+    fits_sum = num_curvatures == 1 and LEAST_BITS <= bits < USUAL_BITS
+    is_wide = bits < USUAL_BITS and not fits_sum
+    return Newton(num_scores, num_curvatures, has_noise=True, fits_sum=fits_sum, needs_wide_sums=is_wide)
 
 
 def _placed(

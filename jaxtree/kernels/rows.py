@@ -24,6 +24,7 @@ def quantise(
     is_used: Bool[Array, " row"],
     *,
     bits: int,
+    fits_sum: bool,
     dtype: Any,
     devices: Devices,
     engine: Engine,
@@ -38,18 +39,27 @@ def quantise(
         noise: The part of a unit from which on numbers are rounded up; the kernel has one a row.
         is_used: The rows that count.
         bits: Bits of a sum.
+        fits_sum: Whether units follow from the sums of the sizes of the derivatives, and not from their number and the
+            greatest of them. They are then smaller, above all where few rows have great weights.
         dtype: The type of the whole numbers.
         devices: The devices that rows are divided among.
         engine: Who computes.
     """
     if engine is not Engine.XLA:
         results = jax.ShapeDtypeStruct((len(curvature) + len(gradient), len(is_used)), dtype), _real(2)
-        return _call("jaxtree_quantise", results, curvature, gradient, noise, is_used, bits=np.int32(bits))
+        arrays = curvature, gradient, noise, is_used
+        return _call("jaxtree_quantise", results, *arrays, bits=np.int32(bits), fits_sum=fits_sum)
     number, parts, units = devices.total(is_used.sum()), [], []
     for values, terms in ((curvature, len(curvature)), (gradient, 1)):
         values = jnp.where(is_used, values, 0)
         size = devices.greatest(exponent(values))
         unit = unit_of(number * terms, size, bits=bits)
+        if fits_sum:
+            fine = unit_of(number * terms, size)
+            total = devices.total(jnp.sum(to_fixed_point(jnp.abs(values).astype(jnp.float64), fine)))
+            # A number is rounded up by less than a unit, and the total has an error of less than as many units again.
+            room = 2.0**bits - 1 - 2.0 * (number * terms)
+            unit = unit_of(1, exponent(total.astype(jnp.float64) * fine / room), bits=0)
         # Rounded, as a power of two need not be exact.
         most = jnp.round(jnp.exp2(size.astype(jnp.float64)) / unit) - 1
         parts.append(jnp.clip(jnp.floor(values / unit + noise), -most, most))

@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 from jax.sharding import Mesh
 
-from jaxtree.boosting import logistic, poisson, softmax
+from jaxtree.boosting import booster, logistic, poisson, softmax
+from jaxtree.boosting.booster import newton_of
+from jaxtree.boosting.data import Shrinkage
 from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
+from jaxtree.growth.inputs import newton
+from jaxtree.growth.inputs.newton import Newton
 from jaxtree.kernels import choose
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
@@ -92,3 +96,33 @@ def test_derivatives_keep_the_bits_of_scores_and_their_range():
         far = Loss(lambda scores, target, extras: 1e80 * scores[0] ** 2)
         gradient = row_derivatives(far, few, rows).gradient
         np.testing.assert_allclose(gradient, 2e80, rtol=2.0**-24)
+
+
+def test_many_rows_are_summed_in_32_bits():
+    """Of such sums the kernel grows trees leaf by leaf."""
+    usual, fitting = Newton(has_noise=True), Newton(has_noise=True, fits_sum=True)
+    assert newton_of(1, 1, 2**23 - 1) == usual
+    assert newton_of(1, 1, 2**23) == newton_of(1, 1, 2**26 - 1) == fitting
+    assert newton_of(1, 1, 2**26) == Newton(has_noise=True, needs_wide_sums=True)
+    assert newton_of(3, 3, 2**23) == Newton(3, 3, has_noise=True, needs_wide_sums=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_rows", [1999, 50_000])
+def test_devices_threads_and_kernel_change_no_bit_of_many_rows(num_rows, monkeypatch):
+    """As if 32-bit sums left few bits for each of these rows, which have very different weights."""
+    bits = num_rows.bit_length() + booster.LEAST_BITS
+    for module in (booster, newton):
+        monkeypatch.setattr(module, "NARROW_BITS", bits)
+    assert newton_of(1, 1, num_rows).fits_sum
+    rows = classes(num_rows=num_rows)
+    rows = rows._replace(weight=np.exp(2 * np.random.default_rng(0).normal(size=num_rows)))
+    shrinkage = Shrinkage(max_leaf_nodes=7)
+    fit = lambda **options: boosted(rows, logistic(), shrinkage, **options)  # noqa: E731
+    alone = fit()
+    assert len(np.unique(alone.forest.nodes.feature)) > 2
+    assert_same([alone], [fit(mesh=Mesh(np.array(jax.devices()[:2]), ("rows",)))])
+    if not choose.is_there():
+        pytest.skip("the kernel is not installed")
+    monkeypatch.setattr(choose, "is_there", lambda: False)
+    assert_same([alone], [fit()], "feature", "code", "first_child", "num_rows", "weight", "target_sum")

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxtree.boosting.booster import LEAST_BITS
 from jaxtree.growth import Classes, Data, Features, Limits, Numbers, Rules, Sizes, grow
+from jaxtree.growth.inputs import newton as newton_module
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.kernels import rows as operations
 from jaxtree.kernels.choose import Engine
@@ -39,6 +41,34 @@ def test_derivatives_are_rounded_alike(number, dtype, scale, is_wide):
         made, expected = (newton.quantise_used(target, used, Devices(1), engine) for engine in ENGINES)
         np.testing.assert_array_equal(made.value, expected.value)
         assert (made.units.weight, made.units.target) == (expected.units.weight, expected.units.target)
+
+
+@needs_kernel
+@pytest.mark.parametrize("num_curvatures", [1, 2])
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+@pytest.mark.parametrize("number", [1, FEW, MANY])
+def test_units_that_follow_from_sums_leave_none_that_overflows(number, spread, num_curvatures, monkeypatch):
+    """With few bits a row, for rows alike or very different, all rounded up: sums fit, and the bits are used."""
+    bits = number.bit_length() + LEAST_BITS
+    monkeypatch.setattr(newton_module, "NARROW_BITS", bits)
+    rng = np.random.default_rng(number)
+    sizes = np.exp(spread * rng.normal(size=(num_curvatures + 2, number)))
+    sizes[num_curvatures] *= np.where(rng.random(number) < 0.5, -1, 1)
+    is_used = rng.random(number) < 0.8
+    is_used[0] = True
+    with jax.enable_x64(True):
+        newton = Newton(2, num_curvatures, has_noise=True, fits_sum=True)
+        target, used = jnp.asarray(np.concatenate([sizes, np.full((1, number), 1 - 2**-20)])), jnp.asarray(is_used)
+        made, expected = (newton.quantise_used(target, used, Devices(1), engine) for engine in ENGINES)
+    np.testing.assert_array_equal(made.value, expected.value)
+    assert (made.units.weight, made.units.target) == (expected.units.weight, expected.units.target)
+    whole, units = np.abs(np.asarray(made.value, np.int64)).sum(axis=1), (made.units.weight, made.units.target)
+    sums, sizes = (np.split(own, [num_curvatures]) for own in (whole, np.abs(sizes[:, is_used]).sum(axis=1)))
+    terms = num_curvatures * is_used.sum(), is_used.sum()
+    assert sums[0].sum() < 2**bits and max(sums[1]) < 2**bits
+    for size, unit, number in zip(sizes, units, terms, strict=True):
+        # With half the unit they might not.
+        assert 2 * size.sum() / float(unit) + 2 * number >= 2**bits - 1
 
 
 @needs_kernel

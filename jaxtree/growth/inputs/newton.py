@@ -55,13 +55,15 @@ class Newton(Objective):
     `Limits.parameters` are `Penalties`.
 
     A derivative becomes a whole number of few bits, so that sums are quick and exact: those that 32 bits leave for the
-    number of rows (11 of a million), or 41 of wide sums. The unit is a power of two, the same for all rows.
+    number of rows (11 of a million), or 41 of wide sums. The unit is a power of two, the same for all rows. It follows
+    from the number of rows and the greatest derivative, or of many rows from the sum of the sizes of all.
 
     Attributes:
         num_scores: The number of scores of a row, each with its gradient.
         num_curvatures: The number of second derivatives of a row: one for all scores, or one for each.
         has_noise: Whether the last target of a row is a number from 0 to below 1: the part of a unit from which on its
             derivatives are rounded up. If it is drawn, no sum is biased. Without it they are rounded to the nearest.
+        fits_sum: Whether units follow from sums of sizes.
         needs_wide_sums: Whether sums have 64 bits.
 
     Example:
@@ -76,6 +78,7 @@ class Newton(Objective):
     num_scores: int = 1
     num_curvatures: int = 1
     has_noise: bool = False
+    fits_sum: bool = False
     needs_wide_sums: bool = False
     compares_targets = False
 
@@ -135,7 +138,7 @@ class Newton(Objective):
         dtype, bits = (jnp.int64, BITS) if self.needs_wide_sums else (jnp.int32, NARROW_BITS)
         value, units = quantise(
             curvature, gradient, noise if self.has_noise else 0.5, is_used,
-            bits=bits, dtype=dtype, devices=devices, engine=engine,
+            bits=bits, fits_sum=self.fits_sum, dtype=dtype, devices=devices, engine=engine,
         )  # fmt: skip
         label, none = jnp.zeros((0, target.shape[1]), jnp.int32), jnp.zeros(0, jnp.float64)
         return Quantised(label, value, Units(units[0], units[1], jnp.float64(1), none, is_scaled=True))

@@ -168,7 +168,15 @@ void AddRows(const Values<Real>& values, const int32_t* node, double inverse, co
   }
 }
 
-template <typename Real>
+// What is summed of a value: itself, or its size.
+struct Itself {
+  double operator()(double number) const { return number; }
+};
+struct Size {
+  double operator()(double number) const { return std::abs(number); }
+};
+
+template <typename Part = Itself, typename Real>
 std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const int32_t* node, double most, double unit,
                              int64_t num_nodes) {
   const int64_t size = values.size() * num_nodes;
@@ -180,8 +188,8 @@ std::vector<int64_t> SumRows(Threads& pool, const Values<Real>& values, const in
     const auto add = [&](const auto& rounded) {
       AddRows(values, node, 1 / unit, rounded, begin, end, num_nodes, sums[part].data());
     };
-    if (!(most / unit < kLarge)) return add([](double number) { return Rounded(number); });
-    WithWidest([&] { add([](double number) { return RoundedSmall(number); }); });
+    if (!(most / unit < kLarge)) return add([](double number) { return Rounded(Part()(number)); });
+    WithWidest([&] { add([](double number) { return RoundedSmall(Part()(number)); }); });
   });
   for (int64_t part = 1; part < num_parts; ++part) {
     for (int64_t at = 0; at < size; ++at) sums[0][at] += sums[part][at];
@@ -246,10 +254,19 @@ struct Kind {
 };
 
 template <typename Real>
-Kind<Real> KindOf(Threads& pool, const Values<Real>& values, int64_t terms_of_row, int64_t bits) {
+Kind<Real> KindOf(Threads& pool, const Values<Real>& values, int64_t terms_of_row, int64_t bits, bool fits_sum) {
   const Extent extent = ExtentOf(pool, values);
   const int64_t exponent = ExponentOf(extent.most);
-  const double unit = UnitOf(static_cast<double>(extent.num_used) * terms_of_row, exponent, bits);
+  const double num_terms = static_cast<double>(extent.num_used) * terms_of_row;
+  double unit = UnitOf(num_terms, exponent, bits);
+  if (fits_sum) {
+    const double fine = UnitOf(num_terms, exponent, 61);
+    int64_t total = 0;
+    for (const int64_t part : SumRows<Size>(pool, values, nullptr, extent.most, fine, 1)) total += part;
+    // A number is rounded up by less than a unit, and the total has an error of less than as many units again.
+    const double room = std::ldexp(1.0, static_cast<int>(bits)) - 1 - 2 * num_terms;
+    unit = UnitOf(1, ExponentOf(static_cast<double>(total) * fine / room), 0);
+  }
   // Sums have so few bits that all numbers up to the limit fit, though two to the exponent may be no float.
   const int64_t digits = std::clamp<int64_t>(exponent - std::ilogb(unit), 0, bits);
   return {values, static_cast<int64_t>(std::ldexp(1.0, static_cast<int>(digits)) - 1), unit};
@@ -258,9 +275,10 @@ Kind<Real> KindOf(Threads& pool, const Values<Real>& values, int64_t terms_of_ro
 // The derivatives as whole numbers: first second derivatives, and then gradients.
 template <typename Real, typename Whole>
 void Quantise(Threads& pool, const Values<Real>& curvatures, const Values<Real>& gradients, const Real* noise, int64_t bits,
-              Whole* whole, double* units) {
+              bool fits_sum, Whole* whole, double* units) {
   const int64_t num_rows = curvatures.num_rows;
-  const Kind<Real> kinds[2] = {KindOf(pool, curvatures, curvatures.size(), bits), KindOf(pool, gradients, 1, bits)};
+  const Kind<Real> kinds[2] = {KindOf(pool, curvatures, curvatures.size(), bits, fits_sum),
+                               KindOf(pool, gradients, 1, bits, fits_sum)};
   for (int kind = 0; kind < 2; ++kind) units[kind] = kinds[kind].unit;
   ForEachPart(pool, NumParts(pool, num_rows), num_rows, [&](int64_t, int64_t begin, int64_t end) {
     Whole* to = whole;
@@ -352,7 +370,7 @@ ffi::Error SumHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffe
 
 ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer curvatures, ffi::AnyBuffer gradients,
                            ffi::AnyBuffer noise, ffi::AnyBuffer is_used, ffi::Result<ffi::AnyBuffer> whole,
-                           ffi::Result<ffi::AnyBuffer> units, int32_t bits) {
+                           ffi::Result<ffi::AnyBuffer> units, int32_t bits, bool fits_sum) {
   const Models models(*units, 1);
   return ForReals(curvatures, [&](auto real) {
     using Real = decltype(real);
@@ -364,7 +382,7 @@ ffi::Error QuantiseHandler(ffi::ThreadPool pool, ffi::AnyBuffer curvatures, ffi:
       };
       const auto run = [&](auto* numbers) {
         Quantise(threads, values_of(curvatures), values_of(gradients), models.Of(noise, model).template As<const Real>(),
-                 bits, numbers, models.Of(*units, model).template As<double>());
+                 bits, fits_sum, numbers, models.Of(*units, model).template As<double>());
       };
       if (to.type == ffi::DataType::S64) return run(to.As<int64_t>());
       run(to.As<int32_t>());
@@ -425,7 +443,8 @@ XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_quantise, jaxtree::QuantiseHandler,
                                   .Arg<ffi::AnyBuffer>()  // whether a row is used
                                   .Ret<ffi::AnyBuffer>()
                                   .Ret<ffi::AnyBuffer>()   // units of second derivatives and of gradients
-                                  .Attr<int32_t>("bits"));
+                                  .Attr<int32_t>("bits")
+                                  .Attr<bool>("fits_sum"));
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_are_within, jaxtree::AreWithinHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
