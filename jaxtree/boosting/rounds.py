@@ -38,7 +38,7 @@ from jaxtree.compilation import compiled, options_of_small_programs, quick_optio
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.loop.prepare import GrowthInputs
-from jaxtree.growth.plan.plan import Plan
+from jaxtree.growth.plan.plan import KernelPlan, Plan
 from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.mesh import ROWS, Devices
 from jaxtree.kernels.rows import add_steps, are_within, sum_rows
@@ -197,6 +197,9 @@ def _make_rounds(
     if is_alone:
         slots, states = jax.tree.map(lambda own: own[0], (slots, states))
     rates, num_made = slots.rates, slots.rates.learning_rate.shape[-1]
+    if isinstance(plan, KernelPlan) and plan.reads_rows:
+        # Before the loop, where a barrier keeps it.
+        prepared = prepared._replace(codes_of_rows=lax.optimization_barrier(jnp.asarray(prepared.codes).T))
 
     def make_own(
         rates: Rates, state: BoostState, rate: Float[Array, ""], own: OwnRows | None

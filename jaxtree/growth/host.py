@@ -61,7 +61,8 @@ def grow_on_host(
     parameters = np.empty((num_roots, np.shape(limits.parameters)[-1]))
     parameters[:] = limits.parameters
     arrays = {
-        "codes": codes, "row": _or_nothing(data.row, np.int32), "root": _or_nothing(data.root, np.int32),
+        "codes": codes, "codes_of_rows": codes[:0],
+        "row": _or_nothing(data.row, np.int32), "root": _or_nothing(data.root, np.int32),
         "label": label, "value": value, **_arrays_of(features, rules, num_bins),
         "units": np.array([units.weight, units.target]),
         "limits": _rows(kernel_fields().limits, in_units(limits, resolved, units), num_roots, np.float64),

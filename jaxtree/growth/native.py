@@ -41,8 +41,8 @@ OF_CLASSES = (Classes, Shares)
 """The objectives whose sums are the weights of classes."""
 
 ARRAYS = frozenset({
-    "codes", "row", "root", "label", "value", "features", "next_separable", "position", "sets", "units", "limits",
-    "parameters", "root_seed",
+    "codes", "codes_of_rows", "row", "root", "label", "value", "features", "next_separable", "position", "sets",
+    "units", "limits", "parameters", "root_seed",
 })  # fmt: skip
 """The arrays that a growth gives the kernel."""
 

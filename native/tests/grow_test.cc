@@ -216,10 +216,18 @@ TEST(Grow_trees_are_the_same_in_every_order_of_rows_and_nodes) {
     Grown in_row_order = LevelWise(Threads(), problem, 1 << 20), sorted = LevelWise(Threads(), problem, 2);
     Grown by_leaves = LeafWise(Threads(), problem), in_threads = LevelWise(pool.threads(), problem, 4);
     Grown leaves_in_threads = LeafWise(pool.threads(), problem);
+    std::vector<test::Code> codes_of_rows;
+    for (int64_t row = 0; row < problem.num_rows; ++row) {
+      for (int64_t feature = 0; feature < 6; ++feature) codes_of_rows.push_back(problem.codes[feature * problem.num_rows + row]);
+    }
+    problem.level.table.codes_of_rows = codes_of_rows.data();
+    Grown by_rows = LeafWise(Threads(), problem), rows_in_threads = LeafWise(pool.threads(), problem);
     CHECK(in_row_order.is_complete);
     CHECK(max_leaves > 0 ? in_row_order.table().num_nodes == 17 : in_row_order.table().num_nodes > 50);
     CheckLeaves(problem, in_row_order);
-    for (Grown* other : {&sorted, &by_leaves, &in_threads, &leaves_in_threads}) CheckAlike(in_row_order, *other);
+    for (Grown* other : {&sorted, &by_leaves, &in_threads, &leaves_in_threads, &by_rows, &rows_in_threads}) {
+      CheckAlike(in_row_order, *other);
+    }
   }
 }
 

@@ -18,6 +18,7 @@ from jaxtree.boosting.round_tree import row_derivatives
 from jaxtree.compilation import quick_options
 from jaxtree.growth.inputs import newton
 from jaxtree.growth.inputs.newton import Newton
+from jaxtree.growth.plan import plan
 from jaxtree.kernels import choose
 from jaxtree.losses.loss import Loss
 from tests.boosting.test_boost import boosted, classes, numbers
@@ -110,10 +111,14 @@ def test_many_rows_are_summed_in_32_bits():
 @pytest.mark.slow
 @pytest.mark.parametrize("num_rows", [1999, 50_000])
 def test_devices_threads_and_kernel_change_no_bit_of_many_rows(num_rows, monkeypatch):
-    """As if 32-bit sums left few bits for each of these rows, which have very different weights."""
+    """As if 32-bit sums left few bits for each of these rows, which have very different weights.
+
+    The kernel has the codes of a row side by side, too.
+    """
     bits = num_rows.bit_length() + booster.LEAST_BITS
     for module in (booster, newton):
         monkeypatch.setattr(module, "NARROW_BITS", bits)
+    monkeypatch.setattr(plan, "LEAST_ROWS_SIDE_BY_SIDE", num_rows)
     assert newton_of(1, 1, num_rows).fits_sum
     rows = classes(num_rows=num_rows)
     rows = rows._replace(weight=np.exp(2 * np.random.default_rng(0).normal(size=num_rows)))

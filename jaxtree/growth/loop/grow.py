@@ -264,7 +264,8 @@ def _grow_by_kernel(
         "in_average": prepared.in_average, "monotone": zero if features.monotone is None else features.monotone,
     }  # fmt: skip
     arrays = {
-        "codes": prepared.codes, "row": or_nothing(prepared.entry_row, np.int32),
+        "codes": prepared.codes, "codes_of_rows": or_nothing(prepared.codes_of_rows, prepared.codes.dtype),
+        "row": or_nothing(prepared.entry_row, np.int32),
         "root": or_nothing(prepared.entry_root, np.int32), "label": label, "value": value,
         "features": rows(kernel_fields().features, of_features, np.int32),
         "next_separable": or_nothing(features.next_separable, np.int32, num_features),

@@ -40,7 +40,8 @@ class GrowthInputs(NamedTuple):
     """The arrays of a growth, in the types that the loop needs.
 
     Without `entry_row` the entries are the rows in order, without `entry_root` there is one root, and without `weight`
-    all weights are 1. Before the first round of boosting there are no limits, which every round sets.
+    all weights are 1. Before the first round of boosting there are no limits, which every round sets. The codes of many
+    rows are there a second time, with those of a row side by side, while rounds are made.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -56,6 +57,7 @@ class GrowthInputs(NamedTuple):
     sets: OptionalArray
     limits: Limits | None
     root_seed: UInt32[AnyArray, " root"]
+    codes_of_rows: UInt[AnyArray, "row feature"] | None = None
 
 
 def prepare(

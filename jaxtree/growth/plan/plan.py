@@ -38,6 +38,10 @@ class TablePlan(NamedTuple):
     features_per_group: int
 
 
+LEAST_ROWS_SIDE_BY_SIDE = 2**20
+"""From this many rows on the kernel is given the codes of a row side by side, too."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
     """The static sizes of a growth in a program, whoever grows.
@@ -101,10 +105,12 @@ class KernelPlan(Plan):
     Attributes:
         sizes: The sizes that the kernel is given.
         bytes_lent: Bytes of memory that XLA lends to the kernel.
+        reads_rows: Whether boosting gives the kernel the codes a second time, those of a row side by side.
     """
 
     sizes: KernelSizes
     bytes_lent: int
+    reads_rows: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -242,7 +248,14 @@ def make_kernel_plan(rules: ResolvedRules, sizes: Sizes, features: Features, dat
         starts_in_row_order=is_in_row_order,
         sizes=KernelSizes(sizes.num_bins, subsets, num_slots, is_in_row_order),
         bytes_lent=_bytes_lent(rules, num_entries) if is_in_row_order and num_slots > 0 else 0,
+        reads_rows=is_in_row_order and _reads_rows(rules, data),
     )
+
+
+def _reads_rows(rules: ResolvedRules, data: Data) -> bool:
+    """Whether a tree of one score grows leaf by leaf on so many rows that columns are in no near cache."""
+    is_by_leaves = rules.grows_best_first and not rules.has_wide_sums and data.codes.dtype == np.uint8
+    return is_by_leaves and rules.objective.num_channels == 2 and data.codes.shape[1] >= LEAST_ROWS_SIDE_BY_SIDE
 
 
 def _num_entries(data: Data) -> int:

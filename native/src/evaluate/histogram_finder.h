@@ -102,9 +102,12 @@ class HistogramSplitFinder {
   }
 
   // Sums some rows, those of a node, and turns the histogram that a sibling has of their parent into its own. Scores the
-  // thresholds of the sibling, and those of the node if it is looked at. Null rows are all. The rows of other nodes have other
-  // places.
+  // thresholds of the sibling, and those of the node if it is looked at. Null rows are the first. The rows of other nodes have
+  // other places.
   void Fill(const int32_t* rows, int64_t place, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
+    if (layout_.has_one_score() && table_.codes_of_rows != nullptr && count >= kLeastRowsOfBlock) {
+      return FillByRows(rows, count, filled, is_looked_at, sibling);
+    }
     const bool are_gathered = rows != nullptr && layout_.has_one_score();
     const AddedRows added{rows, are_gathered ? Gather(rows, place, count) : of_row_, 0, count, packed_};
     const bool pays = count * columns_.size() + kAddedPerCell * columns_.num_cells >= kLeastFilledByThreads;
@@ -251,6 +254,54 @@ class HistogramSplitFinder {
     }
   };
 
+  // The same of rows of one score whose codes lie side by side: threads have blocks of rows, each with
+  // histograms of its own.
+  void FillByRows(const int32_t* rows, int64_t count, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
+    constexpr int kWidth = 4;
+    int32_t* const cells = histograms_.At(filled.histogram);
+    const int64_t size = (columns_.num_cells + kMostCodes) * kWidth;
+    const int64_t num_blocks = std::min(pool_.num_threads(), count / kLeastRowsOfBlock);
+    memory_.blocks.resize(std::max<size_t>(memory_.blocks.size(), (num_blocks - 1) * size));
+    int32_t* const blocks = memory_.blocks.data();
+    ForEachPart(pool_, num_blocks, count, [&](int64_t block, int64_t begin, int64_t end) {
+      int32_t* const own = block == 0 ? cells : blocks + (block - 1) * size;
+      std::fill(own, own + columns_.num_cells * kWidth, 0);
+      RowCopies copies(table_.num_features);
+      for (int64_t first = begin; first < end; first += kRowsOfBlock) {
+        WithWidest([&] {
+          AddColumnsOfBlock(copies.Of(table_.codes_of_rows, {rows, of_row_, first, std::min(first + kRowsOfBlock, end), packed_}), own);
+        });
+      }
+    });
+    const int64_t columns_per_pack = FeaturesOfPack(kWidth), num_packs = (columns_.size() + columns_per_pack - 1) / columns_per_pack;
+    ForEach(pool_, num_packs, [&](int64_t pack) {
+      const Range columns{pack * columns_per_pack, std::min((pack + 1) * columns_per_pack, columns_.size())};
+      WithWidest([&] {
+        AddBlocks<kWidth>(columns, blocks, num_blocks, cells);
+        FinishColumns<kWidth>(columns, filled, is_looked_at, sibling);
+      });
+    });
+  }
+
+  inline __attribute__((always_inline)) void AddColumnsOfBlock(const RowBlock& block, int32_t* cells) const {
+    constexpr int64_t kPack = FeaturesOfPack(4);
+    const HistogramColumns::Column* const columns = columns_.columns.data();
+    int64_t at = 0;
+    for (; at + kPack <= columns_.size(); at += kPack) AddBlock<kPack>(columns + at, feature_of_.data() + at, block, cells);
+    for (; at < columns_.size(); ++at) AddBlock<1>(columns + at, feature_of_.data() + at, block, cells);
+  }
+
+  // Adds the histograms of blocks but the first to that.
+  template <int kWidth>
+  inline __attribute__((always_inline)) void AddBlocks(Range columns, const int32_t* blocks, int64_t num_blocks,
+                                                       int32_t* cells) const {
+    const Range sums = columns_.CellsOf(columns);
+    const int64_t size = (columns_.num_cells + kMostCodes) * kWidth;
+    for (const int32_t* other = blocks; other < blocks + (num_blocks - 1) * size; other += size) {
+      for (int64_t sum = sums.begin * kWidth; sum < sums.end * kWidth; ++sum) cells[sum] += other[sum];
+    }
+  }
+
   template <int kWidth>
   void FillPieces(const Pieces& pieces, const AddedRows& added, NodeHistogram& filled, bool is_looked_at,
                   NodeHistogram* sibling) {
@@ -274,10 +325,7 @@ class HistogramSplitFinder {
       // The last one adds up what the others have.
       if (++num_added[pack - pieces.num_whole] < num_blocks) return;
       WithWidest([&] {
-        const Range sums = columns_.CellsOf(columns);
-        for (const int32_t* other = blocks; other < blocks + (num_blocks - 1) * size; other += size) {
-          for (int64_t sum = sums.begin * kWidth; sum < sums.end * kWidth; ++sum) cells[sum] += other[sum];
-        }
+        AddBlocks<kWidth>(columns, blocks, num_blocks, cells);
         FinishColumns<kWidth>(columns, filled, is_looked_at, sibling);
       });
     });

@@ -26,7 +26,7 @@ namespace {
 
 // The arrays of a growth; see `ARRAYS` of `jaxtree/growth/native.py`.
 #define JAXTREE_ARRAYS(FIELD)                                                               \
-  FIELD(codes) FIELD(row) FIELD(root) FIELD(label) FIELD(value)                             \
+  FIELD(codes) FIELD(codes_of_rows) FIELD(row) FIELD(root) FIELD(label) FIELD(value)        \
   FIELD(features) FIELD(next_separable) FIELD(position) FIELD(sets)                         \
   FIELD(units) FIELD(limits) FIELD(parameters) FIELD(root_seed)
 
@@ -250,6 +250,7 @@ class GivenGrowth {
     table.codes = codes.As<const Code>();
     table.num_features = codes.dimensions[0];
     table.num_rows = codes.dimensions[1];
+    table.codes_of_rows = in.Data<Code>(Argument::codes_of_rows);
     table.num_bins = attributes.num_bins;
     table.ReadFeatures(in.At(Argument::features).As<const int32_t>());
     const Array apart = in.At(Argument::next_separable), position = in.At(Argument::position), sets = in.At(Argument::sets);
@@ -402,6 +403,8 @@ const char* WrongShapes(const Arguments& in, int64_t leaf_size, const Attributes
   const bool are_rows = row.size == 0 || attributes.starts_in_row_order || leaf_size > 0;
   if (are_rows && num_entries > num_rows) return "entries that are rows must not be more than these";
   if (num_entries > 0 && num_rows < 1) return "entries need a row";
+  const int64_t num_side_by_side = in.At(Argument::codes_of_rows).size;
+  if (num_side_by_side > 0 && num_side_by_side != codes.size) return "codes of rows must be those of features";
   const int64_t num_apart = apart.dimensions.back(), num_positions = position.dimensions.back();
   if (num_apart > 0 && num_apart < num_bins) return "next_separable must have a number for every code";
   if (attributes.samples_thresholds && num_positions < num_bins) return "position must have a number for every code";

@@ -217,8 +217,10 @@ class LeafWiseGrower {
 
   void Fill(Expansion& own, NodeHistogram& filled, bool is_looked_at, NodeHistogram* sibling) {
     const int64_t size = rows_.SizeOf(filled.node);
-    const int32_t* const rows = size == entries_.size ? nullptr : rows_.RowsOf(filled.node);
-    own.finder.Fill(rows, rows_.PlaceOf(filled.node), size, filled, is_looked_at, sibling);
+    const int32_t* const rows = rows_.RowsOf(filled.node);
+    // Rows keep their order, so that these are the first of all: padding comes last.
+    const bool are_first = size > 0 && rows[size - 1] == size - 1;
+    own.finder.Fill(are_first ? nullptr : rows, rows_.PlaceOf(filled.node), size, filled, is_looked_at, sibling);
   }
 
   // Finds the split of a node, which keeps its histogram if the split is allowed.

@@ -218,6 +218,81 @@ inline __attribute__((always_inline)) int64_t AddPacked(const HistogramColumns::
   return own_rows.end - own_rows.begin;
 }
 
+// Rows whose codes lie side by side, [row, feature], and what they add to a cell of one score.
+struct RowBlock {
+  const uint8_t* codes;
+  const int32_t* added;
+  int64_t num_features, size;
+};
+
+// Rows of a block, which is in a near cache.
+constexpr int64_t kRowsOfBlock = 512;
+
+class RowCopies {
+ public:
+  explicit RowCopies(int64_t num_features) : codes_(kRowsOfBlock * num_features), num_features_(num_features) {}
+
+  // A block of packed rows, `kRowsOfBlock` at most; those of the table are read where they lie. Rows of a list are fetched before
+  // they are copied, as a processor does not know which come next.
+  inline __attribute__((always_inline)) RowBlock Of(const uint8_t* codes, const AddedRows& some) {
+    const AddedRows own = some;
+    const int64_t size = own.end - own.begin;
+    for (int64_t at = 0; at < size; ++at) {
+      const int64_t row = own.rows ? own.rows[own.begin + at] : own.begin + at;
+      if (own.rows) Copy(codes, own, own.begin + at, at);
+      uint64_t packed;
+      std::memcpy(&packed, own.added + 2 * row, sizeof(packed));
+      own.packed.UnpackRow(packed, added_ + kWidth * at);
+    }
+    return {own.rows ? codes_.data() : codes + own.begin * num_features_, added_, num_features_, size};
+  }
+
+ private:
+  static constexpr int64_t kWidth = 4, kAhead = 16;
+
+  inline __attribute__((always_inline)) void Copy(const uint8_t* codes, const AddedRows& own, int64_t number, int64_t at) {
+    const int64_t row = own.rows[number], later = own.rows[std::min(number + kAhead, own.end - 1)];
+    __builtin_prefetch(codes + later * num_features_);
+    __builtin_prefetch(own.added + 2 * later);
+    const uint8_t* const from = codes + row * num_features_;
+    uint8_t* const to = codes_.data() + at * num_features_;
+    // Tables are padded to multiples of eight features.
+    int64_t feature = 0;
+    for (; feature + 8 <= num_features_; feature += 8) std::memcpy(to + feature, from + feature, 8);
+    for (; feature < num_features_; ++feature) to[feature] = from[feature];
+  }
+
+  std::vector<uint8_t> codes_;
+  int32_t added_[kWidth * kRowsOfBlock];
+  const int64_t num_features_;
+};
+
+// Adds rows to the cells of features that stand side by side.
+template <int kFeatures>
+inline __attribute__((always_inline)) void AddBlock(const HistogramColumns::Column* columns, const int32_t* feature,
+                                                    const RowBlock& block, int32_t* cells) {
+  using Cell = CellOf<4>::Lanes;
+  const RowBlock own_block = block;
+  const uint8_t* codes[kFeatures];
+  int32_t* own[kFeatures];
+  for (int at = 0; at < kFeatures; ++at) {
+    codes[at] = own_block.codes + feature[at];
+    own[at] = cells + columns[at].first * 4;
+  }
+  for (int64_t row = 0, place = 0; row < own_block.size; ++row, place += own_block.num_features) {
+    Cell added;
+    std::memcpy(&added, own_block.added + 4 * row, sizeof(added));
+#pragma GCC unroll 4
+    for (int at = 0; at < kFeatures; ++at) {
+      int32_t* const cell = own[at] + int64_t{codes[at][place]} * 4;
+      Cell sum;
+      std::memcpy(&sum, cell, sizeof(sum));
+      sum += added;
+      std::memcpy(cell, &sum, sizeof(sum));
+    }
+  }
+}
+
 // Gives the usual code of a feature what the others leave of the sums of all rows.
 template <int kWidth>
 inline void FillUsual(const HistogramColumns::Column& column, const int32_t* total, int32_t* cells) {

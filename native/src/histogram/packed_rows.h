@@ -43,6 +43,17 @@ struct PackedFormat {
     return own + (uint64_t{1} << one_at);
   }
 
+  // Writes what a row adds to a cell of four numbers: the second derivative, the gradient, and 1.
+  inline __attribute__((always_inline)) void UnpackRow(uint64_t own, int32_t* cell) const {
+    const int64_t above_gradient = 64 - curvature_at;
+    const int64_t gradient = static_cast<int64_t>(own << above_gradient) >> above_gradient;
+    const uint64_t rest = (own - static_cast<uint64_t>(gradient)) >> curvature_at;
+    cell[0] = static_cast<int32_t>(rest & ((uint64_t{1} << (one_at - curvature_at)) - 1));
+    cell[1] = static_cast<int32_t>(gradient);
+    cell[2] = 1;
+    cell[3] = 0;
+  }
+
   // Whether sums of `count` rows are right. If a cell has more than `most_rows`, its number of rows passes the highest bit, and
   // loses more than the other parts, whose second derivatives are above 0, carry into it.
   bool AreRight(const uint64_t* sums, int64_t num_codes, int64_t count) const {

@@ -19,7 +19,7 @@ struct Feature {
 // The whole numbers of every feature, by the names that Python passes them by, see `jaxtree_growth_fields`.
 #define JAXTREE_FEATURES(FIELD) FIELD(kind) FIELD(num_codes) FIELD(missing_code) FIELD(in_average) FIELD(monotone)
 
-// Codes are [feature, row].
+// Codes are [feature, row], and perhaps once more [row, feature].
 template <typename Code>
 struct Table {
   const Code* codes;
@@ -30,6 +30,7 @@ struct Table {
   const int32_t* next_separable;     // of every feature and code, or null
   const double* position;            // the same
   int64_t num_apart, num_positions;  // of a feature
+  const Code* codes_of_rows;         // null where they are there once
 
   // Reads numbers [field, feature] in the order of the names.
   void ReadFeatures(const int32_t* numbers) {
