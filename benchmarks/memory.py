@@ -65,7 +65,7 @@ def phases_of_lightgbm(X: np.ndarray, y: np.ndarray, rounds: int) -> Iterator[Ph
 
 
 def phases_of_estimator(library: str, X: np.ndarray, y: np.ndarray, rounds: int) -> Iterator[Phase]:
-    """Those of an estimator, whose fit is one phase."""
+    """The phases of an estimator, whose fit is one."""
     if library == "forest":
         from jaxtree import RandomForestClassifier
 

@@ -25,7 +25,6 @@ def quantise(
     *,
     bits: int,
     fits_sum: bool,
-    dtype: Any,
     devices: Devices,
     engine: Engine,
 ) -> tuple[Array, Float[Array, "2"]]:
@@ -38,13 +37,13 @@ def quantise(
         gradient: The first derivatives.
         noise: The part of a unit from which on numbers are rounded up; the kernel has one a row.
         is_used: The rows that count.
-        bits: Bits of a sum.
+        bits: Bits of a sum; with more than 31 the whole numbers have 64.
         fits_sum: Whether units follow from the sums of the sizes of the derivatives, and not from their number and the
             greatest of them. They are then smaller, above all where few rows have great weights.
-        dtype: The type of the whole numbers.
         devices: The devices that rows are divided among.
         engine: Who computes.
     """
+    dtype = jnp.int64 if bits > 31 else jnp.int32
     if engine is not Engine.XLA:
         results = jax.ShapeDtypeStruct((len(curvature) + len(gradient), len(is_used)), dtype), _real(2)
         arrays = curvature, gradient, noise, is_used

@@ -100,7 +100,7 @@ def test_derivatives_keep_the_bits_of_scores_and_their_range():
 
 
 def test_many_rows_are_summed_in_32_bits():
-    """Of such sums the kernel grows trees leaf by leaf."""
+    """The kernel grows trees leaf by leaf of such sums."""
     usual, fitting = Newton(has_noise=True), Newton(has_noise=True, fits_sum=True)
     assert newton_of(1, 1, 2**23 - 1) == usual
     assert newton_of(1, 1, 2**23) == newton_of(1, 1, 2**26 - 1) == fitting

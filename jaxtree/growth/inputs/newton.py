@@ -135,10 +135,10 @@ class Newton(Objective):
         """Rounds the derivatives of used rows; the kernel only those that have noise."""
         # Split, so that XLA need not write the target, whose parts it has already.
         curvature, gradient, noise = jnp.split(target, [self.num_curvatures, self.num_channels])
-        dtype, bits = (jnp.int64, BITS) if self.needs_wide_sums else (jnp.int32, NARROW_BITS)
+        bits = BITS if self.needs_wide_sums else NARROW_BITS
         value, units = quantise(
             curvature, gradient, noise if self.has_noise else 0.5, is_used,
-            bits=bits, fits_sum=self.fits_sum, dtype=dtype, devices=devices, engine=engine,
+            bits=bits, fits_sum=self.fits_sum, devices=devices, engine=engine,
         )  # fmt: skip
         label, none = jnp.zeros((0, target.shape[1]), jnp.int32), jnp.zeros(0, jnp.float64)
         return Quantised(label, value, Units(units[0], units[1], jnp.float64(1), none, is_scaled=True))
