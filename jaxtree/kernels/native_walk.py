@@ -3,7 +3,8 @@
 A *key* is what the kernel makes of a value: a whole number, of the value's bits, in the order of values; a missing
 value has the greatest. The upper levels of a tree are *complete*: ways that end at a leaf among them go on as if it had
 children, so that a way needs no node to say where it leads. Trees with splits of other kinds than thresholds have no
-complete levels, and a *rule* a node.
+complete levels, and a *rule* a node; but for subsets that are few chains of nested ones, which become thresholds, see
+`jaxtree.kernels.nested_subsets`.
 """
 
 import ctypes
@@ -16,7 +17,8 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 from jaxtree.cores import num_cores
 from jaxtree.errors import InternalError, InvalidInputError, present
 from jaxtree.kernels import library
-from jaxtree.kernels.walk import GeneralSplits, SplitKind, Steps
+from jaxtree.kernels.nested_subsets import Ranks, rank_subsets
+from jaxtree.kernels.walk import CODES_PER_WORD, GeneralSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
 """Rows that the kernel walks together, `kTogether` there."""
@@ -41,11 +43,12 @@ class _Pointers(ctypes.Structure):
     """`Trees` of native/src/walk/values.h."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("num_trees", "num_keys", "is_straight")),
+        *((name, ctypes.c_int64) for name in ("num_trees", "num_columns", "is_straight", "num_ranks")),
         *((name, ctypes.c_void_p) for name in ("column", "first_top", "levels", "more_levels")),
         *((name, ctypes.c_void_p) for name in ("tops", "top_missing", "below", "nodes", "node_missing")),
         *((name, ctypes.c_void_p) for name in ("rules", "words")),
         ("num_words", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("ranks", "ranks_of_codes")),
     ]
 
 
@@ -80,6 +83,11 @@ class NativeTrees:
         column, key = _keys_of(np.where(is_leaf, 0, steps.question >> 1))
         # No key is above the greatest.
         limit = np.where(is_leaf, _greatest(self._dtype), _key_of_number(steps.limit))
+        ranks = rank_subsets(steps, is_leaf, int(depths.sum()))
+        if ranks is not None:
+            steps = steps._replace(other=None)
+            limit[ranks.node] = ranks.limit
+            key[ranks.node] = ROWS_TOGETHER * (len(column) + ranks.rank)
         takes_left = (~is_leaf & (steps.question % 2 == 0)).astype(np.uint8)
         tops = _complete(steps.child, is_leaf, first_node, depths if steps.other is None else np.zeros_like(depths))
         more_levels = (depths - tops.levels).astype(np.int32)
@@ -97,11 +105,13 @@ class NativeTrees:
             "node_missing": takes_left,
             "rules": rules,
             "words": words,
+            **_tables_of(ranks, column),
         }
         self._pointers = _Pointers(
             num_trees=self._num_trees,
-            num_keys=len(column),
+            num_columns=len(column),
             is_straight=int(len(column) == column[-1] + 1),
+            num_ranks=0 if ranks is None else len(ranks.column),
             num_words=words.shape[1],
             **{name: array.ctypes.data if array.size else None for name, array in self._arrays.items()},
         )
@@ -244,6 +254,19 @@ def _rules_of(other: GeneralSplits | None) -> tuple[np.ndarray, UInt32[np.ndarra
     columns = {"kind": other.kind, "children": other.num_children, "missing": other.missing_branch, "subset": row}
     rules = _records({name: column.astype(np.int32) for name, column in columns.items()})
     return rules, np.ascontiguousarray(other.words, np.uint32)
+
+
+def _tables_of(ranks: Ranks | None, column: Int32[np.ndarray, " key"]) -> dict[str, np.ndarray]:
+    """The keys that ranks are, by the names of `_Pointers`."""
+    if ranks is None:
+        return {"ranks": np.zeros(0, np.int64), "ranks_of_codes": np.zeros(0, np.uint32)}
+    num_codes = np.array(list(map(len, ranks.of_codes)))
+    columns = {
+        "key": np.searchsorted(column, ranks.column).astype(np.int32),
+        "num_words": (num_codes // CODES_PER_WORD).astype(np.int32),
+        "first": np.cumsum(num_codes) - num_codes,
+    }
+    return {"ranks": _records(columns), "ranks_of_codes": np.concatenate(ranks.of_codes)}
 
 
 def _records(columns: dict[str, np.ndarray]) -> np.ndarray:

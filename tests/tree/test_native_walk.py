@@ -5,15 +5,18 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jaxtree import DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError
 from jaxtree.growth import SplitKind
 from jaxtree.kernels import choose, native_walk
+from jaxtree.kernels.nested_subsets import chains_of
 from jaxtree.tree import ALL_BRANCHES
 from jaxtree.tree.forest import join_trees
 from jaxtree.tree.predictor import Predictor
-from jaxtree.tree.subsets import SharedSubsets
+from jaxtree.tree.subsets import SharedSubsets, words_of_subsets
 from tests.reference.walks import made_up_tree, made_up_values
 
 pytestmark = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
@@ -161,6 +164,41 @@ def test_subsets_that_nodes_share_are_those_of_nodes():
     for predict in (lambda own: own.ends_in_trees(values), lambda own: own.mean(values, said_at(forest, 2))):
         np.testing.assert_array_equal(predict(Predictor(forest)), predict(Predictor(alone)))
     assert not np.array_equal(Predictor(forest).ends_in_trees(values), Predictor(trees_of()).ends_in_trees(values))
+
+
+def of_nested_subsets(forest, num_chains, num_codes):
+    """The trees with subsets that are the first codes of one of some orders of all codes."""
+    rng = np.random.default_rng(6)
+    rank = rng.permuted(np.tile(np.arange(num_codes), (num_chains, 1)), axis=1)
+    words = words_of_subsets(
+        (rank[:, None] < rng.integers(0, num_codes + 1, (num_chains, 30, 1))).reshape(-1, num_codes)
+    )
+    row = rng.integers(0, len(words), forest.nodes.node_count).astype(np.int32)
+    return dataclasses.replace(forest, nodes=dataclasses.replace(forest.nodes, subset=SharedSubsets(row, words)))
+
+
+@pytest.mark.parametrize(("num_chains", "is_ranked"), [(1, True), (3, True), (30, False)])
+@pytest.mark.parametrize("num_codes", [40, 96, 1000])
+def test_nested_subsets_are_thresholds(monkeypatch, num_chains, is_ranked, num_codes):
+    forest = of_nested_subsets(trees_of((40,) * 8, kinds=(SplitKind.SUBSET,)), num_chains, num_codes)
+    values = made_up_values(forest.nodes, 500, seed=1)
+    values[::2, 1::2] *= num_codes // 30  # some codes are behind all that subsets have
+    for dtype, columns in itertools.product((np.float64, np.float32), (1, 3)):
+        with np.errstate(under="ignore"):
+            assert_as_without(monkeypatch, forest, values.astype(dtype), columns)
+    walked = Predictor(forest)
+    walked.ends_in_trees(values)
+    assert (walked._native[values.dtype]._pointers.num_ranks > 0) == is_ranked
+
+
+@given(st.lists(st.integers(0, 2**12 - 1), min_size=1, max_size=20, unique=True))
+def test_chains_hold_every_subset_once_each_in_the_next(subsets):
+    words = np.array(subsets, np.uint32)[:, None]
+    chains = chains_of(words, len(subsets))
+    assert sorted(itertools.chain(*chains)) == list(range(len(subsets)))
+    for chain in chains:
+        assert not any(subsets[low] & ~subsets[high] for low, high in itertools.pairwise(chain))
+    assert chains_of(words, len(chains) - 1) is None
 
 
 def test_rows_without_the_columns_of_the_trees_are_refused():

@@ -4,7 +4,8 @@
 // greatest. Eight rows stand beside one another and are walked together, so that the processor reads for one while it waits
 // for another. The upper levels of a tree are complete: node i has the children 2 i and 2 i + 1, so that a step adds a
 // comparison to twice the number of the node. Nodes below them say where their children are. Where splits are of other kinds
-// than thresholds no level is complete, and every node has a rule.
+// than thresholds no level is complete, and every node has a rule. Subsets of which each holds the one before are thresholds of
+// a *rank*: how many of them have a code. Ranks are further keys of a row.
 
 #ifndef JAXTREE_NATIVE_WALK_VALUES_H_
 #define JAXTREE_NATIVE_WALK_VALUES_H_
@@ -46,12 +47,20 @@ struct Rule {
   int32_t subset;  // the row of words of the subset
 };
 
+// Nested subsets of the codes of a column, and how many of them have each code, at the place of its bit.
+struct Rank {
+  int32_t key;        // of the column
+  int32_t num_words;  // of a subset
+  int64_t first;      // the place of the first code's rank
+};
+
 // The trees, as `_Pointers` in jaxtree/kernels/native_walk.py has them.
 struct Trees {
   int64_t num_trees;
-  int64_t num_keys;            // of a row
-  int64_t is_straight;         // whether keys are those of the first columns, in order
-  const int32_t* column;       // of every key
+  int64_t num_columns;         // whose values are keys of a row
+  int64_t is_straight;         // whether these are the first columns, in order
+  int64_t num_ranks;           // which are keys behind those
+  const int32_t* column;       // of every key that is a value
   const int64_t* first_top;    // where the upper levels of every tree begin, and what is below them
   const int32_t* levels;       // how many upper levels a tree has
   const int32_t* more_levels;  // and how many below them
@@ -63,6 +72,10 @@ struct Trees {
   const Rule* rules;      // of all nodes; null where every split is a threshold that sends missing values to a branch
   const uint32_t* words;  // bits of subsets, [subset, word]
   int64_t num_words;      // of a subset
+  const Rank* ranks;
+  const uint32_t* ranks_of_codes;
+
+  int64_t num_keys() const { return num_columns + num_ranks; }
 };
 
 template <typename Key>
@@ -91,28 +104,35 @@ inline int32_t CodeOf(Key key) {
   return static_cast<int32_t>(value < kMost ? value : kMost);  // rows behind the last may have any key
 }
 
+// The place of a code's bit in a subset. The last word answers for codes behind all, as in `next_node` of
+// jaxtree/kernels/walk.py.
+inline int64_t BitOf(int32_t code, int64_t num_words) {
+  return std::min<int64_t>(code / 32, num_words - 1) * 32 + code % 32;
+}
+
 // The keys of a block of rows, [row / kTogether, key, row % kTogether].
 template <typename Real>
 class Keys {
  public:
   using Key = KeyOf<Real>;
 
-  Keys(const Trees& trees, int64_t most_rows) : trees_(trees), keys_(most_rows * trees.num_keys) {}
+  Keys(const Trees& trees, int64_t most_rows) : trees_(trees), keys_(most_rows * trees.num_keys()) {}
 
-  const Key* Group(int64_t group) const { return keys_.data() + group * trees_.num_keys * kTogether; }
+  const Key* Group(int64_t group) const { return keys_.data() + group * trees_.num_keys() * kTogether; }
   bool has_missing() const { return is_missing_ != 0; }
 
   // Rows behind the last, up to a multiple of kTogether, have keys of others.
   void Read(const Matrix<Real>& values, int64_t begin, int64_t end) {
     is_missing_ = 0;
     for (int64_t row = begin; row < end; row += kTogether) {
-      Key* const group = keys_.data() + (row - begin) * trees_.num_keys;
+      Key* const group = keys_.data() + (row - begin) * trees_.num_keys();
       const int64_t number = std::min(end - row, kTogether);
       if (trees_.is_straight && values.column_stride == 1) {
         ReadTiles(values, row, number, group);
       } else {
         ReadColumns(values, row, number, group);
       }
+      ReadRanks(group);
     }
   }
 
@@ -120,7 +140,7 @@ class Keys {
   void ReadColumns(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
     const Real* const first = values.data + row * values.row_stride;
     Key is_missing = 0;
-    for (int64_t key = 0; key < trees_.num_keys; ++key) {
+    for (int64_t key = 0; key < trees_.num_columns; ++key) {
       const Real* const column = first + trees_.column[key] * values.column_stride;
       Key* const to = group + key * kTogether;
       for (int64_t next = 0; next < number; ++next) {
@@ -135,8 +155,8 @@ class Keys {
   // The same for whole rows, some columns at a time, so that several values are made into keys at once.
   void ReadTiles(const Matrix<Real>& values, int64_t row, int64_t number, Key* group) {
     Key tile[kTogether][kColumnsOfTile], is_missing = 0;
-    for (int64_t first = 0; first < trees_.num_keys; first += kColumnsOfTile) {
-      const int64_t size = std::min(trees_.num_keys - first, kColumnsOfTile);
+    for (int64_t first = 0; first < trees_.num_columns; first += kColumnsOfTile) {
+      const int64_t size = std::min(trees_.num_columns - first, kColumnsOfTile);
       for (int64_t next = 0; next < number; ++next) {
         const Real* const own = values.data + (row + next) * values.row_stride + first;
         for (int64_t at = 0; at < size; ++at) {
@@ -153,6 +173,19 @@ class Keys {
     is_missing_ |= is_missing;
   }
 
+  void ReadRanks(Key* group) {
+    Key* to = group + trees_.num_columns * kTogether;
+    for (int64_t number = 0; number < trees_.num_ranks; ++number, to += kTogether) {
+      const Rank rank = trees_.ranks[number];
+      const uint32_t* const of_codes = trees_.ranks_of_codes + rank.first;
+      const Key* const from = group + rank.key * kTogether;
+      for (int64_t next = 0; next < kTogether; ++next) {
+        const Key own = of_codes[BitOf(CodeOf(from[next]), rank.num_words)];
+        to[next] = from[next] == std::numeric_limits<Key>::max() ? from[next] : own;
+      }
+    }
+  }
+
   const Trees& trees_;
   std::vector<Key> keys_;
   Key is_missing_ = 0;  // of any value
@@ -165,10 +198,10 @@ inline bool IsAbove(Key key, Key limit, const uint8_t* is_left) {
   return limit < key;
 }
 
-// Whether a subset has a code. The last word answers for codes behind all, as in `next_node` of jaxtree/kernels/walk.py.
+// Whether a subset has a code.
 inline bool IsMember(const Trees& trees, const Rule& rule, int32_t code) {
-  const int64_t word = std::min<int64_t>(code / 32, trees.num_words - 1);
-  return trees.words[rule.subset * trees.num_words + word] >> (code % 32) & 1;
+  const int64_t bit = BitOf(code, trees.num_words);
+  return trees.words[rule.subset * trees.num_words + bit / 32] >> (bit % 32) & 1;
 }
 
 // The node after one that splits in any way.
@@ -272,7 +305,7 @@ void WalkBlock(const Trees& trees, Keys<Real>& keys, const Matrix<Real>& values,
 
 // Rows of a block, whose keys stay in a core's own cache; a multiple of kTogether.
 inline int64_t RowsOfBlock(const Trees& trees, int64_t bytes_of_key) {
-  const int64_t rows = kBytesOfKeys / std::max<int64_t>(trees.num_keys * bytes_of_key, 1);
+  const int64_t rows = kBytesOfKeys / std::max<int64_t>(trees.num_keys() * bytes_of_key, 1);
   return std::clamp(rows / kTogether * kTogether, kTogether, kMostRowsOfBlock);
 }
 
