@@ -1,11 +1,11 @@
-"""Tables of words beside LightGBM: fits and predictions of the same rows, as categories, as strings, and as other frames.
+"""Tables of words beside LightGBM: fits and predictions of the same rows, as categories, strings, and other frames.
 
-    python -m benchmarks.words [--rows 1000000] [--rounds 20] [--runs 2] [--only pandas-object lightgbm] [--output words.json]
+    python -m benchmarks.words [--rows 1000000] [--rounds 20] [--runs 2] [--only pandas-object lightgbm]
 
-A table has 8 columns of numbers and 6 of words, 10 to 300 different ones each. Each way in is measured in a new process,
-`--runs` times, and the least counts: the seconds of the first fit and prediction, of later ones, of reading and coding the
-table alone, and the memory that the first of each needed beyond the table, in MiB. LightGBM is given categories, or makes
-them from strings, which counts.
+A table has 8 columns of numbers and 6 of words, 10 to 300 different ones each. Each way in is measured in a new
+process, `--runs` times, and the least counts: the seconds of the first fit and prediction, of later ones, of reading
+and coding the table alone, and the memory that the first of each needed beyond the table, in MiB. LightGBM is given
+categories, or makes them from strings, which counts.
 """
 
 import argparse
@@ -163,7 +163,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def peak_of(call: Callable[[], Any]) -> tuple[float, tuple[float, Any]]:
-    """Returns the most MiB that a timed call held beyond those before, and what `timed` returns; only Linux tells it."""
+    """Returns the most MiB that a timed call held beyond those before, on Linux, and what `timed` returns."""
     reset, before = Path("/proc/self/clear_refs"), 0.0
     if reset.exists():
         reset.write_text("5")
