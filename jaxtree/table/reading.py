@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int, Num, Shaped
 
+from jaxtree.blocks import in_threads, threads_for
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.lazy import DataFrame, Series, issparse, nw
 from jaxtree.table.columns import (
@@ -338,8 +339,11 @@ def _read_frame(frame: DataFrame) -> Table:
     if len(frame) <= _FEW_ROWS and frame.implementation.is_pandas():
         alone = _read_values(frame, names, of_type)
         is_alone[list(alone)] = False
-    for place in np.flatnonzero(is_alone).tolist():
-        alone[place] = _read_series(names[place], frame[:, place])
+    others = np.flatnonzero(is_alone).tolist()
+    series = [frame[:, place] for place in others]
+    num_threads = max(min(threads_for(len(frame)), len(others)), 1)
+    read = in_threads(_read_series, map(names.__getitem__, others), series, num_threads=num_threads)
+    alone |= dict(zip(others, read, strict=True))
     return Table(names, not is_numbered, dict(sorted(alone.items())), blocks, is_numbered)
 
 

@@ -143,6 +143,14 @@ LONG_TABLES = {
         {"x": pa.chunked_array([pa.array(part).dictionary_encode() for part in (LONG[:5], LONG[5:])])}
     ),
     "pyarrow positions without sign": pa.table({"x": pa.array(LONG, pa.dictionary(pa.uint8(), pa.string()))}),
+    "pyarrow slice": pa.table({"x": pa.array(["before", None, *LONG, "behind"])}).slice(2, len(LONG)),
+    "pyarrow slice of positions": pa.table(
+        {"x": pa.array([None, *LONG, "0ä"]).dictionary_encode().slice(1, len(LONG))}
+    ),
+    "pandas slice": pandas_column([None, *LONG, "0ä"], dtype="str").iloc[1:-1],
+    "pandas slice of objects": pandas_column([None, *LONG, "behind"], dtype=object).iloc[1:-1],
+    "polars slice": polars_column(["before", None, *LONG, "behind"], pl.String)[2:-1],
+    "polars slice of categories": polars_column(["before", None, *LONG, "behind"], pl.Categorical)[2:-1],
 }
 
 
@@ -159,6 +167,25 @@ def test_python_reads_a_word_once_whatever_the_number_of_rows(X, monkeypatch):
     column = column_of(X)
     assert column.items().tolist() == LONG and column.has_missing
     assert max(num_read) == len({*LONG})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pandas objects", "polars", "polars categories", "pyarrow"])
+def test_long_columns_are_read_at_once(kind, monkeypatch):
+    """Each has other words, some thousand, and numbers stand between them."""
+    monkeypatch.setattr(reading, "threads_for", lambda _: 4)
+    words = [[None if row % 5 == 0 else f"{(row + 7 * own) % 3000}" for row in range(4000)] for own in range(3)]
+    columns = {"a": words[0], "b": words[1], "n": [0.5] * 4000, "c": words[2]}
+    if kind == "pyarrow":
+        X = pa.table(columns)
+    elif kind.startswith("polars"):
+        dtype = pl.Categorical if kind == "polars categories" else pl.String
+        X = pl.DataFrame(columns, schema_overrides=dict.fromkeys("abc", dtype))
+    else:
+        X = pd.DataFrame(columns).astype(dict.fromkeys("abc", object if kind == "pandas objects" else "str"))
+    table = read_table(X)
+    assert [column.name for column in table.columns] == [*columns]
+    for column, own in zip((table.column(place) for place in (0, 1, 3)), words, strict=True):
+        assert column.items().tolist() == own and column.categories == tuple(sorted({*own} - {None}))
 
 
 @pytest.mark.parametrize("X", LONG_TABLES.values(), ids=LONG_TABLES)
