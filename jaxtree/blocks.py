@@ -1,9 +1,5 @@
 """Blocks of rows, in threads: NumPy and compiled programs let threads run side by side."""
 
-import collections
-import contextlib
-import functools
-import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -80,31 +76,6 @@ def in_threads(work: Callable[..., Result], *items: Iterable, num_threads: int |
         return list(map(work, *items))
     with Threads(num_threads) as pool:
         return list(pool.map(with_share_of_cores(work, num_threads), *items))
-
-
-def in_kept_threads(work: Callable[[slice], Any], parts: Iterable[slice], num_threads: int) -> None:
-    """Calls a function that starts no threads for parts of an array, in threads that the process keeps, and its own.
-
-    To start a thread takes a tenth of a millisecond.
-    """
-    left = collections.deque(parts)
-
-    def take() -> None:
-        with contextlib.suppress(IndexError):
-            while True:
-                work(left.popleft())
-
-    helpers = [_kept_threads(os.getpid(), num_threads - 1).submit(take) for _ in range(num_threads - 1)]
-    take()
-    for helper in helpers:
-        if not helper.cancel():  # one that has not begun finds nothing left
-            helper.result()
-
-
-@functools.lru_cache(maxsize=4)
-def _kept_threads(_: int, number: int) -> Threads:
-    """The threads of a process; a forked one has none of its parent's."""
-    return Threads(number)
 
 
 def by_blocks(work: Callable[[slice], Result], num_rows: int, size: int = ROWS_AT_A_TIME) -> list[Result]:

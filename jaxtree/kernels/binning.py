@@ -11,15 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int64, Num, UInt
 
-from jaxtree.blocks import blocks_of, in_kept_threads
 from jaxtree.cores import num_cores
 from jaxtree.kernels.choose import TYPES, Attributes, call_kernel
 
 FEW_CELLS = 20_000
 """Numbers up to which one thread works: to wake another would take longer."""
-
-PARTS_A_THREAD = 2
-"""Parts of the columns that a thread sorts, so that one that is held up is not waited for."""
 
 NO_NUMBERS = Attributes({})
 
@@ -64,18 +60,13 @@ def described(columns: Num[np.ndarray, "column row"]) -> Described:
 def ordered_columns(columns: Described, num_rows: int, dtype: np.dtype) -> Float[np.ndarray, "column row"]:
     """Returns the numbers of columns in ascending order, missing ones last.
 
-    NumPy sorts them, by the vectors of the processor that it finds.
-
     Args:
         columns: The columns.
         num_rows: The number of their rows.
         dtype: The type in which the numbers of all compare.
     """
     shape, num_threads = (len(columns), num_rows), _threads_for(num_rows * len(columns))
-    (ordered,) = call_kernel("jaxtree_read_columns", [(shape, dtype)], [columns], NO_NUMBERS, num_threads=num_threads)
-    parts = blocks_of(len(columns), -(-len(columns) // (PARTS_A_THREAD * num_threads)))
-    in_kept_threads(lambda part: ordered[part].sort(axis=1), parts, num_threads)
-    return ordered
+    return call_kernel("jaxtree_order_columns", [(shape, dtype)], [columns], NO_NUMBERS, num_threads=num_threads)[0]
 
 
 def cut_columns(

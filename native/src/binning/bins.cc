@@ -1,4 +1,4 @@
-// Numbers into bins: columns side by side, where their bins begin, and the codes of their rows. The results are those of
+// Numbers into bins: columns in order, where their bins begin, and the codes of their rows. The results are those of
 // jaxtree/table/binning.py, bit by bit.
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 #include "binning/codes.h"
 #include "binning/columns.h"
 #include "binning/cuts.h"
+#include "binning/order.h"
 #include "common/parallel.h"
 #include "xla/ffi/api/ffi.h"
 
@@ -34,7 +35,7 @@ void ForTiles(Threads& pool, int64_t num_rows, int64_t num_columns, const Work& 
   });
 }
 
-ffi::Error ReadColumnsHandler(ffi::ThreadPool pool, ffi::AnyBuffer columns, ffi::Result<ffi::AnyBuffer> numbers) {
+ffi::Error OrderColumnsHandler(ffi::ThreadPool pool, ffi::AnyBuffer columns, ffi::Result<ffi::AnyBuffer> numbers) {
   Threads threads(&pool);
   const std::vector<Column> own = ColumnsOf(columns);
   const int64_t num_columns = own.size(), num_rows = numbers->dimensions()[1];
@@ -45,6 +46,7 @@ ffi::Error ReadColumnsHandler(ffi::ThreadPool pool, ffi::AnyBuffer columns, ffi:
         ReadNumbers(own[column], begin, end, to + column * num_rows + begin);
       }
     });
+    ForEach(threads, num_columns, [&](int64_t column) { SortNumbers(to + column * num_rows, num_rows); });
   };
   numbers->element_type() == ffi::DataType::F32 ? read(float{}) : read(double{});
   return ffi::Error::Success();
@@ -145,11 +147,11 @@ ffi::Error CodeColumnsHandler(ffi::ThreadPool pool, ffi::AnyBuffer columns, ffi:
 }  // namespace
 }  // namespace jaxtree
 
-XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_read_columns, jaxtree::ReadColumnsHandler,
+XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_order_columns, jaxtree::OrderColumnsHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
                                   .Arg<ffi::AnyBuffer>()   // columns
-                                  .Ret<ffi::AnyBuffer>());  // their numbers, one column after the other
+                                  .Ret<ffi::AnyBuffer>());  // their numbers in order, one column after the other
 XLA_FFI_DEFINE_HANDLER_SYMBOL(jaxtree_cut_columns, jaxtree::CutColumnsHandler,
                               ffi::Ffi::Bind()
                                   .Ctx<ffi::ThreadPool>()
