@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int, Num, Shaped
 
-from jaxtree.blocks import in_threads, threads_for
+from jaxtree.blocks import ROWS_AT_A_TIME, in_threads
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.lazy import DataFrame, Series, issparse, nw
 from jaxtree.table.columns import (
@@ -340,10 +340,13 @@ def _read_frame(frame: DataFrame) -> Table:
         alone = _read_values(frame, names, of_type)
         is_alone[list(alone)] = False
     others = np.flatnonzero(is_alone).tolist()
-    series = [frame[:, place] for place in others]
-    num_threads = max(min(threads_for(len(frame)), len(others)), 1)
-    read = in_threads(_read_series, map(names.__getitem__, others), series, num_threads=num_threads)
-    alone |= dict(zip(others, read, strict=True))
+    if len(frame) <= ROWS_AT_A_TIME:
+        for place in others:
+            alone[place] = _read_series(names[place], frame[:, place])
+    else:
+        series = [frame[:, place] for place in others]
+        read = in_threads(_read_series, map(names.__getitem__, others), series)
+        alone |= dict(zip(others, read, strict=True))
     return Table(names, not is_numbered, dict(sorted(alone.items())), blocks, is_numbered)
 
 

@@ -172,7 +172,7 @@ def test_python_reads_a_word_once_whatever_the_number_of_rows(X, monkeypatch):
 @pytest.mark.parametrize("kind", ["pandas", "pandas objects", "polars", "polars categories", "pyarrow"])
 def test_long_columns_are_read_at_once(kind, monkeypatch):
     """Each has other words, some thousand, and numbers stand between them."""
-    monkeypatch.setattr(reading, "threads_for", lambda _: 4)
+    monkeypatch.setattr(reading, "ROWS_AT_A_TIME", 1000)
     words = [[None if row % 5 == 0 else f"{(row + 7 * own) % 3000}" for row in range(4000)] for own in range(3)]
     columns = {"a": words[0], "b": words[1], "n": [0.5] * 4000, "c": words[2]}
     if kind == "pyarrow":
