@@ -78,7 +78,7 @@ def phases_of_estimator(library: str, X: np.ndarray, y: np.ndarray, rounds: int)
     else:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        model = HistGradientBoostingClassifier(max_iter=rounds, max_leaf_nodes=LEAVES, early_stopping=False)
+        model = HistGradientBoostingClassifier(max_iter=rounds, max_leaf_nodes=LEAVES)
     yield "library", lambda: None
     yield "growth", lambda: model.fit(X, y)
     yield "prediction", lambda: model.predict_proba(X)
