@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Float64, Int32, Int64, UInt, UInt32
 from jaxtree.cores import num_cores
 from jaxtree.errors import InternalError, InvalidInputError, present
 from jaxtree.kernels import library
-from jaxtree.kernels.nested_subsets import Ranks, rank_subsets
+from jaxtree.kernels.nested_subsets import SubsetRanks, rank_subsets
 from jaxtree.kernels.walk import CODES_PER_WORD, GeneralSplits, SplitKind, Steps
 
 ROWS_TOGETHER = 8
@@ -118,13 +118,13 @@ class NativeTrees:
         # Rows that begin anywhere walk as long as those of any tree.
         self._most_levels = more_levels.max(keepdims=True)
         self._num_columns, self._steps_of_row = int(column[-1]) + 1, int(depths.sum()) + len(column)
-        self._num_levels, self._has_rules = int(depths.sum()), steps.other is not None
+        self._num_levels, self._are_thresholds = int(depths.sum()), steps.other is None and ranks is None
         self._for_ranks = steps, first_node[:-1], is_leaf, self._num_levels
 
     @functools.cached_property
     def _ranked(self) -> Any:
-        """The trees as many rows go through them by ranks; None where they walk sooner, or splits have rules."""
-        if self._has_rules or self._num_levels < LEVELS_TO_RANK:
+        """The trees as many rows go through them by ranks; None where they walk sooner, or some split by subsets."""
+        if not self._are_thresholds or self._num_levels < LEVELS_TO_RANK:
             return None
         from jaxtree.kernels.native_ranks import RankedTrees  # a server of single rows does without
 
@@ -256,7 +256,7 @@ def _rules_of(other: GeneralSplits | None) -> tuple[np.ndarray, UInt32[np.ndarra
     return rules, np.ascontiguousarray(other.words, np.uint32)
 
 
-def _tables_of(ranks: Ranks | None, column: Int32[np.ndarray, " key"]) -> dict[str, np.ndarray]:
+def _tables_of(ranks: SubsetRanks | None, column: Int32[np.ndarray, " key"]) -> dict[str, np.ndarray]:
     """The keys that ranks are, by the names of `_Pointers`."""
     if ranks is None:
         return {"ranks": np.zeros(0, np.int64), "ranks_of_codes": np.zeros(0, np.uint32)}

@@ -19,7 +19,7 @@ STEPS_A_RANK = 2
 """Steps of a row's walks that are worth a rank, which costs a row about as much as a step."""
 
 
-class Ranks(NamedTuple):
+class SubsetRanks(NamedTuple):
     """Ranks that rows have besides their values, and the thresholds on them.
 
     Attributes:
@@ -37,7 +37,7 @@ class Ranks(NamedTuple):
     limit: Int64[np.ndarray, " node"]
 
 
-def rank_subsets(steps: Steps, is_leaf: Bool[np.ndarray, " node"], num_steps: int) -> Ranks | None:
+def rank_subsets(steps: Steps, is_leaf: Bool[np.ndarray, " node"], num_steps: int) -> SubsetRanks | None:
     """Returns what makes all splits thresholds; None if they are already, or a split is of another kind.
 
     It is also None if there are too many chains: more than `MOST_CHAINS`, or than a row's walks are worth.
@@ -68,7 +68,7 @@ def rank_subsets(steps: Steps, is_leaf: Bool[np.ndarray, " node"], num_steps: in
             rank[at[is_own]], limit[at[is_own]] = len(columns) + number, above[subset[is_own]]
         of_codes += [_bits_of(words[chain]).sum(axis=0, dtype=np.uint32) for chain in found]
         columns += [own] * len(found)
-    return Ranks(np.array(columns, np.int64), of_codes, node, rank, limit)
+    return SubsetRanks(np.array(columns, np.int64), of_codes, node, rank, limit)
 
 
 def chains_of(words: UInt[np.ndarray, "subset word"], most: int) -> list[list[int]] | None:

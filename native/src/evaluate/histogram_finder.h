@@ -494,11 +494,11 @@ class HistogramSplitFinder {
   const CellLayout layout_;
   const ScreenedPenalties penalties_;
   HistogramColumns columns_;
+  std::vector<int64_t> column_of_;   // of every feature
+  std::vector<int32_t> feature_of_;  // of every column
   // Rows of one score are packed. What rows add: all of them, and those of nodes, at the places of these.
   PackedFormat packed_ = {};
   int32_t *of_row_ = nullptr, *added_ = nullptr;
-  std::vector<int64_t> column_of_;   // of every feature
-  std::vector<int32_t> feature_of_;  // of every column
   float least_ = 0;                  // thresholds with lower scores are not looked at
   std::vector<std::pair<double, int32_t>> near_;
   std::vector<Value> inside_, alone_;

@@ -48,7 +48,7 @@ struct Rule {
 };
 
 // Nested subsets of the codes of a column, and how many of them have each code, at the place of its bit.
-struct Rank {
+struct SubsetRank {
   int32_t key;        // of the column
   int32_t num_words;  // of a subset
   int64_t first;      // the place of the first code's rank
@@ -72,7 +72,7 @@ struct Trees {
   const Rule* rules;      // of all nodes; null where every split is a threshold that sends missing values to a branch
   const uint32_t* words;  // bits of subsets, [subset, word]
   int64_t num_words;      // of a subset
-  const Rank* ranks;
+  const SubsetRank* ranks;
   const uint32_t* ranks_of_codes;
 
   int64_t num_keys() const { return num_columns + num_ranks; }
@@ -176,7 +176,7 @@ class Keys {
   void ReadRanks(Key* group) {
     Key* to = group + trees_.num_columns * kTogether;
     for (int64_t number = 0; number < trees_.num_ranks; ++number, to += kTogether) {
-      const Rank rank = trees_.ranks[number];
+      const SubsetRank rank = trees_.ranks[number];
       const uint32_t* const of_codes = trees_.ranks_of_codes + rank.first;
       const Key* const from = group + rank.key * kTogether;
       for (int64_t next = 0; next < kTogether; ++next) {
