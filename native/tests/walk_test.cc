@@ -29,7 +29,7 @@ struct Stump {
 
   explicit Stump(bool is_straight) {
     trees.num_trees = 1;
-    trees.num_keys = 2;
+    trees.num_columns = 2;
     trees.is_straight = is_straight;
     trees.column = column.data();
     trees.first_top = first_top.data();
