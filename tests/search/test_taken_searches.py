@@ -1,6 +1,9 @@
 """Every function that takes a fitted estimator takes a fitted search, and means its best estimator."""
 
 import inspect
+import shutil
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from sklearn.model_selection import GridSearchCV
 import jaxtree
 import jaxtree.explain
 import jaxtree.plot
+import jaxtree.serving
 from jaxtree import SearchCV
 from jaxtree.errors import InvalidInputError
 from jaxtree.resampling import bag
@@ -23,6 +27,15 @@ LOW = CLASSES == "low"
 TIMES = np.exp(NUMBERS / 10)
 FEW = {"n_estimators": 3, "min_samples_leaf": 4}
 HELD = {"eval_set": [(PLAIN, LOW)]}
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+
+def predicted_by_library(function, model):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.so"
+        function(model, path)
+        return jaxtree.serving.load(path).predict_proba(PLAIN)
+
 
 SEARCHES = {
     "tree": lambda: SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(PLAIN, LOW),
@@ -79,6 +92,7 @@ TAKEN = {
     "to_graphviz": ("tree", lambda f, model: str(f(model))),
     "to_html": ("boosting", lambda f, model: f(model, PLAIN, LOW)),
     "to_jax_export": ("boosting", lambda f, model: str(f(model).fun_name)),
+    "to_library": ("boosting", lambda f, model: predicted_by_library(f, model)),
     "to_onnx": ("boosting", lambda f, model: f(model).SerializeToString()),
     "to_scorecard": ("additive", lambda f, model: str(f(model))),
     "to_sklearn": ("tree", lambda f, model: f(model).predict(PLAIN)),
@@ -125,6 +139,8 @@ def test_the_table_has_every_function_that_takes_an_estimator():
 def test_a_fitted_search_means_its_best_estimator(name, searches):
     if name == "to_treelite":
         pytest.importorskip("treelite")
+    if name == "to_library" and COMPILER is None:
+        pytest.skip("needs a compiler of C")
     kind, call = TAKEN[name]
     search, function = searches(kind), functions()[name]
     of_best, of_search = call(function, search.best_estimator_), call(function, search)
