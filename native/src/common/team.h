@@ -73,7 +73,9 @@ class Team {
   static int64_t NumberOfThread() { return Number(); }
 
   // How many helpers are in no region, of as many as a caller of so many threads has. They may find another one at any time.
-  int64_t NumFree(int64_t num_threads) { return std::max<int64_t>(std::min(Start(num_threads - 1), num_threads - 1) - num_inside_, 0); }
+  int64_t NumFree(int64_t num_threads) {
+    return std::max<int64_t>(std::min(Start(num_threads - 1), num_threads - 1) - num_inside_, 0);
+  }
 
   // Calls work() here and on helpers, `most` threads of `num_threads` in all, and returns when all that have begun have ended;
   // it must not throw. Helpers come if they can. Of several callers each has fewer: no more threads work than there are, but

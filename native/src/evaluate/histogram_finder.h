@@ -57,8 +57,8 @@ class HistogramSplitFinder {
 
   // `level` shows the nodes when they are looked at.
   HistogramSplitFinder(Threads& pool, const Level<Code, Value>& level, HistogramPool& histograms, FinderMemory& memory)
-      : pool_(pool), level_(level), table_(level.table), rules_(level.rules), finder_(level), histograms_(histograms), memory_(memory),
-        layout_(CellLayout::For(level.rules.objective.num_outputs, level.rules.objective.num_classes)),
+      : pool_(pool), level_(level), table_(level.table), rules_(level.rules), finder_(level), histograms_(histograms),
+        memory_(memory), layout_(CellLayout::For(level.rules.objective.num_outputs, level.rules.objective.num_classes)),
         penalties_(ScreenedPenalties::Of(level.rules.objective, level.rules.ParametersOf(0))) {
     for (int32_t feature = 0; feature < table_.num_features; ++feature) AppendColumn(feature);
     histograms_.Open(columns_.num_cells, layout_.width);
@@ -66,8 +66,8 @@ class HistogramSplitFinder {
 
   // A search of the same tree beside another, for nodes that `level` shows.
   HistogramSplitFinder(const HistogramSplitFinder& other, const Level<Code, Value>& level, FinderMemory& memory)
-      : pool_(other.pool_), level_(level), table_(level.table), rules_(level.rules), finder_(level), histograms_(other.histograms_),
-        memory_(memory), layout_(other.layout_), penalties_(other.penalties_), columns_(other.columns_),
+      : pool_(other.pool_), level_(level), table_(level.table), rules_(level.rules), finder_(level),
+        histograms_(other.histograms_), memory_(memory), layout_(other.layout_), penalties_(other.penalties_), columns_(other.columns_),
         column_of_(other.column_of_), feature_of_(other.feature_of_), packed_(other.packed_), of_row_(other.of_row_),
         added_(other.added_) {}
 
@@ -269,11 +269,13 @@ class HistogramSplitFinder {
       RowCopies copies(table_.num_features);
       for (int64_t first = begin; first < end; first += kRowsOfBlock) {
         WithWidest([&] {
-          AddColumnsOfBlock(copies.Of(table_.codes_of_rows, {rows, of_row_, first, std::min(first + kRowsOfBlock, end), packed_}), own);
+          const AddedRows some{rows, of_row_, first, std::min(first + kRowsOfBlock, end), packed_};
+          AddColumnsOfBlock(copies.Of(table_.codes_of_rows, some), own);
         });
       }
     });
-    const int64_t columns_per_pack = FeaturesOfPack(kWidth), num_packs = (columns_.size() + columns_per_pack - 1) / columns_per_pack;
+    const int64_t columns_per_pack = FeaturesOfPack(kWidth);
+    const int64_t num_packs = (columns_.size() + columns_per_pack - 1) / columns_per_pack;
     ForEach(pool_, num_packs, [&](int64_t pack) {
       const Range columns{pack * columns_per_pack, std::min((pack + 1) * columns_per_pack, columns_.size())};
       WithWidest([&] {
