@@ -118,7 +118,7 @@ def test_a_first_fit_that_fails_leaves_no_part_of_a_model():
     for at in (5, 50, 150, 300):
         model = clone(estimator)
         before = set(vars(model))
-        # Of an error within a check of types, which tests have, that makes its own.
+        # A check of types, which tests have, makes an error of its own of one that is raised within it.
         with pytest.raises((MemoryError, TypeCheckError)), Raising(MemoryError, at):
             model.fit(X, y)
         assert set(vars(model)) == before
