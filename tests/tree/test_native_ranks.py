@@ -5,9 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
+from jaxtree.growth import SplitKind
 from jaxtree.kernels import choose, native_walk
 from jaxtree.tree.predictor import Predictor
-from tests.tree.test_native_walk import assert_as_without, rows_of, trees_of
+from tests.reference.walks import made_up_values
+from tests.tree.test_native_walk import assert_as_without, of_nested_subsets, rows_of, trees_of
 
 pytestmark = pytest.mark.skipif(not choose.is_there(), reason="the kernel is not installed")
 
@@ -39,6 +41,15 @@ def test_ranks_take_as_many_bytes_as_leaves_need(monkeypatch, sizes, bytes_of_ra
     walked = Predictor(forest)
     walked.ends_in_trees(values)
     assert walked._native_trees(values.dtype)._ranked._bytes_of_rank == bytes_of_rank
+
+
+def test_nested_subsets_walk(monkeypatch):
+    forest = of_nested_subsets(trees_of((40,) * 8, kinds=(SplitKind.SUBSET,)), num_chains=2, num_codes=40)
+    values = made_up_values(forest.nodes, 500, seed=1)
+    assert_as_without(monkeypatch, forest, values)
+    walked = Predictor(forest)
+    walked.ends_in_trees(values)
+    assert walked._native_trees(values.dtype)._ranked is None
 
 
 def test_rows_in_any_order_of_memory_and_threads():
