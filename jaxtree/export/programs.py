@@ -165,12 +165,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     ]  # which may refuse a word, before the work
     questions, roots = questions_of_forest(model)
     ranks = ranked(questions, roots, len(model.schema.columns))
-    ratio = _RATIO if model.is_ratio else ""
-    text = text.replace("$many", text_of_rows(ranks).replace("$ratio", ratio.replace("$output", "own")))
-    text = text.replace("$ratio", ratio.replace("$output", "output"))
-    text = text.replace("$planes", "" if planes is None else _PLANES)
-    for value, at in (("$value", "@column[at]"), ("$number", "column")):
-        text = text.replace(value, f"row[{at}]" if planes is None else f"@plane(row, {at})")
+    text = _with_parts(text, text_of_rows(ranks), _RATIO if model.is_ratio else "", planes)
     what = "The number that is predicted" if classes is None else "The share of every class"
     suffix = "" if classes is None else "_proba"
     return Template(text.replace("@", f"{name}_")).substitute(
@@ -192,6 +187,16 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         category=int(PlaneTermKind.CATEGORY),
         classes="" if classes is None else _comment(", ".join(map(str, classes))),
     )
+
+
+def _with_parts(text: str, many: str, ratio: str, planes: Planes | None) -> str:
+    """The text of a file with its function of many rows, with the ratio of sums, and with planes or plain values."""
+    text = text.replace("$many", many.replace("$ratio", ratio.replace("$output", "own")))
+    text = text.replace("$ratio", ratio.replace("$output", "output"))
+    text = text.replace("$planes", "" if planes is None else _PLANES)
+    for value, at in (("$value", "@column[at]"), ("$number", "column")):
+        text = text.replace(value, f"row[{at}]" if planes is None else f"@plane(row, {at})")
+    return text
 
 
 def _column_lines(schema: Schema) -> Iterable[str]:

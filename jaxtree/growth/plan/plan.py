@@ -253,7 +253,7 @@ def make_kernel_plan(rules: ResolvedRules, sizes: Sizes, features: Features, dat
 
 
 def _reads_rows(rules: ResolvedRules, data: Data) -> bool:
-    """Whether a tree of one score grows leaf by leaf on so many rows that columns are in no near cache."""
+    """Whether a tree of one score grows leaf by leaf on more rows than a core's caches hold of a column."""
     is_by_leaves = rules.grows_best_first and not rules.has_wide_sums and data.codes.dtype == np.uint8
     return is_by_leaves and rules.objective.num_channels == 2 and data.codes.shape[1] >= LEAST_ROWS_SIDE_BY_SIDE
 

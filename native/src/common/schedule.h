@@ -33,7 +33,7 @@ class Schedule {
   // What other threads would have saved since the process began, in nanoseconds.
   static double Saved() { return saved_.load(); }
 
-  // As many threads as the piece has for itself in which this is called, but at most so many.
+  // The number of threads that the current piece has for itself, `most` at the highest.
   static int64_t NumThreads(int64_t most) { return std::min(PlaceOfThread().num_threads, most); }
 
   // A line for every region of the code: its seconds on one thread, on as many as there are, how often it has run, and the

@@ -72,7 +72,7 @@ class Team {
   // The number of the calling thread in the team; 0 if it is no helper.
   static int64_t NumberOfThread() { return Number(); }
 
-  // How many helpers are in no region, of as many as a caller of so many threads has. They may find another one at any time.
+  // The number of helpers of a caller of `num_threads` threads that have no work now. They may find some at any time.
   int64_t NumFree(int64_t num_threads) {
     return std::max<int64_t>(std::min(Start(num_threads - 1), num_threads - 1) - num_inside_, 0);
   }

@@ -45,7 +45,7 @@ class Driver {
     waiting_.push_back(node);
   }
 
-  // The nodes whose splits are recorded next, of growth by nodes at most so many; none when growth ends.
+  // The nodes whose splits are recorded next; none when growth ends. Growth by nodes has `most` of them, or fewer.
   const std::vector<int32_t>& Pop(int64_t most = 1) {
     next_.clear();
     if (order_ == GrowthOrder::kLevels) PopLevel();

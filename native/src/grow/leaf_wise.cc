@@ -83,7 +83,7 @@ struct Expansion {
   bool sums_smaller() const { return looks_at_smaller || subtracts; }
 
  private:
-  // A search is asked for the only slot, by histograms.
+  // A search looks at one slot, which is that of `node`.
   void ShowOnlySlot() { level.node = &node; }
 };
 
