@@ -88,19 +88,19 @@ def sum_in_order(term: Callable[[IntLike], Real[AnyArray, "*shape"]], number: in
     return lax.fori_loop(1, number, lambda place, total: total + term(place), term(0))
 
 
-def mix(number: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+def mix(number: UInt32[AnyArray, "*shape"]) -> UInt32[AnyArray, "*shape"]:
     """Returns numbers that look random: the finaliser of MurmurHash3 (Appleby, public domain), which spreads every bit.
 
     It is a bijection.
     """
-    number = (number ^ (number >> 16)) * jnp.uint32(0x85EBCA6B)
-    number = (number ^ (number >> 13)) * jnp.uint32(0xC2B2AE35)
+    number = (number ^ (number >> 16)) * np.uint32(0x85EBCA6B)
+    number = (number ^ (number >> 13)) * np.uint32(0xC2B2AE35)
     return number ^ (number >> 16)
 
 
-def child_hash(parent: UInt32[Array, "*shape"], branch: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
+def child_hash(parent: UInt32[AnyArray, "*shape"], branch: UInt32[AnyArray, "*shape"]) -> UInt32[AnyArray, "*shape"]:
     """Returns a node's hash from its parent's and its branch: it depends on the path from the root alone."""
-    return mix(parent + branch + jnp.uint32(1))
+    return mix(parent + branch + np.uint32(1))
 
 
 def near_normal(seed: UInt32[Array, "*shape"]) -> Float64[Array, "*shape"]:

@@ -55,8 +55,9 @@ def grow_on_host(
         raise InternalError(f"codes must be from 0 to {num_bins - 1}, got {codes.max()}")
     features = all_thresholds(len(codes), num_bins) if features is None else features
     resolved = resolve(rules, data, features)
-    target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
-    target = target if data.row is None else target[:, data.row]
+    given, row = (data.target, data.row) if data.entry_target is None else (data.entry_target, None)
+    target = as_type(given, objective.target_type).reshape(-1, given.shape[-1])
+    target = target if row is None else target[:, row]
     label, value, units = quantise_entries(objective, target, data.weight, ONE_DEVICE, is_scaled=resolved.is_scaled)
     parameters = np.empty((num_roots, np.shape(limits.parameters)[-1]))
     parameters[:] = limits.parameters

@@ -17,6 +17,7 @@ from jaxtree.arrays import library_of
 from jaxtree.criteria import entropy, gini, misclassification, poisson, squared_error
 from jaxtree.errors import InternalError, present
 from jaxtree.growth.inputs.bundles import Missing, ResolvedRules, Rules
+from jaxtree.growth.inputs.moments import LinearMoments
 from jaxtree.growth.inputs.newton import Newton
 from jaxtree.growth.inputs.objective import Addition, Objective
 from jaxtree.growth.inputs.root_limits import root_limits
@@ -34,6 +35,12 @@ FORMULAS: dict[Any, int] = {gini: 0, entropy: 1, misclassification: 2, squared_e
 
 NEWTON = 5
 """The number of the objective `Newton`."""
+
+LINEAR_MOMENTS = 6
+"""The number of the objective `LinearMoments`."""
+
+MOST_ARMS = 8
+"""The treatments of moments that the kernel has room for: its `kMostArms`."""
 
 NO_ATTRIBUTES = Attributes({})
 
@@ -118,7 +125,7 @@ def engine_of(rules: Rules, platform: str, mesh: Mesh | None = None, *, on_host:
         platform,
         num_devices=devices_of(mesh).number,
         knows=_formula(objective) is not None and not shares_steps,
-        on_host=on_host and (type(objective) in OF_CLASSES or of_squares),
+        on_host=on_host and (type(objective) in (*OF_CLASSES, LinearMoments) or of_squares),
     )
     if engine is not Engine.XLA:
         kernel_fields()
@@ -141,6 +148,8 @@ def _formula(objective: Objective) -> int | None:
     kind = type(objective)
     if kind is Newton:
         return NEWTON
+    if isinstance(objective, LinearMoments) and kind is LinearMoments:
+        return LINEAR_MOMENTS if objective.num_arms <= MOST_ARMS else None
     # No `isinstance`, which takes long of a protocol.
     return FORMULAS.get(objective.criterion) if kind in OF_CLASSES or kind is Numbers else None  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -255,11 +264,14 @@ def _attributes(rules: ResolvedRules, sizes: KernelSizes) -> Attributes:
         num_classes, num_outputs = objective.num_curvatures, objective.num_scores
     else:
         num_classes, num_outputs = max(objective.classes, default=0), objective.num_outputs
+    moments = LinearMoments()
+    if isinstance(objective, LinearMoments):
+        moments, num_outputs = objective, objective.num_outcomes
     numbers = {
         "num_bins": sizes.num_bins, "num_words": sizes.subsets.num_words, "subset_bins": sizes.subsets.num_bins,
         "num_slots": sizes.num_slots, "formula": formula, "num_classes": num_classes, "num_outputs": num_outputs,
         "num_channels": rules.num_channels, "num_node_channels": objective.num_node_channels,
-        "missing": rules.missing, "selection": rules.selection,
+        "missing": rules.missing, "selection": rules.selection, "num_arms": moments.num_arms,
     }  # fmt: skip
     flags = {
         "counts_rows": rules.counts_rows, "is_scaled": rules.is_scaled, "has_missing": rules.has_missing,
@@ -268,6 +280,7 @@ def _attributes(rules: ResolvedRules, sizes: KernelSizes) -> Attributes:
         "draws_scores": rules.draws_scores,
         "grows_best_first": rules.grows_best_first, "starts_in_row_order": sizes.is_in_row_order,
         "compares_targets": objective.compares_targets, "describes_nodes": describes_nodes(objective),
+        "has_instruments": moments.has_instruments, "is_stabilised": moments.is_stabilised,
     }  # fmt: skip
     return Attributes(
         {name: np.int32(number) for name, number in numbers.items()}

@@ -17,6 +17,7 @@
 #include "check.h"
 #include "common/batch.h"
 #include "common/hashes.h"
+#include "common/marks.h"
 #include "common/memory.h"
 #include "common/parallel.h"
 #include "pool.h"
@@ -212,6 +213,19 @@ TEST(Memory_is_aligned_and_grows_past_what_is_lent) {
 }
 
 // The first axes are those of models; an axis of length 1 is shared.
+TEST(Memory_marks_are_listed_in_their_order_and_taken_away) {
+  std::vector<uint8_t> marks(4 * kBytesOfMarks);
+  std::vector<int32_t> marked, listed(marks.size() + kMoreThanMarked);
+  for (int32_t place = 0; place < static_cast<int32_t>(marks.size()); place += 1 + place % 5) {
+    marks[place] = 1;
+    marked.push_back(place);
+  }
+  const int32_t* const stop = TakeMarked(marks.data(), marks.size(), listed.data());
+  CHECK_EQ(stop - listed.data(), static_cast<int64_t>(marked.size()));
+  for (size_t at = 0; at < marked.size(); ++at) CHECK_EQ(listed[at], marked[at]);
+  for (const uint8_t mark : marks) CHECK_EQ(mark, 0);
+}
+
 TEST(Batch_models_share_arrays_of_length_one) {
   int64_t of_result[] = {2, 3, 5}, of_shared[] = {1, 3, 4};
   std::vector<float> data(60);

@@ -64,7 +64,7 @@ TEST(Evaluate_of_equal_thresholds_the_first_is_the_best) {
   const Value total[] = {6, 6};
   SplitScorer<Value> scorer(test::Classes(Formula::kGini, 2));
   scorer.Open(total, 12, 0, 0);
-  const Split split = FeatureSplitter<Value>(scorer, kPlain).Best({7, kThreshold, 3, 0, nullptr}, {AllCodes(3), cells.data()});
+  const Split split = FeatureSplitter<Value>(scorer, kPlain).Best({7, kThreshold, 3, 0, nullptr}, {AllCodes(3), cells.data(), 2});
   CHECK_EQ(split.feature, 7);
   CHECK_EQ(split.code, 0);
   CHECK_EQ(split.next_code, 1);
@@ -77,7 +77,7 @@ TEST(Evaluate_missing_values_go_where_they_gain_most) {
   SplitScorer<Value> scorer(test::Classes(Formula::kGini, 2));
   scorer.Open(total, 14, 0, 0);
   const SplitRules rules{kLearn, true, kGain, 1, 32};
-  const Split split = FeatureSplitter<Value>(scorer, rules).Best({0, kThreshold, 2, 0, nullptr}, {AllCodes(3), cells.data()});
+  const Split split = FeatureSplitter<Value>(scorer, rules).Best({0, kThreshold, 2, 0, nullptr}, {AllCodes(3), cells.data(), 2});
   CHECK_EQ(split.code, 0);
   CHECK_EQ(split.missing_branch, 0);
   CHECK_EQ(split.gain, scorer.Impurity());
@@ -93,7 +93,7 @@ TEST(Evaluate_no_subset_of_categories_gains_more_than_the_best) {
       scorer.Open(total.data(), 0, 0, 0);
       const std::vector<int32_t> codes = AllCodes(kCodes);
       const Split split = FeatureSplitter<Value>(scorer, {kBranch, false, kGain, 1, kCodes})
-                              .Best({0, kSubset, kCodes, 0, nullptr}, {codes, cells.data()});
+                              .Best({0, kSubset, kCodes, 0, nullptr}, {codes, cells.data(), num_classes});
       const auto gain_of = [&](uint32_t subset) {
         std::vector<Value> sums(num_classes);
         for (int32_t at = 0; at < kCodes * num_classes; ++at) {
@@ -135,11 +135,127 @@ TEST(Evaluate_gains_of_newton_steps_at_once_are_those_one_by_one) {
     scorer.Open(sums.total, 0, 0, 0);
     ThresholdGains<Value> gains(scorer);
     const std::vector<int32_t> codes = AllCodes(kCodes);
-    const Gains all = gains.Of(codes, sums.alone.data(), kCodes - 1);
+    const Gains all = gains.Of(codes, sums.alone.data(), 2, kCodes - 1);
     CHECK_EQ(all.first, 0);
     CHECK_EQ(all.stop, kCodes - 1);
     for (int32_t code = 0; code + 1 < kCodes; ++code) CHECK_EQ(all.gain[code], scorer.Gain(&sums.up_to[4 * code]));
   }
+}
+
+// The statistics of rows of one code each, one after another.
+struct Statistics {
+  Statistics(const Moments& moments, unsigned seed, int32_t num_codes) : places(moments), total(places.number) {
+    std::mt19937 draw(seed);
+    std::normal_distribution<double> normal;
+    for (int32_t code = 0; code < num_codes; ++code) {
+      std::vector<double> treatment(moments.num_arms), instrument(moments.num_arms), row(places.number);
+      double outcome = normal(draw);
+      for (int32_t arm = 0; arm < moments.num_arms; ++arm) {
+        treatment[arm] = instrument[arm] = normal(draw);
+        if (moments.has_instruments) treatment[arm] += normal(draw);
+        outcome += (1 + arm + code % 3) * treatment[arm];
+      }
+      row[0] = 1;
+      for (int32_t number = 0; number < moments.num_outcomes; ++number) row[1 + number] = outcome * (number + 1) + normal(draw);
+      for (int32_t arm = 0; arm < moments.num_arms; ++arm) {
+        row[places.treatment[arm]] = treatment[arm];
+        row[places.instrument[arm]] = instrument[arm];
+        row[places.with_outcome[arm]] = instrument[arm] * row[1];
+        for (int32_t other = 0; other < moments.num_arms; ++other) {
+          row[places.with_treatment[arm * moments.num_arms + other]] = instrument[arm] * treatment[other];
+        }
+        if (!moments.is_stabilised) continue;
+        row[places.squares[arm]] = instrument[arm] * instrument[arm];
+        row[places.above[arm]] = instrument[arm] > 0, row[places.rows] = 1;
+      }
+      for (int32_t channel = 0; channel < places.number; ++channel) {
+        cells.push_back(static_cast<Value>(std::lround(row[channel] * 1024)));
+        total[channel] += cells.back();
+      }
+    }
+  }
+
+  MomentPlaces places;
+  std::vector<Value> cells, total;
+};
+
+const Moments kMoments[] = {{0, 1, false, true}, {0, 3, false, true},  {1, 1, false, true}, {1, 1, false, false},
+                            {1, 1, true, true},  {2, 1, false, true}, {2, 1, true, true},  {3, 1, true, false}};
+
+TEST(Evaluate_gains_of_moments_at_once_are_those_one_by_one) {
+  constexpr int32_t kCodes = 61;
+  for (const Moments& moments : kMoments) {
+    for (const double penalty : {0.0, 0.01}) {
+      const double limits[] = {0.1, penalty, 3, 0};
+      const Statistics sums(moments, moments.num_arms, kCodes);
+      const int32_t size = sums.places.number;
+      SplitScorer<Value> scorer(test::LinearMoments(moments));
+      scorer.SetParameters(limits);
+      scorer.Open(sums.total.data(), kCodes, 1, 0);
+      CHECK(scorer.moments().is_regular());
+      ThresholdGains<Value> gains(scorer);
+      CHECK(gains.KnowFormula());
+      const Gains all = gains.Of(AllCodes(kCodes), sums.cells.data(), size, kCodes - 1);
+      std::vector<Value> inside(size);
+      int32_t num_found = 0;
+      for (int32_t code = 0; code + 1 < kCodes; ++code) {
+        for (int32_t c = 0; c < size; ++c) inside[c] += sums.cells[size * code + c];
+        CHECK_EQ(all.gain[code], scorer.Gain(inside.data()));
+        num_found += all.gain[code] > kNoGain;
+      }
+      CHECK(num_found > 10 && num_found < kCodes - 1);
+    }
+  }
+}
+
+// Cells of whole lines are summed up by tiles.
+TEST(Evaluate_gains_of_padded_cells_are_those_of_others) {
+  constexpr int32_t kCodes = 45;
+  const double limits[] = {0.05, 0, 1, 0};
+  for (const Moments& moments : kMoments) {
+    const Statistics sums(moments, 7, kCodes);
+    const int64_t size = sums.places.number, padded_size = (size + 7) / 8 * 8;
+    std::vector<int64_t> total(sums.total.begin(), sums.total.end()), cells(sums.cells.begin(), sums.cells.end());
+    std::vector<int64_t> padded(kCodes * padded_size);
+    for (size_t at = 0; at < cells.size(); ++at) padded[at / size * padded_size + at % size] = cells[at];
+    SplitScorer<int64_t> scorer(test::LinearMoments(moments));
+    scorer.SetParameters(limits);
+    scorer.Open(total.data(), kCodes, 1, 0);
+    ThresholdGains<int64_t> plain(scorer), by_tiles(scorer);
+    for (const int64_t count : {1, 2, 7, 8, 9, 31, kCodes - 1}) {
+      const Gains expected = plain.Of(AllCodes(kCodes), cells.data(), size, count);
+      const Gains found = by_tiles.Of(AllCodes(kCodes), padded.data(), padded_size, count);
+      CHECK_EQ(found.first, expected.first);
+      CHECK_EQ(found.stop, expected.stop);
+      for (int64_t at = found.first; at < found.stop; ++at) CHECK_EQ(found.gain[at], expected.gain[at]);
+    }
+  }
+}
+
+TEST(Evaluate_pseudo_outcomes_of_a_node_add_up_to_nothing) {
+  const double limits[] = {0, 0, 0, 0};
+  for (const Moments& moments : kMoments) {
+    const Statistics sums(moments, 5, 100);
+    MomentNode node(test::LinearMoments(moments));
+    node.Open(sums.total.data(), limits);
+    CHECK(node.is_regular());
+    for (int32_t number = 0; number < std::max(moments.num_arms, 1); ++number) {
+      CHECK(std::abs(node.PseudoOutcome(sums.total.data(), number)) < 1e-9);
+      CHECK(std::abs(node.PseudoOutcome(sums.cells.data(), number)) > 1e-9);
+    }
+  }
+}
+
+TEST(Evaluate_a_treatment_of_one_value_has_no_solution) {
+  const Moments moments{1, 1, false, true};
+  // Two rows of treatment 1: weight, outcome, treatment, products, square, count above, count.
+  const Value total[] = {2048, 3072, 2048, 3072, 2048, 2048, 2048}, inside[] = {1024, 2048, 1024, 2048, 1024, 1024, 1024};
+  const double limits[] = {0, 0, 0, 0};
+  SplitScorer<Value> scorer(test::LinearMoments(moments));
+  scorer.SetParameters(limits);
+  scorer.Open(total, 2, 0, 0);
+  CHECK(!scorer.moments().is_regular());
+  CHECK_EQ(scorer.Gain(inside), kNoGain);
 }
 
 TEST(Evaluate_gains_of_gini_at_once_are_those_one_by_one) {
@@ -152,7 +268,7 @@ TEST(Evaluate_gains_of_gini_at_once_are_those_one_by_one) {
     scorer.Open(total.data(), 0, kLeast, 0);
     ThresholdGains<Value> gains(scorer);
     CHECK(gains.KnowFormula());
-    const Gains all = gains.Of(AllCodes(kCodes), cells.data(), kCodes - 1);
+    const Gains all = gains.Of(AllCodes(kCodes), cells.data(), num_classes, kCodes - 1);
     std::vector<Value> inside(num_classes);
     for (int32_t code = 0; code + 1 < kCodes; ++code) {
       for (int32_t c = 0; c < num_classes; ++c) inside[c] += cells[num_classes * code + c];

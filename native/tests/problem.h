@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "evaluate/moments.h"
 #include "evaluate/open_features.h"
 #include "input/level.h"
 #include "partition/entries.h"
@@ -24,6 +25,13 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // The objective of one Newton step: a second derivative and a gradient for each row.
 inline Objective NewtonSteps(bool counts_rows = false) {
   return {Formula::kNewton, 1, 1, 2 + counts_rows, counts_rows, true, false, 0x1p-10, 0x1p-8};
+}
+
+// The objective of linear moments.
+inline Objective LinearMoments(const Moments& moments, bool counts_rows = false) {
+  Objective objective{Formula::kLinearMoments, 0, moments.num_outcomes, 0, counts_rows, true, false, 0x1p-10, 0x1p-10, moments};
+  objective.num_channels = MomentPlaces(moments).number + counts_rows;
+  return objective;
 }
 
 // The objective of classes, in the channels of a node.

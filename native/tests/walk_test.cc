@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "check.h"
+#include "walk/results.h"
 #include "walk/values.h"
 
 extern "C" bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows,
-                             int64_t row_stride, int64_t column_stride, const int32_t* start, int64_t* ends, double* means,
-                             const double* values, int64_t num_columns, int64_t num_threads);
+                             int64_t row_stride, int64_t column_stride, const int32_t* start,
+                             const jaxtree::Results* results, int64_t num_threads);
 
 namespace jaxtree {
 namespace {
@@ -55,8 +56,9 @@ void CheckRowsAtAnyAddress(bool is_straight) {
     std::vector<unsigned char> bytes(rows.size() * sizeof(Real) + offset);
     std::memcpy(bytes.data() + offset, rows.data(), rows.size() * sizeof(Real));
     std::vector<int64_t> ends(kRows);
-    CHECK(jaxtree_walk(&stump.trees, bytes.data() + offset, sizeof(Real), kRows, 2, 1, nullptr, ends.data(), nullptr,
-                       nullptr, 0, 1));
+    Results results{};
+    results.ends = ends.data();
+    CHECK(jaxtree_walk(&stump.trees, bytes.data() + offset, sizeof(Real), kRows, 2, 1, nullptr, &results, 1));
     for (int64_t row = 0; row < kRows; ++row) CHECK_EQ(ends[row], rows[2 * row + 1] > 0 ? 2 : 1);
   }
 }

@@ -11,6 +11,7 @@ from jaxtree.growth import Classes, Data, Features, Limits, Missing, Numbers, Ru
 from jaxtree.growth.device.open_features import sets_in_bits
 from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import has_seeds
+from jaxtree.growth.inputs.moments import MomentLimits
 from jaxtree.growth.inputs.newton import Penalties
 from jaxtree.growth.loop.grow import root_seeds
 from jaxtree.growth.native import engine_of
@@ -25,6 +26,7 @@ MIXED, THRESHOLDS, BRANCHES = (T, T, T, T, T, S, S, O), (T,) * 8, (T, M, T, M, O
 IN_ROW_ORDER = {"kinds": THRESHOLDS, "num_bins": 256, "num_rows": 20_000}
 """Nodes of that many rows are summed in the order of the rows, smaller ones by rows that are sorted by node."""
 PENALTIES = Penalties()
+MOMENT_LIMITS = MomentLimits()
 
 
 def table(rng, kinds, num_rows, num_bins, num_categories, has_missing, missing_share, num_rare):
@@ -48,11 +50,22 @@ def derivatives(rng, label, newton):
     return np.concatenate([curvature, gradient] + [noise] * newton.has_noise)
 
 
+def statistics(rng, codes, label, moments, weight):
+    """The statistics of rows whose effects differ by their codes."""
+    num_arms, num_rows = moments.num_arms, label.size
+    instrument = rng.normal(size=(num_arms, num_rows)) + 0.3 * label
+    treatment = instrument + moments.has_instruments * rng.normal(size=(num_arms, num_rows))
+    effect = 1 + (codes[1] > np.median(codes[1])) + (codes[2] > np.median(codes[2]))
+    outcome = effect * treatment.sum(axis=0) + label + rng.normal(size=(moments.num_outcomes, num_rows))
+    return moments.statistics(outcome, treatment, instrument, weight.astype(float))
+
+
 def arguments(
     *, kinds, num_rows=600, num_bins=64, num_categories=6, num_classes=2, num_outputs=1,
     of_numbers=False, criterion=criteria.gini, has_missing=True, missing=Missing.LEARN, weight="whole",
     counts_rows=False, is_apart=False, max_features=None, draws_thresholds=False, draws_ties=False, num_roots=1,
     max_depth=99, selection=Selection.GAIN, monotone=None, newton=None, penalties=PENALTIES,
+    moments=None, moment_limits=MOMENT_LIMITS,
     sets=None, level_features=None, max_leaf_nodes=None, num_rare=0, score_noise=0.0,
     min_samples_leaf=3, missing_share=None, seed=7,
 ):  # fmt: skip
@@ -69,6 +82,8 @@ def arguments(
     if newton is not None:
         target = derivatives(rng, label, newton)
     weights = {"whole": np.arange(num_rows, dtype=np.int32) % 3, "floats": rng.random(num_rows)}[weight]
+    if moments is not None:
+        target = statistics(rng, codes, label, moments, weights)
     data = Data(codes, target, weights)
     if num_roots > 1:
         row = np.sort(rng.integers(0, num_rows, (num_roots, num_rows))).reshape(-1).astype(np.int32)
@@ -84,7 +99,7 @@ def arguments(
     number_criterion = criterion if criterion is criteria.poisson else criteria.squared_error
     objective = Numbers(number_criterion, num_outputs) if of_numbers else Classes(num_classes, criterion, num_outputs)
     rules = Rules(
-        newton or objective, missing,
+        newton or moments or objective, missing,
         counts_rows=counts_rows, samples_features=max_features is not None, samples_thresholds=draws_thresholds,
         draws_ties=draws_ties, selection=selection, samples_levels=level_features is not None,
         grows_best_first=max_leaf_nodes is not None, draws_scores=score_noise > 0,
@@ -93,6 +108,8 @@ def arguments(
     limits = Limits(max_depth, min_samples_leaf=min_samples_leaf, score_noise=score_noise, **most)
     if newton is not None:
         limits = limits._replace(parameters=penalties)
+    if moments is not None:
+        limits = limits._replace(parameters=moment_limits)
     if max_leaf_nodes is not None:
         limits = limits._replace(max_leaf_nodes=max_leaf_nodes)
     capacity = 2**15 if max_leaf_nodes is None else 128 * num_roots

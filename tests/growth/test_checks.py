@@ -50,6 +50,7 @@ WRONG_TYPES = {
     ("data", "weight"): ([1.0] * 4, np.array(["1"] * 4), np.ones(4, complex), np.ones(4, bool)),
     ("data", "row"): ([0, 1, 2, 3], np.zeros(4), np.zeros(4, bool)),
     ("data", "root"): ([0, 1, 0, 1], np.zeros(4)),
+    ("data", "entry_target"): ([0, 1, 0, 1], np.array(list("abcd"))),
     ("features", "split_kind"): ([0, 0, 0], np.zeros(3)),
     ("features", "num_codes"): ([3, 4, 2], np.full(3, 4.0)),
     ("features", "num_values"): ([3, 3, 2], np.full(3, 3.0)),
@@ -81,6 +82,7 @@ WRONG_SHAPES = {
     ("data", "weight"): (np.ones(3), np.ones((4, 1)), np.ones(ROWS)),
     ("data", "row"): (np.zeros((4, 1), np.int32), np.array(0)),
     ("data", "root"): (np.zeros((4, 1), np.int32), np.zeros(3, np.int32)),
+    ("data", "entry_target"): (np.zeros(3), np.zeros((2, 4))),
     **{
         ("features", name): (getattr(ALL["features"], name)[:2], np.tile(getattr(ALL["features"], name), (2, 1)))
         for name in ("split_kind", "num_codes", "num_values", "monotone", "in_average")

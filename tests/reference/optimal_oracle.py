@@ -23,6 +23,8 @@ def cost_of_leaf(criterion, y, weight, loss):
     """The cost of a leaf with some rows, times weight; for numbers the mean over targets."""
     if criterion in ("squared_error", "poisson"):
         return float(np.mean([cost_of_target(criterion, own, weight) for own in y]))
+    if criterion == "regret":  # y has the reward of every action
+        return float((weight * (y.max(axis=0) - y)).sum(axis=1).min())
     count = np.bincount(y[0], weight, minlength=len(loss))
     total, share = count.sum(), count[count > 0] / count.sum()
     if criterion == "gini":

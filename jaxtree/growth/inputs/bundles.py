@@ -28,6 +28,7 @@ class Data(NamedTuple):
             summed unchanged, and their sum must stay below 2**31; other weights are summed in fixed point.
         row: The row of every entry, for several trees on the same rows; row e for entry e if not given.
         root: The tree of every entry, below `num_roots`; 0 if not given.
+        entry_target: The target of every entry, in the place of that of its row, where entries differ in it.
     """
 
     codes: UInt[AnyArray, "feature row"]
@@ -35,6 +36,7 @@ class Data(NamedTuple):
     weight: Real[AnyArray, " entry"] | None = None
     row: Int[AnyArray, " entry"] | None = None
     root: Int[AnyArray, " entry"] | None = None
+    entry_target: Real[AnyArray, "*output entry"] | None = None
 
 
 class Features(NamedTuple):

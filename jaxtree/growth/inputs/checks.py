@@ -130,6 +130,14 @@ def check_data(data: Data, objective: Objective, num_roots: int) -> None:
         check_array(name, values)
         if values.shape != entry_shape:
             raise InvalidInputError(f"{name} must have one value an entry, shape {entry_shape}, got {values.shape}")
+    if data.entry_target is not None:
+        check_array("entry_target", data.entry_target)
+        _check_numbers("entry_target", data.entry_target)
+        if data.entry_target.shape != (*target.shape[:-1], *entry_shape):
+            wanted = (*target.shape[:-1], *entry_shape)
+            raise InvalidInputError(
+                f"entry_target must have a target an entry, shape {wanted}, got {data.entry_target.shape}"
+            )
     if data.root is not None:
         _check_indices("root", data.root, num_roots)
     if data.weight is not None:
@@ -224,10 +232,13 @@ def check_weight(weight: Any, root: Any = None) -> None:
 
 def _check_used_target(data: Data, objective: Objective) -> None:
     """Checks the targets of rows of some weight; padding may have any."""
-    target, weight, row = concrete_or_none(data.target), concrete_or_none(data.weight), concrete_or_none(data.row)
+    given = data.target if data.entry_target is None else data.entry_target
+    target, weight, row = concrete_or_none(given), concrete_or_none(data.weight), concrete_or_none(data.row)
     if target is None or (weight is None and data.weight is not None) or (row is None and data.row is not None):
-        objective.check_target(data.target)
+        objective.check_target(given)
         return
+    if data.entry_target is not None:
+        row = None
     if weight is not None:
         row = np.flatnonzero(weight > 0) if row is None else row[weight > 0]
     target = target if row is None else target[..., row]

@@ -225,8 +225,7 @@ def grow_traced(prepared: GrowthInputs, *, plan: Plan, is_wide: bool) -> Growth:
         problem = make_problem(prepared, units, plan)
         table = grow_by_levels(problem, entries, prepared.root_seed, plan=plan)
     else:
-        row, rules = prepared.entry_row, plan.rules
-        target = prepared.target if row is None else prepared.target[:, row]
+        rules, target = plan.rules, prepared.target_of_entries()
         given = {"is_scaled": rules.is_scaled}
         quantised = quantise_entries(rules.objective, target, prepared.weight, plan.devices, **given)
         (table, _), units = _grow_by_kernel(prepared, quantised, instance_of(KernelPlan, plan)), quantised.units

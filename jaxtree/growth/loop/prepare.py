@@ -58,6 +58,13 @@ class GrowthInputs(NamedTuple):
     limits: Limits | None
     root_seed: UInt32[AnyArray, " root"]
     codes_of_rows: UInt[AnyArray, "row feature"] | None = None
+    entry_target: Real[AnyArray, "output entry"] | None = None
+
+    def target_of_entries(self) -> Real[AnyArray, "output entry"]:
+        """Returns the targets of every entry."""
+        if self.entry_target is not None:
+            return self.entry_target
+        return self.target if self.entry_row is None else self.target[:, self.entry_row]
 
 
 def prepare(
@@ -75,7 +82,10 @@ def prepare(
     codes, objective = data.codes, rules.objective
     features = all_thresholds(len(codes), sizes.num_bins) if features is None else features
     resolved = resolve(rules, data, features)
-    target = as_type(data.target, objective.target_type).reshape(-1, codes.shape[1])
+    target, entry_target = (
+        None if given is None else as_type(given, objective.target_type).reshape(-1, given.shape[-1])
+        for given in (data.target, data.entry_target)
+    )
     row, root = (None if x is None else as_type(x, np.int32) for x in (data.row, data.root))
     if engine is Engine.XLA:
         plan, lists = _plan_loop(data, features, limits, resolved, sizes, mesh)
@@ -85,7 +95,7 @@ def prepare(
     in_average = np.ones(len(codes)) if features.in_average is None else features.in_average
     prepared = GrowthInputs(
         codes=codes,
-        target=target,
+        target=present(target),
         weight=weight,
         entry_row=row,
         entry_root=root,
@@ -97,6 +107,7 @@ def prepare(
         lists=lists,
         limits=None if limits is None else limits_of_roots(limits, sizes.num_roots),
         root_seed=root_seed,
+        entry_target=entry_target,
     )
     return plan, prepared
 
@@ -135,7 +146,7 @@ def backend_of(platform: str, num_devices: int = 1) -> Backend:
 def quantise(prepared: GrowthInputs, plan: LoopPlan) -> tuple[Entries, Units]:
     """Returns the entries, with weights and targets as whole numbers, and the units of these."""
     row, objective = prepared.entry_row, plan.rules.objective
-    target = prepared.target if row is None else prepared.target[:, row]
+    target = prepared.target_of_entries()
     num_entries, is_scaled = target.shape[1], plan.rules.is_scaled
     label, value, units = quantise_entries(objective, target, prepared.weight, plan.devices, is_scaled=is_scaled)
     padding = plan.entry_capacity - num_entries

@@ -29,11 +29,13 @@ struct Split {
   std::vector<uint32_t> subset;
 };
 
-// The codes that a node has, in ascending order, and the sums of each: `cells` has those of code 0 first.
+// The codes that a node has, in ascending order, and the sums of each: `cells` has those of code 0 first, and those of a code
+// `stride` numbers after those of the code before it.
 template <typename Value>
 struct Histogram {
   const std::vector<int32_t>& codes;
   const Value* cells;
+  int64_t stride;
 };
 
 // Gain over split information, and 0 where that is 0.
@@ -78,7 +80,7 @@ class FeatureSplitter {
     std::fill_n(missing_.begin(), size(), 0);
     if (has_any_missing_) add(feature.missing_code, missing_.data());
     ScoreThresholds(feature, codes, add);
-    return Choose(feature, {codes, nullptr});
+    return Choose(feature, {codes, nullptr, 0});
   }
 
   // The same by squares of classes: `move` moves the rows of a code from outside to inside. No value is missing, or
@@ -94,7 +96,7 @@ class FeatureSplitter {
       if (feature.next_separable != nullptr && codes[at + 1] < feature.next_separable[codes[at]]) continue;
       candidates_.push_back({codes[at], scorer_.GainOfThreshold(inside, outside), rules_.DefaultBranch(1), inside.weight});
     }
-    return Choose(feature, {codes, nullptr});
+    return Choose(feature, {codes, nullptr, 0});
   }
 
  private:
@@ -118,7 +120,7 @@ class FeatureSplitter {
     std::copy_n(CellsOf(histogram, feature.missing_code), size(), missing_.begin());
     is_shared_ = true;
     scorer_.TakeOut(missing_.data());
-    Split split = BestOfAll(feature, {known_codes_, histogram.cells});
+    Split split = BestOfAll(feature, {known_codes_, histogram.cells, histogram.stride});
     PutBack();
     return split;
   }
@@ -152,7 +154,7 @@ class FeatureSplitter {
   }
 
   const Value* CellsOf(const Histogram<Value>& histogram, int32_t code) const {
-    return histogram.cells + code * size();
+    return histogram.cells + code * histogram.stride;
   }
 
   void ReadMissing(const Feature& feature, const Histogram<Value>& histogram) {
@@ -202,7 +204,7 @@ class FeatureSplitter {
   Split BestOfGains(const Feature& feature, const Histogram<Value>& histogram) {
     const auto& codes = histogram.codes;
     if (codes.size() < 2) return {};
-    const Gains gains = threshold_gains_.Of(codes, histogram.cells, codes.size() - 1);
+    const Gains gains = threshold_gains_.Of(codes, histogram.cells, histogram.stride, codes.size() - 1);
     if (gains.first == gains.stop) return {};
     const double best = gains.Best();
     if (best == kNoGain) return {};
@@ -307,9 +309,10 @@ class FeatureSplitter {
             chosen->missing_branch, InformationOf(chosen->inside), {}};
   }
 
-  // The number of orders of categories: one for two classes, else one a class; one a mean of numbers.
+  // The number of orders of categories: one for two classes, else one a class; one a mean of numbers, or an effect.
   int32_t NumOrders() const {
     const Objective& objective = scorer_.objective();
+    if (objective.IsOfMoments()) return std::max(objective.moments.num_arms, objective.num_outputs);
     if (objective.IsOfNumbers()) return objective.num_outputs;
     return objective.num_class_channels() == 2 ? 1 : objective.num_class_channels();
   }
@@ -329,12 +332,18 @@ class FeatureSplitter {
     }
   }
 
-  // Sorts the codes by the share of a channel; of equal shares the lower code comes first.
-  void SortCodes(const Histogram<Value>& histogram, int32_t channel) {
+  // What the codes of an order are sorted by, times their weight: the sum of a channel, or of pseudo-outcomes.
+  double OrderOf(const Value* cells, int32_t number) const {
+    if (scorer_.objective().IsOfMoments()) return scorer_.moments().PseudoOutcome(cells, number);
+    return static_cast<double>(cells[FirstOrder() + number]);
+  }
+
+  // Sorts the codes by their share of an order; of equal shares the lower code comes first.
+  void SortCodes(const Histogram<Value>& histogram, int32_t number) {
     order_.clear();
     for (const int32_t code : histogram.codes) {
       const Value* cells = CellsOf(histogram, code);
-      const double share = static_cast<double>(cells[channel]) / static_cast<double>(scorer_.WeightOf(cells));
+      const double share = OrderOf(cells, number) / static_cast<double>(scorer_.WeightOf(cells));
       // NaN has no place in an order: it comes last.
       order_.push_back({std::isnan(share) ? std::numeric_limits<double>::infinity() : share, code});
     }
@@ -344,7 +353,7 @@ class FeatureSplitter {
   // Every cut of every order is a candidate; its number is that of the last code below, after those of earlier orders.
   void ScoreCuts(const Histogram<Value>& histogram) {
     for (int32_t at = 0; at < NumOrders(); ++at) {
-      SortCodes(histogram, FirstOrder() + at);
+      SortCodes(histogram, at);
       std::fill(sums_.begin(), sums_.end(), 0);
       for (const auto& [share, code] : order_) {
         const Value* cells = CellsOf(histogram, code);
@@ -363,7 +372,7 @@ class FeatureSplitter {
   }
 
   void ReadCut(const Histogram<Value>& histogram, int32_t number) {
-    SortCodes(histogram, FirstOrder() + number / rules_.num_bins);
+    SortCodes(histogram, number / rules_.num_bins);
     lower_.clear();
     for (const auto& [share, code] : order_) {
       lower_.push_back(code);

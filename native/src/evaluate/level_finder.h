@@ -19,6 +19,8 @@ namespace ffi = xla::ffi;
 // Nodes of so many cells to fill are divided among threads by features, others among threads as they are.
 constexpr int64_t kLeastCellsDivided = 1 << 16;
 constexpr int64_t kMostAtATime = 16, kTurnsPerThread = 8;
+// Where threads have this many nodes each, of one size, they share the work alike.
+constexpr int64_t kNodesPerThread = 4;
 // With fewer cells to fill, another thread costs more to wake than it saves.
 constexpr int64_t kLeastCells = 1 << 13;
 
@@ -56,10 +58,12 @@ void SplitByFeatures(Threads& pool, const Level<Code, Value>& level, int64_t slo
 template <typename Code, typename Value>
 void SplitSlots(Threads& pool, const Level<Code, Value>& level, std::vector<Split>& splits) {
   std::vector<int64_t> small;
-  int64_t num_cells = 0;
+  int64_t num_cells = 0, num_entries = 0;
+  for (int64_t slot = 0; slot < level.num_slots; ++slot) num_entries += level.stop[slot] - level.start[slot];
   for (int64_t slot = 0; slot < level.num_slots; ++slot) {
-    const int64_t cells = (level.stop[slot] - level.start[slot]) * level.table.num_features;
-    if (cells >= kLeastCellsDivided && !level.rules.samples_features && pool.num_threads() > 1) {
+    const int64_t own = level.stop[slot] - level.start[slot], cells = own * level.table.num_features;
+    const bool is_large = cells >= kLeastCellsDivided && own * pool.num_threads() * kNodesPerThread > num_entries;
+    if (is_large && !level.rules.samples_features && pool.num_threads() > 1) {
       SplitByFeatures(pool, level, slot, splits);
     } else {
       small.push_back(slot);

@@ -18,22 +18,22 @@
 #include <vector>
 
 #include "common/hashes.h"
+#include "common/marks.h"
 #include "common/simd.h"
+#include "evaluate/entry_vectors.h"
 #include "evaluate/feature_split.h"
 #include "evaluate/split_scorer.h"
 #include "input/level.h"
 
 namespace jaxtree {
 
-// Bytes of codes that are looked at together.
-constexpr int64_t kCodesPerBlock = 64;
 // With so many blocks of bytes for a code, codes are sorted rather than read from the blocks.
 constexpr size_t kBlocksPerSorted = 4;
 constexpr int32_t kNoEntry = -1;
 // Up to this many codes, reading the bits of all is quicker than sorting the codes of a node.
 constexpr int64_t kFewCodes = 1 << 8;
 // The cells of so many codes are cleared together as soon as those of one by themselves.
-constexpr size_t kCodesClearedAtOnce = 32;
+constexpr size_t kCodesClearedAtOnce = 32, kVectorsClearedAtOnce = 4;
 // Bytes of codes that are compared together.
 constexpr int64_t kBytesOfBlock = 16;
 // The number of standard deviations by which more ranks are sought than are needed for the lowest.
@@ -41,38 +41,31 @@ constexpr double kSpreadOfRanks = 1.5;
 // As in `jaxtree/growth/device/split.py`.
 constexpr double kC45Slack = 1e-3;
 
-// From so many channels on the values of an entry are brought side by side before features add them: in a level they lie a
-// whole level apart, and each would be read from memory anew for every feature.
-constexpr size_t kLeastOfVector = 8;
-// A thread copies at most this many values.
-constexpr size_t kMostOfVectors = size_t{1} << 24;
-// Entries whose values are brought side by side together: a line of memory has so many of a channel.
-constexpr int64_t kEntriesPerLine = 16;
-
 // One thread's search: its cells are empty before and after every feature.
 template <typename Code, typename Value>
 class SplitFinder {
  public:
   explicit SplitFinder(const Level<Code, Value>& level)
       : level_(level), table_(level.table), rules_(level.rules), has_places_(level.HasFewOfManyClasses()),
-        adds_vectors_(AddsVectors()),
-        scorer_(rules_.objective), splitter_(scorer_, rules_.split),
-        cells_(has_places_ ? 0 : table_.num_bins * rules_.objective.num_channels),
+        vectors_(level), scorer_(rules_.objective), splitter_(scorer_, rules_.split),
         place_(has_places_ ? rules_.objective.num_classes : 0), last_entry_(has_places_ ? table_.num_bins : 0),
-        present_((table_.num_bins + kCodesPerBlock - 1) / kCodesPerBlock * kCodesPerBlock),
-        inside_(rules_.objective.num_channels), missing_(rules_.objective.num_channels) {}
+        present_((table_.num_bins + kBytesOfMarks - 1) / kBytesOfMarks * kBytesOfMarks),
+        marked_(present_.size() + kMoreThanMarked),
+        inside_(rules_.objective.num_channels), missing_(rules_.objective.num_channels) {
+    if (!has_places_) cells_.Resize(table_.num_bins * stride());
+  }
 
   void Open(int64_t slot) {
     const int32_t node = level_.node[slot], root = level_.root[node];
     assert(node >= 0 && root >= 0 && root <= node);
     node_ = node;
-    has_vectors_ = false;
     seed_ = level_.seed ? level_.seed[node] : 0;
     most_features_ = rules_.limits.max_features[root];
     noise_ = rules_.limits.score_noise[root];
     if (level_.slot == nullptr) {
       begin_ = level_.start[slot], end_ = level_.stop[slot];
       assert(0 <= begin_ && begin_ <= end_ && end_ <= level_.num_entries);
+      vectors_.Open(begin_, end_);
     }
     scorer_.SetParameters(rules_.ParametersOf(root));
     const Value* const sums = level_.sums + node * level_.num_node_channels;
@@ -87,6 +80,8 @@ class SplitFinder {
 
   // The best split of the opened slot over all its features.
   Split Best() {
+    // A moment without a solution has no gain, unless the known rows of a feature have one.
+    if (rules_.objective.IsOfMoments() && !scorer_.moments().is_regular() && !rules_.split.shares_missing()) return {};
     return BestOf([this](int32_t feature) { return OnFeature(feature); });
   }
 
@@ -116,9 +111,9 @@ class SplitFinder {
     const Code* codes = table_.ColumnOf(number);
     if (rules_.samples_thresholds && feature.kind == kThreshold) return OnRandomThreshold(feature, codes);
     if (has_places_ && feature.kind == kThreshold && !rules_.split.shares_missing()) return OnEntries(feature, codes);
-    Fill(codes);
+    Fill(number, codes);
     if (listed_.size() == 1 && feature.kind == kThreshold) level_.constants.Add(node_, number);
-    const Split split = splitter_.Best(feature, {listed_, cells_.data()});
+    const Split split = splitter_.Best(feature, {listed_, cells_.data(), stride()});
     ClearCells();
     return split;
   }
@@ -138,11 +133,14 @@ class SplitFinder {
       num_listed += any != 0;
     }
     listed_.resize(num_listed);
-    return splitter_.Best(table_.FeatureAt(number), {listed_, cells});
+    return splitter_.Best(table_.FeatureAt(number), {listed_, cells, channels()});
   }
 
  private:
   int64_t channels() const { return scorer_.num_channels(); }
+
+  // The numbers from the cells of a code to those of the next.
+  int64_t stride() const { return vectors_.width() > 0 ? vectors_.width() : channels(); }
 
   // Lists the codes of the node's entries in ascending order, and of each the entries, from the last to the first.
   void ListEntries(const Code* codes) {
@@ -191,66 +189,34 @@ class SplitFinder {
 
   // All at once, where that is sooner done than code by code.
   void ClearCells() {
-    if (!has_places_ && listed_.size() * kCodesClearedAtOnce >= static_cast<size_t>(table_.num_bins)) {
-      std::fill_n(cells_.begin(), table_.num_bins * channels(), Value{0});
+    const int64_t cells_of_code = stride();
+    const size_t as_quick = vectors_.width() > 0 ? kVectorsClearedAtOnce : kCodesClearedAtOnce;
+    if (!has_places_ && listed_.size() * as_quick >= static_cast<size_t>(table_.num_bins)) {
+      std::fill_n(cells_.data(), table_.num_bins * cells_of_code, Value{0});
       return;
     }
-    for (const int32_t code : listed_) std::fill_n(cells_.data() + code * channels(), channels(), Value{0});
+    for (const int32_t code : listed_) std::fill_n(cells_.data() + code * cells_of_code, cells_of_code, Value{0});
   }
 
   // Adds the node's entries to the cells of their codes, and lists the codes in ascending order.
-  void Fill(const Code* codes) {
+  void Fill(int32_t feature, const Code* codes) {
     if (rules_.adds_two_values) return rules_.objective.counts_rows ? FillTwo<true>(codes) : FillTwo<false>(codes);
     if (AddsFewClasses() && table_.num_bins <= kFewCodes) return FillClasses(codes);
-    if (adds_vectors_ && (end_ - begin_) * rules_.additions.size() <= kMostOfVectors) return FillVectors(codes);
-    if (has_places_) cells_.resize(std::max<size_t>(cells_.size(), table_.num_bins * channels()));
+    if (vectors_.width() > 0 && vectors_.AreFew()) return FillVectors(feature);
+    if (has_places_) cells_.Resize(table_.num_bins * stride());
     listed_.clear();
     for (int64_t entry = begin_; entry < end_; ++entry) {
       const int32_t code = table_.InTable(codes[level_.row[entry]]);
       if (!std::exchange(present_[code], 1)) listed_.push_back(code);
-      Add(entry, cells_.data() + code * channels());
+      Add(entry, cells_.data() + code * stride());
     }
     SortListed();
   }
 
-  // Whether an entry adds many values, each to the channel of its place.
-  bool AddsVectors() const {
-    const std::vector<Addition>& added = rules_.additions;
-    if (level_.slot != nullptr || added.size() < kLeastOfVector) return false;
-    for (size_t at = 0; at < added.size(); ++at) {
-      if (added[at].label >= 0 || added[at].channel != static_cast<int32_t>(at)) return false;
-    }
-    return static_cast<int64_t>(added.size()) == rules_.objective.num_channels;
-  }
-
-  void MakeVectors() {
-    const int64_t size = rules_.additions.size();
-    vectors_.resize(std::max<size_t>(vectors_.size(), (end_ - begin_) * size));
-    for (int64_t first = begin_; first < end_; first += kEntriesPerLine) {
-      const int64_t last = std::min(first + kEntriesPerLine, end_);
-      for (int64_t channel = 0; channel < size; ++channel) {
-        const int32_t from = rules_.additions[channel].value;
-        const Value* const values = from == kCountsRow ? nullptr : level_.value + from * level_.num_entries;
-        Value* to = vectors_.data() + (first - begin_) * size + channel;
-        for (int64_t entry = first; entry < last; ++entry, to += size) *to = values ? values[entry] : 1;
-      }
-    }
-    has_vectors_ = true;
-  }
-
-  // Fills the cells of such entries.
-  void FillVectors(const Code* codes) {
-    if (!has_vectors_) MakeVectors();
-    listed_.clear();
-    const int64_t size = channels();
-    const Value* own = vectors_.data();
-    for (int64_t entry = begin_; entry < end_; ++entry, own += size) {
-      const int32_t code = table_.InTable(codes[level_.row[entry]]);
-      if (!std::exchange(present_[code], 1)) listed_.push_back(code);
-      Value* const sums = cells_.data() + code * size;
-      for (int64_t channel = 0; channel < size; ++channel) sums[channel] += own[channel];
-    }
-    SortListed();
+  // Fills the cells of entries that are vectors.
+  void FillVectors(int32_t feature) {
+    vectors_.AddTo(feature, present_.data(), cells_.data());
+    ListPresent();
   }
 
   // Whether an entry adds its weight to the channel of its class, and nothing else.
@@ -274,7 +240,7 @@ class SplitFinder {
 
   // Brings the listed codes into ascending order, and forgets that they are there.
   void SortListed() {
-    if (listed_.size() * kBlocksPerSorted * kCodesPerBlock < present_.size()) {
+    if (listed_.size() * kBlocksPerSorted * kBytesOfMarks < present_.size()) {
       std::sort(listed_.begin(), listed_.end());
       for (const int32_t code : listed_) present_[code] = 0;
     } else {
@@ -304,28 +270,8 @@ class SplitFinder {
 
   // Lists the codes that are there in ascending order, and forgets them.
   void ListPresent() {
-    listed_.resize(std::min<size_t>(end_ - begin_, present_.size()));
-    int32_t* to = listed_.data();
-    for (size_t first = 0; first < present_.size(); first += kCodesPerBlock) {
-      for (uint64_t bits = TakeBlock(first); bits != 0; bits &= bits - 1) {
-        *to++ = static_cast<int32_t>(first + __builtin_ctzll(bits));
-      }
-    }
-    listed_.resize(to - listed_.data());
-  }
-
-  // Which codes of a block are there, a bit for each; from here on none is.
-  uint64_t TakeBlock(size_t first) {
-    constexpr int64_t kBytesPerWord = 8;
-    constexpr uint64_t kGather = 0x0102040810204080;  // brings the lowest bits of eight bytes into the highest byte
-    uint64_t bits = 0;
-    for (int64_t at = 0; at < kCodesPerBlock; at += kBytesPerWord) {
-      uint64_t word;
-      std::memcpy(&word, present_.data() + first + at, sizeof(word));
-      bits |= (word * kGather >> 56) << at;
-    }
-    std::memset(present_.data() + first, 0, kCodesPerBlock);
-    return bits;
+    const int32_t* const stop = TakeMarked(present_.data(), present_.size(), marked_.data());
+    listed_.assign(static_cast<const int32_t*>(marked_.data()), stop);
   }
 
   // A threshold drawn uniformly between the least and the greatest known value: needs no cells.
@@ -598,15 +544,15 @@ class SplitFinder {
   const Level<Code, Value>& level_;
   const Table<Code>& table_;
   const Rules<Value>& rules_;
-  const bool has_places_, adds_vectors_;
+  const bool has_places_;
+  EntryVectors<Code, Value> vectors_;
   SplitScorer<Value> scorer_;
   FeatureSplitter<Value> splitter_;
-  std::vector<Value> cells_;
+  AlignedCells<Value> cells_;
   std::vector<int32_t> place_;  // of every class that the node has, its channel
   std::vector<int32_t> last_entry_, entry_before_;  // of every code, and of every entry that of the same code before it
   std::vector<uint8_t> present_;  // of every code
-  std::vector<Value> vectors_;  // of the node's entries, the values of an entry side by side
-  bool has_vectors_ = false;
+  std::vector<int32_t> marked_;   // room for the codes that are there
   std::vector<Value> inside_, missing_;
   std::vector<int32_t> listed_;
   std::vector<Code> own_codes_;  // of the node's entries

@@ -12,6 +12,7 @@
 #include <limits>
 #include <vector>
 
+#include "evaluate/moments.h"
 #include "input/rules.h"
 
 namespace jaxtree {
@@ -28,8 +29,6 @@ constexpr double kMostSquared = 1 << 26;
 
 // A number held within bounds, so that it can be made a whole one; what is no number becomes the least.
 inline double Held(double number, double least, double most) { return number > least ? std::min(number, most) : least; }
-
-inline double SafeDivide(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
 // The weight of a branch, and the sum of the squares of its classes' weights.
 template <typename Value>
@@ -54,7 +53,7 @@ class SplitScorer {
  public:
   explicit SplitScorer(const Objective& objective)
       : objective_(objective), num_classes_(objective.num_classes), num_channels_(objective.num_channels),
-        total_(objective.num_channels), outside_(objective.num_channels), center_(objective.num_outputs) {}
+        total_(objective.num_channels), outside_(objective.num_channels), center_(objective.num_outputs), moments_(objective) {}
 
   void Open(const Value* sums, int64_t num_rows, Value least_weight, Value least_rows) {
     const int32_t own = objective_.num_channels - objective_.counts_rows;
@@ -125,14 +124,16 @@ class SplitScorer {
     upper_ = upper;
   }
 
-  // From here on penalties are those of `parameters`, as in `jaxtree/growth/inputs/newton.py`; null without any.
+  // From here on penalties, or limits of moments, are those of `parameters`, as in `jaxtree/growth/inputs/newton.py` and
+  // `moments.py`; null without any.
   void SetParameters(const double* parameters) { penalties_ = parameters; }
 
   // From here on the value of branch 1 must not be below that of branch 0 (1), not above it (-1), or may be any (0).
   void SetMonotone(int32_t sign) { monotone_ = sign; }
 
-  // The value that monotone constraints order: the share of class 1, the mean, or the first step.
-  double MonotoneValue(const Value* sums) const {
+  // The value that monotone constraints order: the share of class 1, the mean, the first step, or the first effect.
+  double MonotoneValue(const Value* sums) {
+    if (objective_.IsOfMoments()) return moments_.MonotoneValue(sums);
     if (objective_.IsNewton()) return StepOf(sums, 0).step;
     const double unit = objective_.IsOfNumbers() ? objective_.target_unit : objective_.weight_unit;
     return SafeDivide(static_cast<double>(sums[1]) * unit, Real(WeightOf(sums)));
@@ -141,6 +142,7 @@ class SplitScorer {
   const Objective& objective() const { return objective_; }
   const std::vector<Value>& total() const { return total_; }
   const double* penalties() const { return penalties_; }
+  const MomentNode& moments() const { return moments_; }
   double risk() const { return risk_; }
   double inverse_weight() const { return inverse_weight_; }
 
@@ -193,6 +195,7 @@ class SplitScorer {
       case Formula::kMisclassification:
         return MeanOfOutputs([&](int32_t output) { return ErrorRisk(ClassesOf(sums, output)); });
       case Formula::kNewton: return NewtonRisk(sums);
+      case Formula::kLinearMoments: return moments_.Risk(sums);
       case Formula::kPoisson: return MeanOfOutputs([&](int32_t output) { return -ExplainedLog(sums, output); });
       default: return MeanOfOutputs([&](int32_t output) { return -Explained(sums, output); });
     }
@@ -234,7 +237,7 @@ class SplitScorer {
 
   double Rounded(double best, double tolerance) const {
     if (std::abs(best) <= tolerance) return 0;
-    const bool is_convex = objective_.IsOfNumbers() && !objective_.IsNewton();
+    const bool is_convex = objective_.IsOfNumbers() && !objective_.IsNewton() && !objective_.IsOfMoments();
     return is_convex && best > kNoGain ? std::max(best, 0.0) : best;
   }
 
@@ -254,6 +257,7 @@ class SplitScorer {
     for (int32_t output = 0; output < objective_.num_outputs && objective_.IsCentred(); ++output) {
       center_[output] = FloorDivide(total_[1 + output], std::max<Value>(total_[0], 1));
     }
+    if (objective_.IsOfMoments()) moments_.Open(total_.data(), penalties_);
     risk_ = RiskOf(total_.data());
   }
 
@@ -411,6 +415,7 @@ class SplitScorer {
   bool has_places_ = false;
   const double* penalties_ = nullptr;
   std::vector<Value> total_, whole_, outside_, center_;  // `whole_`: the node's, while the known rows alone are divided
+  MomentNode moments_;
   Value least_weight_ = 0, threshold_least_weight_ = 0, least_rows_ = 0;
   double weight_ = 0, inverse_weight_ = 1, risk_ = 0, whole_weight_ = 0, whole_risk_ = 0;
   double mdl_correction_ = 0, num_declared_classes_ = 0;

@@ -1,4 +1,4 @@
-// The gains of all thresholds of a feature by Newton steps or Gini's impurity, several at a time: the operations of
+// The gains of all thresholds of a feature by Newton steps, linear moments or Gini's impurity, several at a time: the operations of
 // `SplitScorer` in the same order, so that gains have the same bits, without its branches. How many at a time follows from
 // the processor.
 
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "evaluate/split_scorer.h"
@@ -24,6 +25,7 @@ struct BlockOfThresholds {
   double weight_unit, target_unit;
   double l2, l1, most;              // of Newton steps
   double risk, inverse_weight;
+  const MomentNode* moments;        // null without any
 };
 
 // Numbers of `kLanes` thresholds.
@@ -82,12 +84,34 @@ inline __attribute__((always_inline)) void AddGiniRisks(const BlockOfThresholds<
   }
 }
 
+// `MomentNode::Risk` of the branches inside, then of the other ones.
+template <int kLanes, typename Value, typename Reals>
+inline __attribute__((always_inline)) void AddMomentRisks(const BlockOfThresholds<Value>& block, int64_t at, Reals* kept) {
+  typedef typename Lanes<kLanes, Value>::Sums Sums;
+  const Value *const inside = block.inside + at, *const total = block.total;
+  const int64_t stride = block.stride;
+  const auto of_inside = [=](int32_t channel, Reals& sum) __attribute__((always_inline)) {
+    Sums sums;
+    std::memcpy(&sums, inside + channel * stride, sizeof(sums));
+    sum = __builtin_convertvector(sums, Reals);
+  };
+  const auto of_outside = [=](int32_t channel, Reals& sum) __attribute__((always_inline)) {
+    Sums sums;
+    std::memcpy(&sums, inside + channel * stride, sizeof(sums));
+    sums = total[channel] - sums;
+    sum = __builtin_convertvector(sums, Reals);
+  };
+  block.moments->AddRisk(of_inside, kept[0]);
+  block.moments->AddRisk(of_outside, kept[1]);
+}
+
 // `kLanes` gains from a threshold on.
 template <int kLanes, typename Value>
 inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Value>& block, int64_t at, double* gain) {
   typedef typename Lanes<kLanes, Value>::Reals Reals;
   Reals kept[2] = {{}, {}};
-  block.is_newton ? AddNewtonRisks<kLanes>(block, at, kept) : AddGiniRisks<kLanes>(block, at, kept);
+  if (block.moments != nullptr) AddMomentRisks<kLanes>(block, at, kept);
+  else block.is_newton ? AddNewtonRisks<kLanes>(block, at, kept) : AddGiniRisks<kLanes>(block, at, kept);
   // `SplitScorer::GainOfRisks`: the difference of what is infinite, or no number, from itself is no number.
   const Reals zero = {}, all = (block.risk - (kept[0] + kept[1])) * block.inverse_weight;
   const Reals gains = all - all == 0 ? all : zero + kNoGain;
@@ -96,13 +120,72 @@ inline __attribute__((always_inline)) void ScoreLanes(const BlockOfThresholds<Va
 
 constexpr int64_t kMostLanes = 8;
 
+// Turns the lanes of rows into rows.
+template <int kLanes, int kApart, typename Row, size_t... kPlaces>
+inline __attribute__((always_inline)) void SwapLanes(Row* rows, std::index_sequence<kPlaces...>) {
+  // Of two rows so far apart, those lanes of one that the other has by this much before or after.
+  for (int row = 0; row < kLanes; ++row) {
+    if ((row & kApart) != 0) continue;
+    const Row low = rows[row], high = rows[row + kApart];
+    rows[row] = __builtin_shufflevector(
+        low, high, ((kPlaces & kApart) != 0 ? kPlaces - kApart + kLanes : kPlaces)...);
+    rows[row + kApart] = __builtin_shufflevector(
+        low, high, ((kPlaces & kApart) != 0 ? kPlaces + kLanes : kPlaces + kApart)...);
+  }
+  if constexpr (kApart > 1) SwapLanes<kLanes, kApart / 2>(rows, std::index_sequence<kPlaces...>());
+}
+
+// Sums cells, those of a code side by side, up to each of the first `count` codes, for every channel of the width.
+template <int kLanes, typename Value>
+inline __attribute__((always_inline)) void SumUpTiles(const int32_t* codes, const Value* cells, int64_t width,
+                                                      int64_t count, int64_t stride, Value* inside) {
+  typedef typename Lanes<kLanes, Value>::Sums Sums;
+  for (int64_t first = 0; first < width; first += kLanes) {
+    Sums sum = {};
+    for (int64_t at = 0; at < count; at += kLanes) {
+      Sums rows[kLanes];
+      const int64_t number = std::min<int64_t>(kLanes, count - at);
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        if (lane < number) {
+          Sums own;
+          std::memcpy(&own, cells + codes[at + lane] * width + first, sizeof(own));
+          sum += own;
+        }
+        rows[lane] = sum;
+      }
+      SwapLanes<kLanes, kLanes / 2>(rows, std::make_index_sequence<kLanes>());
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        std::memcpy(inside + (first + lane) * stride + at, &rows[lane], sizeof(Sums));
+      }
+    }
+  }
+}
+
 // The gains of the thresholds from `first` to before `stop`, and of some after them.
 template <typename Value>
 void ScoreByTwo(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop, double* gain) {
   for (int64_t at = first; at < stop; at += 2) ScoreLanes<2>(block, at, gain);
 }
 
+template <typename Value>
+void SumUpByTwo(const int32_t* codes, const Value* cells, int64_t width, int64_t count, int64_t stride, Value* inside) {
+  SumUpTiles<2>(codes, cells, width, count, stride, inside);
+}
+
 #if defined(__x86_64__) && defined(__GNUC__)
+template <typename Value>
+__attribute__((target("avx2"))) void SumUpByFour(const int32_t* codes, const Value* cells, int64_t width, int64_t count,
+                                                 int64_t stride, Value* inside) {
+  SumUpTiles<4>(codes, cells, width, count, stride, inside);
+}
+
+template <typename Value>
+__attribute__((target("avx512f,avx512dq,avx512vl"))) void SumUpByEight(const int32_t* codes, const Value* cells,
+                                                                        int64_t width, int64_t count, int64_t stride,
+                                                                        Value* inside) {
+  SumUpTiles<8>(codes, cells, width, count, stride, inside);
+}
+
 template <typename Value>
 __attribute__((target("avx2"))) void ScoreByFour(const BlockOfThresholds<Value>& block, int64_t first, int64_t stop,
                                                  double* gain) {
@@ -116,19 +199,21 @@ __attribute__((target("avx512f,avx512dq,avx512vl"))) void ScoreByEight(const Blo
 }
 #endif
 
+// The functions for the widest vectors that this processor has.
 template <typename Value>
-using Scores = void (*)(const BlockOfThresholds<Value>&, int64_t, int64_t, double*);
+struct WidestScores {
+  void (*score)(const BlockOfThresholds<Value>&, int64_t, int64_t, double*) = ScoreByTwo<Value>;
+  void (*sum_up)(const int32_t*, const Value*, int64_t, int64_t, int64_t, Value*) = SumUpByTwo<Value>;
+  int64_t lanes = 2;
 
-// The function for the widest vectors that this processor has.
-template <typename Value>
-Scores<Value> WidestScores() {
+  WidestScores() {
 #if defined(__x86_64__) && defined(__GNUC__)
-  const bool has_eight = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (has_eight && __builtin_cpu_supports("avx512f")) return ScoreByEight<Value>;
-  if (__builtin_cpu_supports("avx2")) return ScoreByFour<Value>;
+    const bool has_eight = __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (has_eight && __builtin_cpu_supports("avx512f")) score = ScoreByEight<Value>, sum_up = SumUpByEight<Value>, lanes = 8;
+    else if (__builtin_cpu_supports("avx2")) score = ScoreByFour<Value>, sum_up = SumUpByFour<Value>, lanes = 4;
 #endif
-  return ScoreByTwo<Value>;
-}
+  }
+};
 
 // The gains of thresholds one after another, of which those from `first` to before `stop` leave enough on both sides.
 struct Gains {
@@ -157,50 +242,53 @@ class ThresholdGains {
   // Whether the gains of a node's thresholds are those of one formula for all.
   bool KnowFormula() const {
     const Objective& objective = scorer_.objective();
-    if (objective.IsNewton()) return true;
+    if (objective.IsNewton() || objective.IsOfMoments()) return true;
     const bool is_gini = objective.formula == Formula::kGini && objective.num_outputs == 1 && !objective.is_c45;
     return is_gini && objective.num_classes <= kMostClassesInOrder;
   }
 
-  // The gain of the threshold after each of the first `count` codes.
-  Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t count) {
+  // The gain of the threshold after each of the first `count` codes, each of which has `cells_of_code`.
+  Gains Of(const std::vector<int32_t>& codes, const Value* cells, int64_t cells_of_code, int64_t count) {
     const Objective& objective = scorer_.objective();
     constexpr double kNoPenalties[3] = {};
     const double* const penalties = objective.IsNewton() ? scorer_.penalties() : kNoPenalties;
     stride_ = count + kMostLanes;
-    inside_.resize(std::max<size_t>(inside_.size(), stride_ * objective.num_channels));
+    inside_.resize(std::max<size_t>(inside_.size(), stride_ * cells_of_code));
     gain_.resize(std::max<size_t>(gain_.size(), stride_));
-    SumUp(codes.data(), cells, count);
+    // Padded cells are those of vectors.
+    const bool are_padded = sizeof(Value) == sizeof(int64_t) && cells_of_code % widest_.lanes == 0;
+    are_padded ? widest_.sum_up(codes.data(), cells, cells_of_code, count, stride_, inside_.data())
+               : SumUp(codes.data(), cells, cells_of_code, count);
     // Sums of weights and rows do not fall with the codes.
     const int64_t first = FirstOf(0, count, [&](int64_t at) { return HasEnough(at, false); });
     const int64_t stop = FirstOf(first, count, [&](int64_t at) { return !HasEnough(at, true); });
     const BlockOfThresholds<Value> block{
         inside_.data(), scorer_.total().data(), stride_, objective.IsNewton(), objective.num_classes, objective.num_outputs,
         objective.weight_unit, objective.target_unit, penalties[0], penalties[1], penalties[2],
-        scorer_.risk(), scorer_.inverse_weight()};
-    score_(block, first, stop, gain_.data());
+        scorer_.risk(), scorer_.inverse_weight(), objective.IsOfMoments() ? &scorer_.moments() : nullptr};
+    widest_.score(block, first, stop, gain_.data());
     return {gain_.data(), first, stop};
   }
 
  private:
-  void SumUp(const int32_t* codes, const Value* cells, int64_t count) {
+  void SumUp(const int32_t* codes, const Value* cells, int64_t cells_of_code, int64_t count) {
     switch (scorer_.objective().num_channels) {
-      case 2: return SumUpChannels<2>(codes, cells, count);
-      case 3: return SumUpChannels<3>(codes, cells, count);
-      default: return SumUpChannels<0>(codes, cells, count);
+      case 2: return SumUpChannels<2>(codes, cells, cells_of_code, count);
+      case 3: return SumUpChannels<3>(codes, cells, cells_of_code, count);
+      default: return SumUpChannels<0>(codes, cells, cells_of_code, count);
     }
   }
 
   // The sums of all channels up to every code. Any number of channels has `kChannels` 0.
   template <int kChannels>
-  void SumUpChannels(const int32_t* codes, const Value* cells, int64_t count) {
+  void SumUpChannels(const int32_t* codes, const Value* cells, int64_t cells_of_code, int64_t count) {
     const int64_t num_channels = kChannels > 0 ? kChannels : scorer_.objective().num_channels;
     Value* const to = inside_.data();
     std::fill(branch_.begin(), branch_.end(), 0);
     Value few[kChannels > 0 ? kChannels : 1] = {};
     Value* const sum = kChannels > 0 ? few : branch_.data();
     for (int64_t at = 0; at < count; ++at) {
-      const Value* const own = cells + codes[at] * num_channels;
+      const Value* const own = cells + codes[at] * cells_of_code;
       for (int64_t channel = 0; channel < num_channels; ++channel) {
         to[channel * stride_ + at] = sum[channel] += own[channel];
       }
@@ -222,15 +310,18 @@ class ThresholdGains {
 
   // `SplitScorer::IsEnough` of a branch of one threshold.
   bool HasEnough(int64_t at, bool is_outside) {
-    for (size_t channel = 0; channel < branch_.size(); ++channel) {
+    const Objective& objective = scorer_.objective();
+    const auto read = [&](int64_t channel) {
       const Value sum = inside_[channel * stride_ + at];
       branch_[channel] = is_outside ? scorer_.total()[channel] - sum : sum;
-    }
+    };
+    for (int64_t channel = 0; channel < objective.FirstTarget(); ++channel) read(channel);
+    if (objective.counts_rows) read(objective.num_channels - 1);
     return scorer_.IsEnough(branch_.data());
   }
 
   const SplitScorer<Value>& scorer_;
-  const Scores<Value> score_ = WidestScores<Value>();
+  const WidestScores<Value> widest_;
   int64_t stride_ = 0;
   std::vector<Value> inside_;  // of every channel and threshold
   std::vector<Value> branch_;

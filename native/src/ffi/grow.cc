@@ -137,11 +137,15 @@ bool LooksAtFew(const Level<Code, Value>& level, int64_t num_roots) {
 struct Attributes {
   ffi::Span<const int32_t> additions, node_additions;  // label, channel and value of each
   int32_t num_bins, num_words, subset_bins, num_slots, num_classes, num_outputs, num_channels, num_node_channels;
+  int32_t num_arms;  // of linear moments, as the next line
+  bool has_instruments, is_stabilised;
   Formula formula;
   Missing missing;
   Selection selection;
   bool counts_rows, is_scaled, has_missing, samples_features, samples_levels, samples_thresholds, draws_ties, draws_scores;
   bool grows_best_first, starts_in_row_order, compares_targets, describes_nodes;
+
+  Moments moments() const { return {num_arms, num_outputs, has_instruments, is_stabilised}; }
 };
 
 ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
@@ -157,6 +161,9 @@ ffi::Error ReadAttributes(const ffi::Dictionary& given, Attributes& to) {
   in.Read<int32_t>("num_outputs", to.num_outputs);
   in.Read<int32_t>("num_channels", to.num_channels);
   in.Read<int32_t>("num_node_channels", to.num_node_channels);
+  in.Read<int32_t>("num_arms", to.num_arms);
+  in.Read<bool>("has_instruments", to.has_instruments);
+  in.Read<bool>("is_stabilised", to.is_stabilised);
   in.Read<int32_t>("missing", to.missing);
   in.Read<int32_t>("selection", to.selection);
   in.Read<bool>("counts_rows", to.counts_rows);
@@ -293,7 +300,8 @@ class GivenGrowth {
     const Array parameters = in.At(Argument::parameters);
     const double* const units = in.Data<double>(Argument::units);
     rules.objective = {attributes.formula, attributes.num_classes, attributes.num_outputs, attributes.num_channels,
-                       attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1]};
+                       attributes.counts_rows, attributes.is_scaled, attributes.selection != kGain, units[0], units[1],
+                       attributes.moments()};
     rules.split = {attributes.missing, attributes.has_missing, attributes.selection, attributes.num_words,
                    attributes.subset_bins};
     rules.samples_features = attributes.samples_features;
@@ -410,6 +418,12 @@ const char* WrongShapes(const Arguments& in, int64_t leaf_size, const Attributes
   if (attributes.samples_thresholds && num_positions < num_bins) return "position must have a number for every code";
   if (attributes.formula == Formula::kNewton && in.At(Argument::parameters).dimensions.back() < 3) {
     return "Newton steps need three parameters";
+  }
+  if (attributes.formula == Formula::kLinearMoments) {
+    if (in.At(Argument::parameters).dimensions.back() != kNumMomentLimits) return "moments need four parameters";
+    if (attributes.num_arms < 0 || attributes.num_arms > kMostArms) return "moments have too many treatments";
+    const int32_t number = MomentPlaces(attributes.moments()).number + attributes.counts_rows;
+    if (attributes.num_channels != number) return "moments have another number of channels";
   }
   if (in.At(Argument::features).size != Table<uint8_t>::NumFields() * codes.dimensions[0]) return "features have other fields";
   const int64_t num_limits = RootLimits<int32_t>::Number();

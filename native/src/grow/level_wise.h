@@ -22,6 +22,9 @@
 
 namespace jaxtree {
 
+// The most codes that are put side by side once more, and the rows of which they are together.
+constexpr int64_t kMostCodesSideBySide = int64_t{1} << 28, kRowsTurnedTogether = 64;
+
 template <typename Code, typename Value>
 class LevelWiseGrower {
  public:
@@ -33,7 +36,9 @@ class LevelWiseGrower {
         driver_(GrowthOrder::kLevels, table_, level_.rules.MostLeaves()),
         rows_(pool, level_.table, level_.rules.split.shares_missing(), growth.entries, table_, nodes_, growth.leaf,
               growth.leaf != nullptr ? growth.leaf : memory.Take<int32_t>(growth.entries.size)),
-        histograms_(memory) {}
+        histograms_(memory) {
+    if (PutsCodesSideBySide(growth.entries.size)) PutCodesSideBySide();
+  }
 
   // Returns whether the table had room for all nodes; if not, it holds a smaller tree.
   bool Run() {
@@ -70,6 +75,30 @@ class LevelWiseGrower {
   }
 
  private:
+  // Whether vectors are added to the cells of codes, and there are at least as many entries as rows.
+  bool PutsCodesSideBySide(int64_t num_entries) const {
+    const Table<Code>& table = level_.table;
+    const bool are_few = table.num_rows * table.num_features <= kMostCodesSideBySide;
+    return are_few && num_entries >= table.num_rows && table.codes_of_rows == nullptr &&
+           EntryVectors<Code, Value>::WidthFor(level_.rules) > 0;
+  }
+
+  void PutCodesSideBySide() {
+    Table<Code>& table = level_.table;
+    const int64_t num_features = table.num_features;
+    codes_of_rows_.resize(table.num_rows * num_features);
+    ForEachPart(pool_, NumParts(pool_, table.num_rows), table.num_rows, [&](int64_t, int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end; first += kRowsTurnedTogether) {
+        const int64_t last = std::min(first + kRowsTurnedTogether, end);
+        for (int64_t feature = 0; feature < num_features; ++feature) {
+          const Code* const column = table.ColumnOf(feature);
+          for (int64_t row = first; row < last; ++row) codes_of_rows_[row * num_features + feature] = column[row];
+        }
+      }
+    });
+    table.codes_of_rows = codes_of_rows_.data();
+  }
+
   // Opens the frontier of the nodes from `first` on.
   void OpenFrontier(int32_t first) {
     nodes_.HandDown(first);
@@ -183,6 +212,7 @@ class LevelWiseGrower {
   LevelHistograms<Code, Value> histograms_;
 
   bool is_complete_ = true;
+  std::vector<Code> codes_of_rows_;
   Frontier frontier_;
   std::vector<jaxtree::Split> splits_;  // of every slot
   std::vector<int32_t> split_slots_;    // those that were split

@@ -11,7 +11,16 @@
 
 namespace jaxtree {
 
-enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5 };
+enum class Formula : int32_t { kGini = 0, kEntropy = 1, kMisclassification = 2, kSquaredError = 3, kPoisson = 4, kNewton = 5, kLinearMoments = 6 };
+
+// The treatments of moments that the kernel has room for.
+constexpr int32_t kMostArms = 8;
+
+// The fields of `LinearMoments` of `jaxtree/growth/inputs/moments.py`.
+struct Moments {
+  int32_t num_arms = 0, num_outcomes = 1;
+  bool has_instruments = false, is_stabilised = false;
+};
 
 // The objective that scores splits, the same for all nodes of a growth. The channels are those of splits, with that of counted
 // rows. The first `num_classes`, or one where that is 0, add up to the weight; a Newton step has its second derivatives there.
@@ -20,8 +29,10 @@ struct Objective {
   int32_t num_classes, num_outputs, num_channels;
   bool counts_rows, is_scaled, is_c45;
   double weight_unit, target_unit;
+  Moments moments{};  // of linear moments
 
   bool IsNewton() const { return formula == Formula::kNewton; }
+  bool IsOfMoments() const { return formula == Formula::kLinearMoments; }
   bool IsOfNumbers() const { return formula >= Formula::kSquaredError; }
   // The channel of the first target, where targets are numbers.
   int32_t FirstTarget() const { return std::max(num_classes, 1); }

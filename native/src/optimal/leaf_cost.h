@@ -118,7 +118,7 @@ JAXTREE_CLONES static void UpdateBest(const int64_t* both, const int64_t* first,
   Update(both, first, second, neither, num, inside, outside, inside_at, outside_at);
 }
 
-enum LeafFormula { kLoss, kGini, kEntropy, kSquaredError, kPoisson };
+enum LeafFormula { kLoss, kGini, kEntropy, kSquaredError, kPoisson, kRegret };
 
 struct LeafCost {
   LeafFormula formula;
@@ -192,6 +192,7 @@ struct LeafCost {
       case kGini: return static_cast<Cost>(Gini(sums));
       case kEntropy: return static_cast<Cost>(Entropy(sums));
       case kSquaredError: return static_cast<Cost>(SquaredError(sums));
+      case kRegret: return static_cast<Cost>(*std::min_element(sums + 1, sums + 1 + NumTargets()));
       default: return static_cast<Cost>(Poisson(sums));
     }
   }

@@ -45,6 +45,112 @@ JAXTREE_CLONES static int64_t LeastOfMany(const int64_t* own, const int64_t* tot
   return LeastOfBoth(own, total, num);
 }
 
+// More than any tree costs, of which a sum with such costs is a number still.
+constexpr int64_t kDear = int64_t{1} << 61;
+
+// Renews the nodes above one: the sums of both halves, and the least sum up to any place (`is_nested`) or at one.
+template <int64_t kPairs>
+inline __attribute__((always_inline)) void RenewAbove(int64_t node, int64_t some_pairs, bool is_nested, int64_t* nodes) {
+  const int64_t pairs = kPairs ? kPairs : some_pairs;
+  for (node >>= 1; node >= 1; node >>= 1) {
+    const int64_t *const left = nodes + 4 * node * pairs, *const right = left + 2 * pairs;
+    int64_t* const own = nodes + 2 * node * pairs;
+    if (is_nested) {
+      for (int64_t pair = 0; pair < pairs; ++pair) {
+        const int64_t one = left[pairs + pair], other = left[pair] + right[pairs + pair];
+        own[pair] = left[pair] + right[pair];
+        own[pairs + pair] = one < other ? one : other;
+      }
+    } else {
+      for (int64_t pair = 0; pair < pairs; ++pair) {
+        const int64_t one = left[pairs + pair], other = right[pairs + pair];
+        own[pairs + pair] = one < other ? one : other;
+      }
+    }
+  }
+}
+
+JAXTREE_CLONES static void RenewTwo(int64_t node, bool is_nested, int64_t* nodes) { RenewAbove<2>(node, 2, is_nested, nodes); }
+
+JAXTREE_CLONES static void RenewSix(int64_t node, bool is_nested, int64_t* nodes) { RenewAbove<6>(node, 6, is_nested, nodes); }
+
+JAXTREE_CLONES static void RenewSome(int64_t node, int64_t pairs, bool is_nested, int64_t* nodes) {
+  RenewAbove<0>(node, pairs, is_nested, nodes);
+}
+
+// Rows at the codes of one group, and the best split of them by that group, which changes as rows come and go.
+//
+// A split costs sum_a + total_b - sum_b for the predictions a and b of both sides, where sums are those up to a place, or
+// at it: the least over places is that of sums of differences, which a tree over the places has for every pair (a, b).
+class ChangingStump {
+ public:
+  ChangingStump(int64_t num_places, int64_t num_predictions, bool is_nested)
+      : num_(num_predictions), pairs_(num_predictions * (num_predictions - 1)), is_nested_(is_nested), total_(num_predictions) {
+    while (size_ < num_places) size_ *= 2;
+    nodes_.assign(4 * size_ * pairs_, 0);
+    for (int64_t place = num_places; place < size_; ++place) Exclude(place);
+  }
+
+  // No split is at this place.
+  void Exclude(int64_t place) { std::fill_n(nodes_.data() + (2 * (size_ + place) + 1) * pairs_, pairs_, kDear); }
+
+  // Adds rows without renewing the nodes above; `sign` is -1 to take them away.
+  void Put(int64_t place, const int64_t* cost, int64_t sign) {
+    int64_t* const own = nodes_.data() + 2 * (size_ + place) * pairs_;
+    for (int64_t a = 0, pair = 0; a < num_; ++a) {
+      total_[a] += sign * cost[a];
+      for (int64_t b = 0; b < num_; ++b) {
+        if (b == a) continue;
+        const int64_t more = sign * (cost[a] - cost[b]);
+        own[pair] += more;
+        own[pairs_ + pair] += more;
+        ++pair;
+      }
+    }
+  }
+
+  void Add(int64_t place, const int64_t* cost, int64_t sign) {
+    Put(place, cost, sign);
+    Renew(size_ + place);
+  }
+
+  // Renews all nodes.
+  void RenewAll() {
+    for (int64_t node = 2 * size_ - 2; node >= size_; node -= 2) Renew(node);
+  }
+
+  // The cost of the best split into two leaves without their penalties.
+  int64_t Least() const {
+    int64_t least = kDear;
+    const int64_t* const sums = nodes_.data() + 3 * pairs_;
+    for (int64_t a = 0, pair = 0; a < num_; ++a) {
+      for (int64_t b = 0; b < num_; ++b) {
+        if (b == a) continue;
+        least = std::min(least, total_[b] + sums[pair]);
+        ++pair;
+      }
+    }
+    return least;
+  }
+
+ private:
+  void Renew(int64_t node) {
+    switch (pairs_) {
+      case 2: return RenewTwo(node, is_nested_, nodes_.data());
+      case 6: return RenewSix(node, is_nested_, nodes_.data());
+      default: return RenewSome(node, pairs_, is_nested_, nodes_.data());
+    }
+  }
+
+  int64_t num_, pairs_, size_ = 1;
+  bool is_nested_;
+  std::vector<int64_t> total_;
+  std::vector<int64_t> nodes_;  // [node, sum or least sum, pair]; the root is node 1
+};
+
+// A sweep over all thresholds of a group takes the time of so many times `Table::looks` that are looked at one by one.
+constexpr int64_t kSweepInLooks = 4;
+
 // No indicator: a leaf, or no tree that is good enough.
 constexpr int32_t kLeaf = -1;
 
@@ -56,6 +162,7 @@ struct Table {
   const int64_t* cost;       // [row, prediction]
   const int64_t* most;       // the most that a row can cost
   int64_t penalty;           // what every leaf costs besides
+  int64_t looks;             // thresholds of a group that are looked at one by one before `Sweep` looks at all
 };
 
 // Some rows, in the order of the codes of every group: [group, place].
@@ -257,10 +364,16 @@ class Thresholds {
       sum += table_.most[order[at]];
     }
     std::vector<Interval> open = {{0, static_cast<int64_t>(below.size()), {table_.penalty, table_.penalty}}};
+    int64_t looked = 0;
     while (!open.empty() && !is_over()) {
       const Interval own = open.back();
       open.pop_back();
       if (own.begin >= own.end || own.least[0] + own.least[1] >= best.value) continue;
+      if (depth == 2 && looked++ >= table_.looks && table_.looks < kDear) {
+        int64_t left = own.end - own.begin;
+        for (const Interval& other : open) left += other.end - other.begin;
+        if (left > kSweepInLooks * table_.looks) return Sweep(rows, group, below, total, best);
+      }
       const int64_t middle = (own.begin + own.end) / 2;
       for (int64_t at = 0; at < rows.num; ++at) side_[order[at]] = at >= below[middle];
       int64_t least[2] = {own.least[0], own.least[1]};
@@ -279,6 +392,57 @@ class Thresholds {
       }
       open.push_back(upper);
       open.push_back(lower);
+    }
+  }
+
+  // The best tree of two levels whose first split is a threshold of a group, given the number of rows below each.
+  //
+  // As rows come from above a threshold to below it, the best splits of both sides change in a number of steps that is the
+  // logarithm of their number; so all thresholds take the time of some.
+  void Sweep(const Rows& rows, int64_t group, const std::vector<int64_t>& below, const int64_t* total, Found& best) {
+    budget_ -= kSweepInLooks * table_.looks * table_.num_groups * rows.num;
+    if (is_over()) return;
+    const int64_t num = table_.num_predictions, num_cuts = below.size();
+    const int32_t* const order = rows.order.data() + group * rows.num;
+    std::vector<int64_t> least[2] = {std::vector<int64_t>(num_cuts), std::vector<int64_t>(num_cuts)}, sums(num), rest(num);
+    for (int64_t cut = 0, at = 0; cut < num_cuts; ++cut) {
+      for (; at < below[cut]; ++at) Add(order[at], sums.data());
+      for (int64_t p = 0; p < num; ++p) rest[p] = total[p] - sums[p];
+      least[0][cut] = LeafCost(sums.data());
+      least[1][cut] = LeafCost(rest.data());
+    }
+    std::vector<int32_t> place(table_.num_rows);
+    for (int64_t other = 0; other < table_.num_groups; ++other) {
+      const uint16_t* const codes = Codes(other);
+      const int32_t* const own = rows.order.data() + other * rows.num;
+      int32_t num_places = 0;
+      for (int64_t at = 0; at < rows.num; ++at) {
+        num_places += at == 0 || codes[own[at]] != codes[own[at - 1]];
+        place[own[at]] = num_places - 1;
+      }
+      if (num_places < 2) continue;
+      const int32_t size = table_.first[other + 1] - table_.first[other];
+      ChangingStump inside(num_places, num, table_.is_nested[other]), outside(num_places, num, table_.is_nested[other]);
+      if (!table_.is_nested[other] && codes[own[rows.num - 1]] == size) {
+        inside.Exclude(num_places - 1);
+        outside.Exclude(num_places - 1);
+      }
+      for (int64_t at = 0; at < rows.num; ++at) outside.Put(place[own[at]], table_.cost + own[at] * num, 1);
+      inside.RenewAll();
+      outside.RenewAll();
+      for (int64_t cut = 0, at = 0; cut < num_cuts; ++cut) {
+        for (; at < below[cut]; ++at) {
+          const int64_t row = order[at];
+          inside.Add(place[row], table_.cost + row * num, 1);
+          outside.Add(place[row], table_.cost + row * num, -1);
+        }
+        least[0][cut] = std::min(least[0][cut], inside.Least() + 2 * table_.penalty);
+        least[1][cut] = std::min(least[1][cut], outside.Least() + 2 * table_.penalty);
+      }
+    }
+    for (int64_t cut = 0; cut < num_cuts; ++cut) {
+      const int64_t value = least[0][cut] + least[1][cut];
+      if (value < best.value) best = {value, table_.first[group] + Codes(group)[order[below[cut] - 1]]};
     }
   }
 
@@ -336,7 +500,7 @@ int64_t BestThresholds(const Table& table, int64_t num_levels, int64_t upper, in
 // Finds the best tree that costs less than `upper`, and returns its cost, `upper` if there is none, or -1 where there is not
 // enough memory.
 //
-// `sizes` are the numbers of groups, of rows, of predictions and of levels; `budget` is how many cells of rows and groups
+// `sizes` are the numbers of groups, of rows, of predictions, of levels and of `Table::looks`; `budget` is how many cells of rows and groups
 // may be looked at, and then what is left of it, below 0 if the search ended early. `splits` are the indicators of a heap's
 // inner nodes, all -1 before.
 extern "C" int64_t jaxtree_best_thresholds(const int64_t* sizes, const uint16_t* codes, const int32_t* first,
@@ -344,7 +508,7 @@ extern "C" int64_t jaxtree_best_thresholds(const int64_t* sizes, const uint16_t*
                                            int64_t penalty, int64_t upper, int64_t* budget, int32_t* splits) {
   using namespace jaxtree;
   try {
-    return BestThresholds({sizes[0], sizes[1], sizes[2], codes, first, is_nested, cost, most, penalty}, sizes[3], upper, budget,
+    return BestThresholds({sizes[0], sizes[1], sizes[2], codes, first, is_nested, cost, most, penalty, sizes[4]}, sizes[3], upper, budget,
                           splits);
   } catch (const std::bad_alloc&) {
     return -1;

@@ -65,6 +65,15 @@ struct Entries {
     }
   }
 
+  // Whether each value is added to the channel of its place, and nothing else.
+  bool AddsValuesInOrder() const {
+    for (size_t at = 0; at < additions.size(); ++at) {
+      const Addition& own = additions[at];
+      if (own.label >= 0 || own.channel != static_cast<int32_t>(at) || own.value != own.channel) return false;
+    }
+    return identity == nullptr;
+  }
+
   // Adds an entry to the sums of a node.
   void Add(int64_t entry, int64_t node, int64_t num_channels, const NodeSums<Value>& to) const {
     Value* const sums = to.sums + node * num_channels;
@@ -111,18 +120,21 @@ class EntryColumns {
   // Copies entries to their places: place_of(entry) is asked for each of them, and is below 0 for one that is left out.
   template <typename PlaceOf>
   void PutEach(const Entries<Value>& entries, int64_t begin, int64_t end, const PlaceOf& place_of) {
-    int64_t place[kEntriesPerBlock];
+    int64_t place[kEntriesPerBlock], from[kEntriesPerBlock];
     for (int64_t first = begin; first < end; first += kEntriesPerBlock) {
       const int64_t last = std::min(first + kEntriesPerBlock, end);
+      int64_t number = 0;
       for (int64_t entry = first; entry < last; ++entry) {
-        place[entry - first] = place_of(entry);
-        assert(place[entry - first] < size_);
-        if (place[entry - first] >= 0) PutRow(entries, entry, place[entry - first]);
+        from[number] = entry;
+        place[number] = place_of(entry);
+        assert(place[number] < size_);
+        number += place[number] >= 0;
       }
+      for (int64_t own = 0; own < number; ++own) PutRow(entries, from[own], place[own]);
       for (int64_t at = 0, to = 0; at < entries.num_values * entries.size; at += entries.size, to += size_) {
-        for (int64_t entry = first; entry < last; ++entry) {
-          if (place[entry - first] >= 0) value_[to + place[entry - first]] = entries.value[at + entry];
-        }
+        const Value* const values = entries.value + at;
+        Value* const moved = value_.data() + to;
+        for (int64_t own = 0; own < number; ++own) moved[place[own]] = values[from[own]];
       }
     }
   }

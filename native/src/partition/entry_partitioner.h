@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/parallel.h"
+#include "common/simd.h"
 #include "input/level.h"
 #include "partition/entries.h"
 #include "partition/leaves.h"
@@ -52,7 +53,7 @@ class EntryPartitioner {
   EntryPartitioner(Threads& pool, const Table<Code>& codes, bool shares_missing, const Entries<Value>& entries,
                    const NodeTable<Value>& table, const NodeUpdater<Code, Value>& nodes, int32_t* leaf, int32_t* slot)
       : pool_(pool), codes_(codes), shares_missing_(shares_missing), entries_(entries), table_(table), nodes_(nodes),
-        leaf_(leaf), slot_(slot) {}
+        leaf_(leaf), slot_(slot), adds_in_order_(entries.AddsValuesInOrder()) {}
 
   const Entries<Value>& entries() const { return entries_; }
   bool is_in_row_order() const { return is_in_row_order_; }
@@ -305,6 +306,7 @@ class EntryPartitioner {
     const bool shares = shares_missing_ && table_.missing_branch[piece.node] == kAllBranches;
     const Code* const codes = codes_.ColumnOf(table_.feature[piece.node]);
     if (!shares && IsSimple(piece.node)) return CountSimple(piece, codes);
+    if (!shares && AddsChannels(piece.node)) return CountChannels(piece, codes);
     SumPiece(piece, [&](const NodeSums<Value>& to) {
       entries_.AddEach(piece.begin, piece.end, table_.num_channels, to, [&](int64_t entry) {
         const int32_t code = codes[entries_.RowOf(entry)];
@@ -350,6 +352,51 @@ class EntryPartitioner {
       to.num_rows[1] += num_upper;
       next_[piece.first] = num_lower;
       next_[piece.first + 1] = num_upper;
+    });
+  }
+
+  // Whether a node is split at a threshold, and its entries add several values.
+  bool AddsChannels(int32_t node) const {
+    return table_.split_kind[node] == kThreshold && entries_.additions.size() >= kLeastOfVector && adds_in_order_;
+  }
+
+  // `CountPiece` of such a node: first the branches of all entries, and then channel by channel the sums of both.
+  void CountChannels(Piece& piece, const Code* codes) {
+    const int32_t first_child = table_.first_child[piece.node], last = table_.code[piece.node];
+    const int32_t missing_code = table_.missing_code[piece.node];
+    const int32_t of_missing = std::clamp(table_.missing_branch[piece.node], 0, 1);
+    const int32_t* const row = entries_.row;
+    uint16_t* const branches = branch_.data();
+    const int64_t begin = piece.begin, end = piece.end;
+    int64_t num_upper = 0;
+    for (int64_t entry = begin; entry < end; ++entry) {
+      const int32_t code = codes[row[entry]];
+      const int32_t branch = code == missing_code ? of_missing : code > last;
+      branches[entry] = branch;
+      num_upper += branch;
+      if (leaf_ != nullptr) leaf_[row[entry]] = first_child + branch;
+    }
+    next_[piece.first] = end - begin - num_upper;
+    next_[piece.first + 1] = num_upper;
+    SumPiece(piece, [&](const NodeSums<Value>& to) {
+      to.num_rows[0] += end - begin - num_upper;
+      to.num_rows[1] += num_upper;
+      const int64_t num_channels = table_.num_channels;
+      const int64_t num_added = entries_.additions.size(), size = entries_.size;
+      const Value* const value = entries_.value;
+      Value* const sums = to.sums;
+      WithWidest([=] {
+        for (int64_t channel = 0; channel < num_added; ++channel) {
+          const Value* const own = value + channel * size;
+          Value all = 0, upper = 0;
+          for (int64_t entry = begin; entry < end; ++entry) {
+            all += own[entry];
+            upper += own[entry] & -static_cast<Value>(branches[entry]);
+          }
+          sums[channel] += all - upper;
+          sums[num_channels + channel] += upper;
+        }
+      });
     });
   }
 
@@ -428,6 +475,7 @@ class EntryPartitioner {
   const NodeUpdater<Code, Value>& nodes_;
   int32_t* const leaf_;                        // of every row; while entries are in row order it is `slot_`
   int32_t* const slot_;                        // of every entry, while these are in row order
+  const bool adds_in_order_;                   // see `Entries`
   bool is_in_row_order_ = true;
   std::vector<int64_t> start_, stop_;          // of every slot, once entries are sorted
   std::vector<uint16_t> branch_;               // of every entry, once they are sorted

@@ -45,7 +45,7 @@ class NodeUpdater {
 
   bool MaySplit(int32_t node) const {
     const int32_t root = table_.root[node];
-    return IsMixed(node) && WeightOf(node) >= limits_.split_weight[root] &&
+    return IsMixed(node) && WeightOf(node) >= limits_.split_weight[root] && HasEnoughForTwo(node) &&
            table_.num_rows[node] >= limits_.split_rows[root] && table_.depth[node] < limits_.max_depth[root];
   }
 
@@ -124,7 +124,7 @@ class NodeUpdater {
  private:
   bool IsMixed(int32_t node) const {
     if (table_.Compares()) return table_.low[node] < table_.high[node];
-    if (level_.rules.objective.IsNewton()) return WeightOf(node) > 0;
+    if (level_.rules.objective.IsNewton() || level_.rules.objective.IsOfMoments()) return WeightOf(node) > 0;
     const int32_t num_classes = level_.rules.objective.num_classes;
     const double most = static_cast<double>(std::numeric_limits<Value>::max() / 2);
     const double slack =
@@ -136,6 +136,15 @@ class NodeUpdater {
       if (total - *std::max_element(sums, sums + num_classes) > static_cast<Value>(slack)) return true;
     }
     return false;
+  }
+
+  // Whether two branches could have the least weight and rows; C4.5's thresholds have a least weight of their own.
+  bool HasEnoughForTwo(int32_t node) const {
+    if (level_.rules.objective.is_c45) return true;
+    const int32_t root = table_.root[node];
+    const Value leaf_weight = limits_.leaf_weight[root];
+    const int32_t leaf_rows = level_.rules.objective.counts_rows ? limits_.leaf_rows[root] : 0;
+    return WeightOf(node) - leaf_weight >= leaf_weight && table_.num_rows[node] - leaf_rows >= leaf_rows;
   }
 
   void AddChild(int32_t node, int32_t branch) {

@@ -5,53 +5,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "common/parallel.h"
 #include "walk/ranks.h"
+#include "walk/results.h"
 
 namespace jaxtree {
 namespace {
-
-// The results for the nodes where rows end: either is null.
-struct Results {
-  int64_t* ends;           // [row, tree]
-  double* means;           // [row, column]
-  const double* values;    // of nodes, [node, column]
-  int64_t num_columns;
-};
-
-// Adds up the values of the nodes where rows of a block end, tree after tree.
-class Sums {
- public:
-  Sums(const Results& results, int64_t rows_of_block)
-      : results_(results), sums_(results.means ? rows_of_block * results.num_columns : 0) {}
-
-  void Clear() { std::fill(sums_.begin(), sums_.end(), 0.0); }
-
-  void Add(int64_t row, const int32_t* ends) {
-    double* const sums = sums_.data() + row * results_.num_columns;
-    if (results_.num_columns == 1) {
-      for (int64_t next = 0; next < kTogether; ++next) sums[next] += results_.values[ends[next]];
-      return;
-    }
-    for (int64_t next = 0; next < kTogether; ++next) {
-      const double* const value = results_.values + ends[next] * results_.num_columns;
-      double* const sum = sums + next * results_.num_columns;
-      for (int64_t column = 0; column < results_.num_columns; ++column) sum[column] += value[column];
-    }
-  }
-
-  void Write(int64_t begin, int64_t end, int64_t num_trees) const {
-    double* const means = results_.means + begin * results_.num_columns;
-    const auto divisor = static_cast<double>(num_trees);
-    for (int64_t at = 0; at < (end - begin) * results_.num_columns; ++at) means[at] = sums_[at] / divisor;
-  }
-
- private:
-  const Results& results_;
-  std::vector<double> sums_;
-};
 
 // Calls walk(begin, end, take) for blocks of rows, where take(tree, row, nodes) wants the nodes where kTogether rows end; every
 // thread has a walk that make_walk() returns.
@@ -65,12 +27,18 @@ void WalkBlocks(int64_t num_rows, int64_t num_trees, const Results& results, int
   InThreads(num_threads, num_blocks, [&](auto&& next) {
     auto walk = make_walk(size);
     Sums sums(results, size);
+    std::optional<BagScores> scores;
+    if (results.between) scores.emplace(results, size, num_trees);
     for (int64_t block; (block = next()) < num_blocks;) {
       const int64_t begin = block * size, end = std::min(begin + size, num_rows);
       if (results.means) {
         sums.Clear();
-        walk(begin, end, [&](int64_t, int64_t row, const int32_t* ends) { sums.Add(row - begin, ends); });
+        walk(begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) { sums.Add(tree, row - begin, ends, begin, end); });
         sums.Write(begin, end, num_trees);
+      } else if (results.between) {
+        scores->Open(begin, end);
+        walk(begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) { scores->Add(tree, row - begin, ends); });
+        scores->Write();
       } else {
         walk(begin, end, [&](int64_t tree, int64_t row, const int32_t* ends) {
           for (int64_t at = row; at < std::min(row + kTogether, end); ++at) {
@@ -108,17 +76,15 @@ void WalkByRanks(const RankedTrees& trees, const Matrix<Real>& values, const Res
 
 extern "C" {
 
-// Writes the nodes where rows end, or the means of their values. Strides are in values, of 4 bytes or of 8. `start` has the
+// Writes the nodes where rows end, or what follows from their values. Strides are in values, of 4 bytes or of 8. `start` has the
 // nodes where rows begin, in trees with rules; where it is null they begin at the roots. Returns whether there was enough
 // memory.
 bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_of_value, int64_t num_rows, int64_t row_stride,
-                  int64_t column_stride, const int32_t* start, int64_t* ends, double* means, const double* values, int64_t num_columns,
-                  int64_t num_threads) {
-  const jaxtree::Results results{ends, means, values, num_columns};
+                  int64_t column_stride, const int32_t* start, const jaxtree::Results* results, int64_t num_threads) {
   const auto walk = [&](auto real) {
     using Real = decltype(real);
     const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
-    jaxtree::WalkRows(*trees, rows, start, results, num_threads);
+    jaxtree::WalkRows(*trees, rows, start, *results, num_threads);
   };
   try {
     bytes_of_value == 4 ? walk(float{}) : walk(double{});
@@ -130,13 +96,12 @@ bool jaxtree_walk(const jaxtree::Trees* trees, const void* data, int64_t bytes_o
 
 // The same by ranks, of 1 byte or of 2.
 bool jaxtree_walk_by_ranks(const jaxtree::RankedTrees* trees, int64_t bytes_of_rank, const void* data, int64_t bytes_of_value,
-                           int64_t num_rows, int64_t row_stride, int64_t column_stride, int64_t* ends, double* means,
-                           const double* values, int64_t num_columns, int64_t num_threads) {
-  const jaxtree::Results results{ends, means, values, num_columns};
+                           int64_t num_rows, int64_t row_stride, int64_t column_stride, const jaxtree::Results* results,
+                           int64_t num_threads) {
   const auto walk = [&](auto real, auto rank) {
     using Real = decltype(real);
     const jaxtree::Matrix<Real> rows{static_cast<const Real*>(data), num_rows, row_stride, column_stride};
-    jaxtree::WalkByRanks<Real, decltype(rank)>(*trees, rows, results, num_threads);
+    jaxtree::WalkByRanks<Real, decltype(rank)>(*trees, rows, *results, num_threads);
   };
   const auto walk_values = [&](auto real) { bytes_of_rank == 1 ? walk(real, uint8_t{}) : walk(real, uint16_t{}); };
   try {

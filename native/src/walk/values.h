@@ -23,7 +23,7 @@ namespace jaxtree {
 
 constexpr int64_t kTogether = 8;  // rows that are walked together
 constexpr int64_t kColumnsOfTile = 16;
-constexpr int64_t kBytesOfKeys = 1 << 16, kMostRowsOfBlock = 4096;
+constexpr int64_t kBytesOfKeys = 1 << 16, kMostBytesOfKeys = 1 << 20, kMostRowsOfBlock = 4096;
 
 // A matrix of values in any order of memory, which may begin at any address; strides are in values.
 template <typename Real>
@@ -57,6 +57,7 @@ struct SubsetRank {
 // The trees, as `_Pointers` in jaxtree/kernels/native_walk.py has them.
 struct Trees {
   int64_t num_trees;
+  int64_t num_nodes;           // of all
   int64_t num_columns;         // whose values are keys of a row
   int64_t is_straight;         // whether these are the first columns, in order
   int64_t num_ranks;           // which are keys behind those
@@ -303,9 +304,12 @@ void WalkBlock(const Trees& trees, Keys<Real>& keys, const Matrix<Real>& values,
   WalkTrees(trees, keys, begin, end, known, take);
 }
 
-// Rows of a block, whose keys stay in a core's own cache; a multiple of kTogether.
+// Rows of a block, a multiple of kTogether. Their keys stay in a core's own cache; and where trees are large, there are as many
+// rows as nodes of a tree, which every block brings into that cache.
 inline int64_t RowsOfBlock(const Trees& trees, int64_t bytes_of_key) {
-  const int64_t rows = kBytesOfKeys / std::max<int64_t>(trees.num_keys() * bytes_of_key, 1);
+  const int64_t bytes_of_row = std::max<int64_t>(trees.num_keys() * bytes_of_key, 1);
+  const int64_t as_nodes = std::min(trees.num_nodes / trees.num_trees, kMostBytesOfKeys / bytes_of_row);
+  const int64_t rows = std::max(kBytesOfKeys / bytes_of_row, as_nodes);
   return std::clamp(rows / kTogether * kTogether, kTogether, kMostRowsOfBlock);
 }
 
