@@ -15,7 +15,7 @@ from jaxtree.errors import present
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 21
+INTERFACE = 23
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

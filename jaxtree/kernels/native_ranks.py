@@ -64,7 +64,7 @@ class RankedTrees:
         )
 
     def walk(self, *arguments: Any) -> bool:
-        """Writes the nodes where rows end, or means of their values, as `jaxtree_walk` does."""
+        """Writes the nodes where rows end, or what follows from their values, as `jaxtree_walk` does."""
         return _find_walk()(ctypes.byref(self._pointers), self._bytes_of_rank, *arguments)
 
 
@@ -73,7 +73,7 @@ def _find_walk() -> Any:
     """The function of the kernel: its arguments are trees, bytes of a rank, and those of `jaxtree_walk`."""
     walk = present(library.load()).jaxtree_walk_by_ranks
     whole, pointer = ctypes.c_int64, ctypes.c_void_p
-    values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
-    walk.argtypes = [pointer, whole, *values, *results, whole]
+    values = [pointer, whole, whole, whole, whole]
+    walk.argtypes = [pointer, whole, *values, pointer, whole]
     walk.restype = ctypes.c_bool
     return walk

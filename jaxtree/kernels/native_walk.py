@@ -43,13 +43,57 @@ class _Pointers(ctypes.Structure):
     """`Trees` of native/src/walk/values.h."""
 
     _fields_ = [
-        *((name, ctypes.c_int64) for name in ("num_trees", "num_columns", "is_straight", "num_ranks")),
+        *((name, ctypes.c_int64) for name in ("num_trees", "num_nodes", "num_columns", "is_straight", "num_ranks")),
         *((name, ctypes.c_void_p) for name in ("column", "first_top", "levels", "more_levels")),
         *((name, ctypes.c_void_p) for name in ("tops", "top_missing", "below", "nodes", "node_missing")),
         *((name, ctypes.c_void_p) for name in ("rules", "words")),
         ("num_words", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("ranks", "ranks_of_codes")),
     ]
+
+
+class _Results(ctypes.Structure):
+    """`Results` of native/src/walk/results.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("ends", "means", "values")),
+        ("num_columns", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("counts", "line_of_tree")),
+        ("num_rows", ctypes.c_int64),
+        ("coefficients", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ("num_effects", "bag_size")),
+        *((name, ctypes.c_void_p) for name in ("between", "within", "num_bags")),
+    ]
+
+
+class Counts(NamedTuple):
+    """The trees that count for rows.
+
+    Attributes:
+        is_counted: Whether trees count for a row.
+        line: The line of every tree in it.
+    """
+
+    is_counted: Bool[np.ndarray, "line row"]
+    line: Int32[np.ndarray, " tree"]
+
+    def of_tree(self, tree: int) -> Bool[np.ndarray, " row"]:
+        """The rows for which a tree counts."""
+        return self.is_counted[self.line[tree]]
+
+
+class BagSums(NamedTuple):
+    """Sums over bags of trees.
+
+    Attributes:
+        between: The squares of the means of scores in a bag.
+        within: The variances of scores in a bag, over the number of its trees.
+        num_bags: The bags, of which all trees count for a row.
+    """
+
+    between: Float64[np.ndarray, "effect row"]
+    within: Float64[np.ndarray, "effect row"]
+    num_bags: Int64[np.ndarray, " row"]
 
 
 class _Tops(NamedTuple):
@@ -109,6 +153,7 @@ class NativeTrees:
         }
         self._pointers = _Pointers(
             num_trees=self._num_trees,
+            num_nodes=len(limit),
             num_columns=len(column),
             is_straight=int(len(column) == column[-1] + 1),
             num_ranks=0 if ranks is None else len(ranks.column),
@@ -141,25 +186,65 @@ class NativeTrees:
             start: Where each begins in trees that have rules, and walks as in a single one; at all roots if not given.
         """
         ends = np.empty((len(values), self._num_trees if start is None else 1), np.int64)
-        self._walk(values, start, ends.ctypes.data, None, None, 0)
+        self._walk(values, start, {"ends": ends})
         return ends
 
     def means(
-        self, values: Float[np.ndarray, "row feature"], node_value: Float[np.ndarray, "node column"]
+        self,
+        values: Float[np.ndarray, "row feature"],
+        node_value: Float[np.ndarray, "node column"],
+        counts: Counts | None = None,
     ) -> Float64[np.ndarray, "row column"]:
-        """The means over the trees of the values of the nodes where a row ends, added up tree after tree."""
+        """The means over the trees of the values of the nodes where a row ends, added up tree after tree.
+
+        Args:
+            values: The rows.
+            node_value: The values of nodes.
+            counts: The trees that count; all if not given. The means of a row without any are NaN.
+        """
         node_value = np.require(node_value, np.float64, ("C", "A"))
         means = np.empty((len(values), node_value.shape[1]))
-        self._walk(values, None, None, means.ctypes.data, node_value.ctypes.data, node_value.shape[1])
+        self._walk(values, None, {"means": means, "values": node_value, **_arrays_of(counts)}, node_value.shape[1])
         return means
+
+    def bag_sums(
+        self,
+        values: Float[np.ndarray, "row feature"],
+        node_value: Float64[np.ndarray, "node column"],
+        coefficients: Float64[np.ndarray, "effect channel row"],
+        bag_size: int,
+        counts: Counts | None = None,
+    ) -> BagSums:
+        """The spread of scores in bags of trees and between them, see `Predictor.bag_sums`."""
+        node_value = np.require(node_value, np.float64, ("C", "A"))
+        coefficients = np.require(coefficients, np.float64, ("C", "A"))
+        num_effects, num_rows = len(coefficients), len(values)
+        between, within = np.empty((num_effects, num_rows)), np.empty((num_effects, num_rows))
+        sums = BagSums(between, within, np.empty(num_rows, np.int64))
+        given = {"values": node_value, "coefficients": coefficients, **_arrays_of(counts)}
+        numbers = node_value.shape[1], num_effects, bag_size
+        self._walk(values, None, {**sums._asdict(), **given}, *numbers)
+        return sums
 
     def _walk(
         self,
         values: Float[np.ndarray, "row feature"],
         start: Int32[np.ndarray, " row"] | None,
-        *results: int | None,
+        arrays: dict[str, np.ndarray],
+        num_columns: int = 0,
+        num_effects: int = 0,
+        bag_size: int = 0,
     ) -> None:
-        """Calls the kernel, which reads the values where they are, in any order of memory and at any address."""
+        """Calls the kernel, which reads the values where they are, in any order of memory and at any address.
+
+        Args:
+            values: The values.
+            start: Where rows begin.
+            arrays: The arrays of results, and what they follow from.
+            num_columns: The values of a node.
+            num_effects: The scores of a tree.
+            bag_size: The trees of a bag.
+        """
         if values.shape[1] < self._num_columns:
             raise InvalidInputError(f"the trees split on {self._num_columns} columns, got {values.shape[1]}")
         values = np.asarray(values, self._dtype)
@@ -171,30 +256,44 @@ class NativeTrees:
         if num_threads > 1:  # to count cores takes longer than the kernel to walk a row
             num_threads = min(num_cores(), num_threads)
         table = values.ctypes.data, size, len(values), *strides
+        results = _Results(
+            num_columns=num_columns, num_rows=len(values), num_effects=num_effects, bag_size=bag_size,
+        )  # fmt: skip
+        for name, array in arrays.items():
+            setattr(results, name, array.ctypes.data)
         if start is None and len(values) >= ROWS_TO_RANK and self._ranked is not None:
-            is_done = self._ranked.walk(*table, *results, num_threads)
+            is_done = self._ranked.walk(*table, ctypes.byref(results), num_threads)
         else:
             trees, begin = self._pointers, None
             if start is not None:
                 begin, trees = start.ctypes.data, _Pointers.from_buffer_copy(trees)
                 trees.num_trees, trees.more_levels = 1, self._most_levels.ctypes.data
-            is_done = _find_walk()(ctypes.byref(trees), *table, begin, *results, num_threads)
+            is_done = _find_walk()(ctypes.byref(trees), *table, begin, ctypes.byref(results), num_threads)
         if not is_done:
             raise MemoryError(f"there is not enough memory to walk {len(values)} rows through {self._num_trees} trees")
+
+
+def _arrays_of(counts: Counts | None) -> dict[str, np.ndarray]:
+    """The trees that count, as the kernel reads them."""
+    if counts is None:
+        return {}
+    return {
+        "counts": np.require(counts.is_counted, np.bool_, ("C", "A")),
+        "line_of_tree": np.require(counts.line, np.int32, ("C", "A")),
+    }
 
 
 @functools.cache
 def _find_walk() -> Any:
     """The function of the kernel that walks rows, with the types of its arguments.
 
-    These are the trees; values with their size, number of rows and strides; the nodes where rows begin; the nodes to be
-    written, or the means, with the values of nodes and how many each has; and the number of threads. It returns whether
-    there was enough memory.
+    These are the trees; values with their size, number of rows and strides; the nodes where rows begin; the results;
+    and the number of threads. It returns whether there was enough memory.
     """
     walk = present(library.load()).jaxtree_walk
     whole, pointer = ctypes.c_int64, ctypes.c_void_p
-    values, results = [pointer, whole, whole, whole, whole], [pointer, pointer, pointer, whole]
-    walk.argtypes = [pointer, *values, pointer, *results, whole]
+    values = [pointer, whole, whole, whole, whole]
+    walk.argtypes = [pointer, *values, pointer, pointer, whole]
     walk.restype = ctypes.c_bool
     return walk
 

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64, Int32, Int64, UInt16
 from jaxtree.cores import num_cores
 from jaxtree.kernels.choose import Attributes, call_kernel
 
-FORMULAS = ("cost", "gini", "entropy", "squared_error", "poisson")
+FORMULAS = ("cost", "gini", "entropy", "squared_error", "poisson", "regret")
 """The formulas of leaves, in the order of the kernel's numbers."""
 
 

@@ -21,6 +21,9 @@ PART_OF_SLACK = 4
 DEAR = 2**62
 """More than any tree costs."""
 
+SWEEP_IN_LOOKS = 4
+"""A sweep over a column takes the time of so many times `ThresholdTable.looks` thresholds looked at one by one."""
+
 NO_SPLIT = -1
 
 Order = Int32[np.ndarray, "group _row"]
@@ -37,6 +40,8 @@ class ThresholdTable(NamedTuple):
         cost: The cost of a row with every prediction.
         most: The most that a row can cost.
         of_leaf: The penalty of a leaf.
+        looks: How many first thresholds of a column of two levels are looked at one by one, by bounds, before all are
+            swept over, if that takes less time than those that are left.
     """
 
     codes: Int[np.ndarray, "group row"]
@@ -45,6 +50,7 @@ class ThresholdTable(NamedTuple):
     cost: Int64[np.ndarray, "row prediction"]
     most: Int64[np.ndarray, " row"]
     of_leaf: int
+    looks: int = DEAR
 
 
 class BestSplit(NamedTuple):
@@ -94,8 +100,8 @@ def best_tree(
 def _best_tree_by_kernel(
     table: ThresholdTable, depth: int, below: int, cells: int
 ) -> tuple[int, int, Int32[np.ndarray, " inner_node"]]:
-    *arrays, of_leaf = table
-    sizes = np.array([len(table.codes), *table.cost.shape, depth], np.int64)
+    *arrays, of_leaf, looks = table
+    sizes = np.array([len(table.codes), *table.cost.shape, depth, looks], np.int64)
     left, splits = np.array([cells], np.int64), np.full(2**depth - 1, NO_SPLIT, np.int32)
     given = [np.require(own, requirements=("C", "A")) for own in (sizes, *arrays)]
     addresses = [own.ctypes.data for own in given]
@@ -239,11 +245,16 @@ class _BoundedSearch:
         starts = np.flatnonzero(np.diff(codes[own].astype(np.int32))) + 1
         # The most that the rows below every threshold can cost.
         lost = np.cumsum(self._table.most[own])[starts - 1].tolist()
-        waiting = [_Interval(0, len(starts), (penalty, penalty))]
+        waiting, looked, looks = [_Interval(0, len(starts), (penalty, penalty))], 0, self._table.looks
         while waiting and not self.is_over:
             begin, end, known = waiting.pop()
             if begin >= end or sum(known) >= best.cost:
                 continue
+            looked += 1
+            if depth == 2 and looked > looks:
+                left = end - begin + sum(other.end - other.begin for other in waiting)
+                if left > SWEEP_IN_LOOKS * looks:
+                    return self._swept(rows, group, starts, best)
             middle, least = (begin + end) // 2, list(known)
             is_outside[own] = np.arange(own.size) >= starts[middle]
             slack = (lost[end - 1] - lost[begin]) // PART_OF_SLACK
@@ -259,6 +270,30 @@ class _BoundedSearch:
             waiting.append(_Interval(begin, below, (known[0], least[1])))
         return best
 
+    def _swept(self, rows: Order, group: int, starts: Int64[np.ndarray, " cut"], best: BestSplit) -> BestSplit:
+        """Returns the best tree of two levels whose first split is a threshold of a group, or one that costs no more.
+
+        Args:
+            rows: The rows of a node.
+            group: The group.
+            starts: The number of rows below every threshold.
+            best: The tree in hand.
+        """
+        self.cells -= SWEEP_IN_LOOKS * self._table.looks * rows.size
+        if self.is_over:
+            return best
+        own, penalty = rows[group], self._table.of_leaf
+        below = self._table.cost[own].cumsum(axis=0)
+        sides = np.stack([below[starts - 1], below[-1] - below[starts - 1]])
+        least = np.minimum(sides.min(axis=2) + penalty, _least_stumps(self._table, rows, own, starts) + 2 * penalty)
+        cost = least.sum(axis=0)
+        cut = int(cost.argmin())
+        if cost[cut] >= best.cost:
+            return best
+        return BestSplit(
+            int(cost[cut]), int(self._table.first[group]) + int(self._table.codes[group][own[starts[cut] - 1]])
+        )
+
     def _of_categories(self, rows: Order, group: int, depth: int, best: BestSplit) -> BestSplit:
         """Returns the best tree whose first split is a category of a group, or one that costs no more."""
         codes, penalty = self._table.codes[group], self._table.of_leaf
@@ -270,6 +305,63 @@ class _BoundedSearch:
             if self._both_sides(rows, codes != code, depth, best.cost, 0, least) and not self.is_over:
                 best = BestSplit(sum(least), int(self._table.first[group]) + code)
         return best
+
+
+def _least_stumps(
+    table: ThresholdTable, rows: Order, order: Int32[np.ndarray, " place"], starts: Int64[np.ndarray, " cut"]
+) -> Int64[np.ndarray, "side cut"]:
+    """Returns the costs, without penalties, of the best splits of the first rows and of all others, at some cuts.
+
+    A split costs sum_a + total_b - sum_b for the predictions a and b of both sides, where sums are those up to a place,
+    or at it: the least over places is that of sums of differences, which a tree over them has for every pair (a, b).
+
+    Args:
+        table: The table.
+        rows: The rows of a node.
+        order: The same rows in the order in which they come to the first.
+        starts: How many are the first at every cut.
+    """
+    codes = np.take_along_axis(table.codes, rows, axis=1).astype(np.int64)
+    place = np.zeros((len(rows), len(table.cost)), np.int64)
+    ranks = np.append(np.zeros((len(rows), 1), np.int64), np.cumsum(np.diff(codes, axis=1) != 0, axis=1), axis=1)
+    np.put_along_axis(place, rows, ranks, axis=1)
+    num_places, is_nested = ranks[:, -1] + 1, table.is_nested[:, None]
+    size = 1 << int(num_places.max() - 1).bit_length()
+    first, second = np.nonzero(~np.eye(table.cost.shape[1], dtype=bool))
+    differences = table.cost[:, first] - table.cost[:, second]
+    # [node, side, group, pair]: the sums, and the least sums up to a place; the root is node 1.
+    sums = np.zeros((2 * size, 2, len(rows), first.size), np.int64)
+    groups = np.arange(len(rows))
+    for group in groups.tolist():
+        np.add.at(sums[size:, 1, group], ranks[group], differences[rows[group]])
+    is_none = np.arange(size)[:, None] >= num_places
+    is_none |= np.arange(size)[:, None] == np.where(
+        ~table.is_nested & (codes[:, -1] == np.diff(table.first)), num_places - 1, -1
+    )
+    least = np.where(np.append(is_none, is_none, axis=0)[:, None, :, None], DEAR // 2, sums)
+
+    def renew(node: Any) -> None:
+        left = sums[2 * node, :, groups]
+        sums[node, :, groups] = left + sums[2 * node + 1, :, groups]
+        other = np.where(is_nested[:, None], left, 0) + least[2 * node + 1, :, groups]
+        least[node, :, groups] = np.minimum(least[2 * node, :, groups], other)
+
+    for node in range(size - 1, 0, -1):
+        renew(np.full(len(rows), node))
+    total = np.stack([np.zeros_like(table.cost[0]), table.cost[order].sum(axis=0)])
+    found, sign, begin = np.empty((2, len(starts)), np.int64), np.array([[1], [-1]]), 0
+    for cut, end in enumerate(starts.tolist()):
+        for row in order[begin:end].tolist():
+            node = place[:, row] + size
+            sums[node, :, groups] += sign * differences[row]
+            least[node, :, groups] += sign * differences[row]
+            total += sign * table.cost[row]
+            while node[0] > 1:
+                node >>= 1
+                renew(node)
+        found[:, cut] = (total[:, None, second] + least[1]).min(axis=(1, 2))
+        begin = end
+    return found
 
 
 def _divided(rows: Order, is_outside: Bool[np.ndarray, " row"]) -> tuple[Order, Order]:

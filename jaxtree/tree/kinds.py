@@ -16,6 +16,7 @@ class ModelKind(enum.Enum):
     TERMS = "an additive model"
     PLANES = "a tree of planes"
     WEIGHTED = "a forest with weights of leaves"
+    MOMENT = "a forest of a moment equation"
     SOFT = "a soft tree or forest"
 
     @property
@@ -43,11 +44,38 @@ class Prediction(enum.Enum):
     TIMES = "predicted time"
     RISKS = "relative risk"
     RANKS = "score"
+    EFFECTS = "effect"
+    PARAMETERS = "parameter"
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether rows have a target that predictions can be compared with."""
+        return self not in (Prediction.EFFECTS, Prediction.PARAMETERS)
+
+
+def keeps_rows(estimator: Any) -> bool:
+    """Returns whether predictions follow from rows that leaves keep, so that they are no function of sums over trees.
+
+    >>> from jaxtree import QuantileForest
+    >>> keeps_rows(QuantileForest())
+    True
+    """
+    return kind_of(estimator) == ModelKind.MOMENT and bool(getattr(estimator, "keeps_rows", False))
 
 
 def prediction_of(estimator: Any) -> Prediction | None:
     """Returns the kind of the predictions of an estimator of jaxtree; None of any other."""
     return getattr(estimator, "predicts", None)
+
+
+def unit_of(estimator: Any) -> str:
+    """Returns how pages and explanations call a prediction of an estimator of jaxtree.
+
+    >>> from jaxtree import DecisionTreeClassifier, SurvivalForest
+    >>> unit_of(DecisionTreeClassifier()), unit_of(SurvivalForest())
+    ('probability', 'mortality')
+    """
+    return getattr(estimator, "unit_of_predictions", estimator.predicts.value)
 
 
 def kind_of(estimator: Any) -> ModelKind | None:

@@ -24,7 +24,7 @@ from jaxtree.compilation import compiled
 from jaxtree.devices import costs, current_platform, default_device, placed
 from jaxtree.devices.costs import Work
 from jaxtree.kernels import choose
-from jaxtree.kernels.native_walk import NativeTrees
+from jaxtree.kernels.native_walk import BagSums, Counts, NativeTrees
 from jaxtree.kernels.walk import Step, Steps, next_node, take, walk, with_step
 from jaxtree.lazy import Array, jax, jnp, lax
 from jaxtree.table.binning import round_down_to_float32
@@ -47,6 +47,9 @@ ROWS_FOR_MANY_TREES = 2**12
 
 ROWS_ON_ACCELERATOR = 2**20
 """Rows of a call elsewhere, where every call has its price."""
+
+ROWS_OF_BAGS = 2**11
+"""Rows whose scores in bags are made in one go without the kernel."""
 
 VALUES_ON_CPU = 2**21
 """Values of a call at most, which bounds the memory of wide tables."""
@@ -191,6 +194,97 @@ class Predictor:
             for end in self.ends_in_trees(values[block]).T:
                 total[block] += self.mean_at(values[block], end, node_value)
         return total / self.num_trees
+
+    @_in_its_place
+    def masked_mean(
+        self, values: Float[np.ndarray, "row feature"], node_value: Float64[np.ndarray, "node column"], counts: Counts
+    ) -> Float64[np.ndarray, "row column"]:
+        """The mean over the trees that count for a row of the values of the nodes where it ends; NaN without any.
+
+        Args:
+            values: The rows.
+            node_value: The values of the nodes of all trees.
+            counts: The trees that count.
+
+        Example:
+            >>> from jaxtree import DecisionTreeRegressor
+            >>> from jaxtree.tree.forest import join_trees
+            >>> tree = DecisionTreeRegressor().fit([[1.0], [2.0]], [0.0, 1.0]).tree_
+            >>> predictor, value = Predictor(join_trees([tree, tree])), np.concatenate([tree.target_sum] * 2)
+            >>> counts = Counts(np.array([[True, False], [False, False]]), np.arange(2, dtype=np.int32))
+            >>> predictor.masked_mean(np.array([[2.0], [2.0]]), value, counts).tolist()
+            [[1.0], [nan]]
+        """
+        if self._is_for_the_kernel(values):
+            return self._native_trees(values.dtype).means(values, node_value, counts)
+        means = np.empty((len(values), node_value.shape[1]))
+
+        def fill_block(block: slice) -> None:
+            total, number = np.zeros_like(means[block]), np.zeros(len(means[block]))
+            for tree, end in enumerate(self.ends_in_trees(values[block]).T):
+                is_counted = counts.of_tree(tree)[block]
+                total += np.where(is_counted[:, None], node_value.take(end, axis=0), 0.0)
+                number += is_counted
+            with np.errstate(invalid="ignore"):
+                means[block] = total / number[:, None]
+
+        for_blocks(fill_block, len(values), ROWS_OF_BAGS)
+        return means
+
+    @_in_its_place
+    def bag_sums(
+        self,
+        values: Float[np.ndarray, "row feature"],
+        node_value: Float64[np.ndarray, "node column"],
+        coefficients: Float64[np.ndarray, "effect channel row"],
+        bag_size: int,
+        counts: Counts | None = None,
+    ) -> BagSums:
+        """Returns how scores spread in bags of trees that follow one another, and between bags.
+
+        A *score* of a tree at a row is coefficient 0, and the next ones times the values of the node where the row
+        ends, added up in this order. Trees of a last bag that is not full have no part.
+
+        Args:
+            values: The rows.
+            node_value: The values of the nodes of all trees.
+            coefficients: The coefficients of every row.
+            bag_size: The trees of a bag.
+            counts: The trees that count; all if not given. A bag counts for a row if all of its trees do.
+
+        Example:
+            >>> from jaxtree import DecisionTreeRegressor
+            >>> from jaxtree.tree.forest import join_trees
+            >>> tree = DecisionTreeRegressor().fit([[1.0], [2.0]], [0.0, 1.0]).tree_
+            >>> predictor, value = Predictor(join_trees([tree, tree])), np.concatenate([tree.target_sum] * 2)
+            >>> predictor.bag_sums(np.array([[2.0]]), value, np.array([[[1.0], [3.0]]]), 2)  # scores are 4
+            BagSums(between=array([[16.]]), within=array([[0.]]), num_bags=array([1]))
+        """
+        if self._is_for_the_kernel(values):
+            return self._native_trees(values.dtype).bag_sums(values, node_value, coefficients, bag_size, counts)
+        shape = len(coefficients), len(values)
+        sums = BagSums(np.zeros(shape), np.zeros(shape), np.zeros(len(values), np.int64))
+
+        def fill_block(block: slice) -> None:
+            ends, own = self.ends_in_trees(values[block]), coefficients[:, :, block]
+            for first in range(0, self.num_trees - bag_size + 1, bag_size):
+                total, squares = np.zeros((2, *sums.between[:, block].shape))
+                is_used = np.ones(len(ends), bool)
+                for tree in range(first, first + bag_size):
+                    score = own[:, 0].copy()
+                    for channel, column in enumerate(node_value.take(ends[:, tree], axis=0).T, 1):
+                        score += own[:, channel] * column
+                    total += score
+                    squares += score * score
+                    if counts is not None:
+                        is_used &= counts.of_tree(tree)[block]
+                mean = total / bag_size
+                sums.between[:, block] += np.where(is_used, mean * mean, 0.0)
+                sums.within[:, block] += np.where(is_used, squares / bag_size - mean * mean, 0.0)
+                sums.num_bags[block] += is_used
+
+        for_blocks(fill_block, len(values), ROWS_OF_BAGS)
+        return sums
 
     def mean_at(
         self,
