@@ -13,26 +13,28 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float64, PRNGKeyArray, Real, UInt, UInt32
+from jaxtyping import Array, Float32, Float64, Int, PRNGKeyArray, Real, UInt, UInt32
 
 from jaxtree.arrays import AnyArray, Device
 from jaxtree.buckets import capacity_bucket, feature_bucket, pad_to, row_bucket
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.devices import default_device, kind_of
+from jaxtree.errors import present
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
+from jaxtree.forests.honest import fill_leaves
 from jaxtree.forests.samples import (
     RoundedTarget,
     RowSampler,
     TreeRows,
     draw_rows,
-    expected_rows,
-    largest_count,
     make_drawing,
     restore_sums,
     round_targets,
     round_weights,
+    seed_of,
     split_key,
 )
+from jaxtree.forests.subsamples import Bags, Halves, Subsampler, units_of
 from jaxtree.growth.host import grow_on_host
 from jaxtree.growth.inputs.bundles import Data, Features, Limits, Rules, Sizes, has_seeds
 from jaxtree.growth.inputs.tables import MOST_BINS_TABLED
@@ -64,6 +66,8 @@ class Rows(NamedTuple):
         num_classes: The number of classes of the output that has most; 0 for numbers.
         num_bins: Codes of the feature that has most.
         weight: The weight of every row, with bootstrap samples its chance; None is 1.
+        with_thresholds: Returns trees with the thresholds, in codes, at which rows are divided that fill leaves; those
+            of growth, half way between the codes of a node, if not given.
     """
 
     codes: UInt[np.ndarray, "feature row"]
@@ -71,6 +75,7 @@ class Rows(NamedTuple):
     num_classes: int
     num_bins: int
     weight: Float64[np.ndarray, " row"] | None = None
+    with_thresholds: Callable[[Tree], Tree] | None = None
 
     @property
     def num_rows(self) -> int:
@@ -85,11 +90,17 @@ class Sampling(NamedTuple):
         num_draws: Draws of a bootstrap sample; None for all rows, each with its weight.
         balances_classes: Whether a tree weights the classes of its sample so that all count alike.
         least_share: The least share of a tree's whole weight in a branch.
+        bags: How trees draw units without replacement; None if they do not.
+        split_share: The share of a tree's units that chooses splits, while the others fill leaves; None for all.
+        group: The group of every row, where the rows of one are drawn, and divided, together.
     """
 
     num_draws: int | None = None
     balances_classes: bool = False
     least_share: float = 0.0
+    bags: Bags | None = None
+    split_share: float | None = None
+    group: Int[np.ndarray, " row"] | None = None
 
 
 class Course(NamedTuple):
@@ -148,22 +159,33 @@ def grow_forest(
         >>> len(forest), [int(tree.count[0].sum()) for tree in forest]
         (3, [4, 4, 4])
     """
-    draw_key, own_key = split_key(key)
-    num_draws = sampling.num_draws
-    drawing = None if num_draws is None else make_drawing(draw_key, rows.num_rows, num_draws, rows.weight)
+    _, own_key = split_key(key)
     # A thread does not see the device that its caller has chosen in a context.
     devices = course.devices or (default_device(),) * course.num_threads
     engine = engine_of(rules, kind_of(devices[0]), on_host=True)
-    growth = _ForestGrowth(rows, sampling, drawing, features, limits, rules, own_key, trees.start, engine)
+    sampler = sampler_of(rows, sampling, key)
+    halves = None if sampling.split_share is None else halves_of(rows, sampling, key)
+    growth = _ForestGrowth(rows, sampling, sampler, halves, features, limits, rules, own_key, trees.start, engine)
     batch_limits = CPU_LIMITS if kind_of(devices[0]) == "cpu" else ACCELERATOR_LIMITS
     batches = make_batches(len(trees), growth.size_of_tree, len(devices), course.trees_per_batch, batch_limits)
     workers = [functools.partial(growth, device=device) for device in devices]
     return join_forests(run_batches(batches, workers, on_grown=course.on_grown))
 
 
-def drawing_of(rows: Rows, num_draws: int, key: PRNGKeyArray) -> RowSampler:
-    """Returns how the trees of a key's forest draw their rows."""
-    return make_drawing(split_key(key)[0], rows.num_rows, num_draws, rows.weight)
+def sampler_of(rows: Rows, sampling: Sampling, key: PRNGKeyArray) -> RowSampler | None:
+    """Returns how the trees of a key's forest draw their rows; None if all have all rows."""
+    draw_key, _ = split_key(key)
+    if sampling.bags is not None:
+        return Subsampler(seed_of(draw_key), *units_of(sampling.group, rows.num_rows), sampling.bags)
+    if sampling.num_draws is None:
+        return None
+    return make_drawing(draw_key, rows.num_rows, sampling.num_draws, rows.weight)
+
+
+def halves_of(rows: Rows, sampling: Sampling, key: PRNGKeyArray) -> Halves:
+    """Returns how the rows of a tree of a key's forest are divided, where some fill its leaves alone."""
+    share = present(sampling.split_share)
+    return Halves(seed_of(split_key(key)[0]), *units_of(sampling.group, rows.num_rows), share)
 
 
 class _ForestGrowth:
@@ -173,6 +195,7 @@ class _ForestGrowth:
         rows: The table.
         sampling: The rows of each tree.
         drawing: How they are drawn; None for all rows.
+        halves: How those of a tree are divided; None if they are not.
         features: How the features may be split.
         limits: Numbers, or arrays with one number for every tree.
         rules: How splits are scored, chosen and made.
@@ -189,6 +212,7 @@ class _ForestGrowth:
         rows: Rows,
         sampling: Sampling,
         drawing: RowSampler | None,
+        halves: Halves | None,
         features: Features,
         limits: Limits,
         rules: Rules,
@@ -196,12 +220,12 @@ class _ForestGrowth:
         first_tree: int,
         engine: Engine,
     ):
-        self._rows, self._sampling, self._drawing = rows, sampling, drawing
+        self._rows, self._sampling, self._drawing, self._halves = rows, sampling, drawing, halves
         self._features, self._limits, self._rules = features, limits, rules
         self._key, self._first_tree, self._engine = key, first_tree, engine
         self.size_of_tree = self._size_of_tree()
         self._rounded = None if rows.num_classes else self._round_targets()
-        self._weight = _rounded_weight(rows)
+        self._weight = rounded_weight(rows)
         self._target = rows.target if self._rounded is None else self._rounded.values
         self._on_devices: dict[Device, tuple[Any, Any]] = {}
         # Random thresholds take more of them until leaves are pure.
@@ -211,7 +235,7 @@ class _ForestGrowth:
 
     def __call__(self, batch: Batch, device: Device) -> Forest:
         """Grows the trees of a batch on a device."""
-        entries = self._entries(batch)
+        entries, others = self._entries(batch)
         with jax.default_device(device):
             table = (
                 self._on_host(batch, entries)
@@ -219,7 +243,23 @@ class _ForestGrowth:
                 else self._on_device(batch, entries, device)
             )
         forest = take_trees(table, np.arange(batch.end - batch.first))
+        if others is not None:
+            limits = self._limits_of(batch, batch.end - batch.first, entries)
+            parameters = np.asarray(limits.parameters, np.float64)
+            filling = self._values_of_codes, self._target, others, self._rules.objective, parameters
+            if self._rows.with_thresholds is not None:
+                forest = dataclasses.replace(forest, nodes=self._rows.with_thresholds(forest.nodes))
+            forest = fill_leaves(forest, *filling)
         return forest if self._rounded is None else _restored(forest, self._rounded)
+
+    @functools.cached_property
+    def _values_of_codes(self) -> Float32[np.ndarray, "row feature"]:
+        """The codes as thresholds that are codes compare them: NaN where a value is missing."""
+        features = self._features
+        known = features.num_codes if features.num_values is None else features.num_values
+        values = self._rows.codes.T.astype(np.float32)
+        values[np.asarray(known) <= self._rows.codes.T] = np.nan
+        return values
 
     def _on_host(self, batch: Batch, entries: TreeRows) -> Tree:
         num_trees = batch.end - batch.first
@@ -259,16 +299,22 @@ class _ForestGrowth:
         num_roots = self._num_roots(batch)
         if not has_seeds(self._rules):
             return np.zeros(num_roots, np.uint32)
-        return _tree_seeds(self._key, self._first_tree + batch.first, num_roots=num_roots)
+        return tree_seeds(self._key, self._first_tree + batch.first, num_roots=num_roots)
 
-    def _entries(self, batch: Batch) -> TreeRows:
+    def _entries(self, batch: Batch) -> tuple[TreeRows, TreeRows | None]:
+        """The rows that trees grow on, and those that fill their leaves, if these are others."""
         num_trees, num_rows = batch.end - batch.first, self._rows.num_rows
         if self._drawing is None:
             row = np.tile(np.arange(num_rows, dtype=np.int32), num_trees)
             tree = np.repeat(np.arange(num_trees, dtype=np.int32), num_rows)
-            return TreeRows(row, tree, np.tile(self._weight, num_trees))
-        drawn = draw_rows(self._drawing, self._first_tree + batch.first, num_trees)
-        return _balanced(drawn, self._rows.target, self._drawing) if self._sampling.balances_classes else drawn
+            drawn = TreeRows(row, tree, np.tile(self._weight, num_trees))
+        else:
+            drawn = draw_rows(self._drawing, self._first_tree + batch.first, num_trees)
+        if self._sampling.balances_classes:
+            drawn = _balanced(drawn, self._rows.target, present(self._drawing))
+        if self._halves is None:
+            return drawn, None
+        return self._halves.divide(drawn, self._first_tree + batch.first)
 
     def _limits_of(self, batch: Batch, num_roots: int, entries: TreeRows) -> Limits:
         """The limits of the batch's trees; the roots without a tree have any."""
@@ -288,7 +334,9 @@ class _ForestGrowth:
 
     def _size_of_tree(self) -> TreeSize:
         rows, deepest = self._rows, min(int(np.max(self._limits.max_depth)), 30)
-        num_entries = rows.num_rows if self._drawing is None else expected_rows(self._drawing)
+        num_entries = rows.num_rows if self._drawing is None else self._drawing.expected_rows()
+        if self._halves is not None:
+            num_entries = max(1, math.ceil(self._halves.share * num_entries))
         num_nodes = min(2 * num_entries, 2 ** (deepest + 1))
         num_sums = len(rows.target) * rows.num_classes or 2 + len(rows.target)
         num_scanned = int(np.sum(np.asarray(self._features.num_codes) > MOST_BINS_TABLED))
@@ -301,7 +349,7 @@ class _ForestGrowth:
 
     def _round_targets(self) -> RoundedTarget:
         if self._drawing is not None:
-            total, most_count = self._drawing.num_draws, largest_count(self._drawing)
+            total, most_count = self._drawing.num_draws, self._drawing.largest_count()
         elif self._rows.weight is None:
             total, most_count = self._rows.num_rows, 1
         else:
@@ -325,15 +373,15 @@ class _ForestGrowth:
 
 
 @compiled("num_roots", options=options_of_small_programs)
-def _tree_seeds(key: PRNGKeyArray, first: Any, *, num_roots: int) -> UInt32[Array, " root"]:
-    """The seeds of what trees that follow one another draw, each as if it grew alone; see `root_seeds`."""
+def tree_seeds(key: PRNGKeyArray, first: Any, *, num_roots: int) -> UInt32[Array, " root"]:
+    """Returns the seeds of what trees that follow one another draw, each as if it grew alone; see `root_seeds`."""
     number = jnp.uint32(first) + jnp.arange(num_roots, dtype=jnp.uint32)
     draw = lambda tree: jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, tree), 0), (), jnp.uint32)  # noqa: E731
     return jax.vmap(draw)(number)
 
 
-def _rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:
-    """The weights of rows that are all used, in the type that growth sums them in."""
+def rounded_weight(rows: Rows) -> Real[np.ndarray, " row"]:
+    """Returns the weights of rows that are all used, in the type that growth sums them in."""
     weight = rows.weight
     if weight is None:
         return np.ones(rows.num_rows, np.int32)

@@ -12,14 +12,15 @@ table alone, which are summed exactly in every batch.
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32
+from jaxtyping import Array, Float, Float64, Int, Int32, PRNGKeyArray, Real, UInt8, UInt32, UInt64
 
 from jaxtree.compilation import compiled, options_of_small_programs
+from jaxtree.errors import present
 from jaxtree.kernels.fixed_point import BITS
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.predictor import Predictor
@@ -43,20 +44,31 @@ LEAST_DRAWS_BITS = 4
 """Bits of the greatest count of a row in a bootstrap sample of equal chances, except once in a billion forests."""
 
 
-class RowSampler(NamedTuple):
-    """How the rows of every tree are drawn.
+@runtime_checkable
+class RowSampler(Protocol):
+    """How the rows of every tree are drawn; tree t draws the same rows whatever other trees there are."""
 
-    Attributes:
-        seed: Two words of a key.
-        num_rows: The number of rows of the table.
-        num_draws: The number of draws of a tree.
-        cumulative: The cumulative weights of the rows, which are their chances; None if all are the same.
-    """
+    @property
+    def num_rows(self) -> int:
+        """The number of rows of the table."""
+        ...
 
-    seed: Int[np.ndarray, " two"]
-    num_rows: int
-    num_draws: int
-    cumulative: Float64[np.ndarray, " row"] | None
+    @property
+    def num_draws(self) -> int:
+        """The number of draws of a tree."""
+        ...
+
+    def expected_rows(self) -> int:
+        """How many different rows a tree draws, on average and rounded up."""
+        ...
+
+    def largest_count(self) -> int:
+        """A count that no row exceeds, except with a chance of less than one in a billion, roughly."""
+        ...
+
+    def draw_counts(self, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:
+        """Returns how often every row is drawn by some trees that follow one another."""
+        ...
 
 
 class TreeRows(NamedTuple):
@@ -73,6 +85,58 @@ class TreeRows(NamedTuple):
     weight: Real[np.ndarray, " entry"]
 
 
+class BootstrapSampler(NamedTuple):
+    """Draws with replacement, see `RowSampler`.
+
+    Attributes:
+        seed: Two words of a key.
+        num_rows: The number of rows of the table.
+        num_draws: The number of draws of a tree.
+        cumulative: The cumulative weights of the rows, which are their chances; None if all are the same.
+    """
+
+    seed: UInt64[np.ndarray, " two"]
+    num_rows: int
+    num_draws: int
+    cumulative: Float64[np.ndarray, " row"] | None
+
+    def expected_rows(self) -> int:
+        """How many different rows a tree draws, on average and rounded up."""
+        if self.cumulative is None:
+            missed = (1 - 1 / self.num_rows) ** self.num_draws * self.num_rows
+        else:
+            missed = np.sum((1 - self._shares()) ** self.num_draws)
+        return int(np.ceil(self.num_rows - missed))
+
+    def largest_count(self) -> int:
+        """A count that no row exceeds, except with a chance of less than one in a billion, roughly."""
+        share = 1 / self.num_rows if self.cumulative is None else np.max(self._shares())
+        return int(16 + 2 * share * self.num_draws)
+
+    def _shares(self) -> Float64[np.ndarray, " row"]:
+        cumulative = present(self.cumulative)
+        return np.diff(cumulative, prepend=0.0) / cumulative[-1]
+
+    def draw_counts(self, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:
+        """Returns how often every row is drawn by some trees that follow one another.
+
+        Example:
+            >>> counts = make_drawing(jax.random.key(0), num_rows=5, num_draws=8).draw_counts(10, 3)
+            >>> counts.shape, counts.sum(axis=1).tolist()
+            ((3, 5), [8, 8, 8])
+        """
+        numbers = random_numbers(self.seed, first_tree, num_trees, self.num_draws)
+        # 53 bits of every number: uniform from 0 up to, but without, 1.
+        uniform = (numbers >> np.uint64(11)) * 2.0**-53
+        if self.cumulative is None:
+            row = (uniform * self.num_rows).astype(np.int64)
+        else:
+            row = np.searchsorted(self.cumulative, uniform * self.cumulative[-1], side="right")
+            row = np.minimum(row, self.num_rows - 1)
+        row += np.arange(num_trees)[:, None] * self.num_rows
+        return np.bincount(row.ravel(), minlength=num_trees * self.num_rows).reshape(num_trees, -1)
+
+
 class RoundedTarget(NamedTuple):
     """Targets less a constant, as multiples of a power of two.
 
@@ -87,11 +151,10 @@ class RoundedTarget(NamedTuple):
 
 def make_drawing(
     key: PRNGKeyArray, num_rows: int, num_draws: int, weight: Float64[np.ndarray, " row"] | None = None
-) -> RowSampler:
+) -> BootstrapSampler:
     """Returns how rows are drawn with a key, each with a chance in proportion to its weight."""
     cumulative = None if weight is None or np.all(weight == weight[0]) else np.cumsum(weight)
-    seed = np.asarray(_two_words(key)).astype(np.uint64)
-    return RowSampler(seed, num_rows, num_draws, cumulative)
+    return BootstrapSampler(seed_of(key), num_rows, num_draws, cumulative)
 
 
 @compiled(options=options_of_small_programs)
@@ -101,31 +164,30 @@ def split_key(key: PRNGKeyArray) -> tuple[PRNGKeyArray, PRNGKeyArray]:
     return first, second
 
 
+def seed_of(key: PRNGKeyArray) -> UInt64[np.ndarray, " two"]:
+    """Returns two words of a key, the seed of a stream of random numbers."""
+    return np.asarray(_two_words(key)).astype(np.uint64)
+
+
 @compiled()
 def _two_words(key: PRNGKeyArray) -> UInt32[Array, " word"]:
     return jax.random.bits(key, (2,), jnp.uint32)
 
 
-def draw_counts(drawing: RowSampler, first_tree: int, num_trees: int) -> Int[np.ndarray, "tree row"]:
-    """Returns how often every row is drawn by some trees that follow one another.
+def random_numbers(
+    seed: UInt64[np.ndarray, " two"], first: int, number: int, size: int
+) -> UInt64[np.ndarray, "draw number"]:
+    """Returns the random numbers of 64 bits of some draws that follow one another; each has its place in one stream.
 
-    Example:
-        >>> counts = draw_counts(make_drawing(jax.random.key(0), num_rows=5, num_draws=8), 10, 3)
-        >>> counts.shape, counts.sum(axis=1).tolist()
-        ((3, 5), [8, 8, 8])
+    Args:
+        seed: Two words of a key.
+        first: The number of the first draw.
+        number: How many draws there are.
+        size: Numbers of a draw.
     """
-    steps = -(-drawing.num_draws // NUMBERS_PER_STEP)
-    generator = np.random.Philox(key=drawing.seed).advance(first_tree * steps)
-    numbers = generator.random_raw(num_trees * steps * NUMBERS_PER_STEP).reshape(num_trees, -1)
-    # 53 bits of every number: uniform from 0 up to, but without, 1.
-    uniform = (numbers[:, : drawing.num_draws] >> np.uint64(11)) * 2.0**-53
-    if drawing.cumulative is None:
-        row = (uniform * drawing.num_rows).astype(np.int64)
-    else:
-        row = np.searchsorted(drawing.cumulative, uniform * drawing.cumulative[-1], side="right")
-        row = np.minimum(row, drawing.num_rows - 1)
-    row += np.arange(num_trees)[:, None] * drawing.num_rows
-    return np.bincount(row.ravel(), minlength=num_trees * drawing.num_rows).reshape(num_trees, -1)
+    steps = -(-size // NUMBERS_PER_STEP)
+    generator = np.random.Philox(key=seed).advance(first * steps)
+    return generator.random_raw(number * steps * NUMBERS_PER_STEP).reshape(number, -1)[:, :size]
 
 
 def draw_rows(drawing: RowSampler, first_tree: int, num_trees: int) -> TreeRows:
@@ -145,25 +207,7 @@ def _counts_in_blocks(
     """The first tree of every block of trees, and how often these draw every row."""
     step = max(1, CELLS_AT_A_TIME // max(drawing.num_rows, drawing.num_draws))
     for first in range(0, num_trees, step):
-        yield first, draw_counts(drawing, first_tree + first, min(step, num_trees - first))
-
-
-def expected_rows(drawing: RowSampler) -> int:
-    """Returns how many different rows a tree draws, on average and rounded up."""
-    if drawing.cumulative is None:
-        missed = (1 - 1 / drawing.num_rows) ** drawing.num_draws * drawing.num_rows
-    else:
-        share = np.diff(drawing.cumulative, prepend=0.0) / drawing.cumulative[-1]
-        missed = np.sum((1 - share) ** drawing.num_draws)
-    return int(np.ceil(drawing.num_rows - missed))
-
-
-def largest_count(drawing: RowSampler) -> int:
-    """Returns a count that no row exceeds, except with a chance of less than one in a billion, roughly."""
-    share = 1 / drawing.num_rows
-    if drawing.cumulative is not None:
-        share = np.max(np.diff(drawing.cumulative, prepend=0.0)) / drawing.cumulative[-1]
-    return int(16 + 2 * share * drawing.num_draws)
+        yield first, drawing.draw_counts(first_tree + first, min(step, num_trees - first))
 
 
 def round_weights(weight: Float64[np.ndarray, " entry"], most: float, num_rows: int) -> Float64[np.ndarray, " entry"]:

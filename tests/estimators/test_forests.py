@@ -27,8 +27,7 @@ from jaxtree import (
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.conventions import key_of
 from jaxtree.forests.batches import BatchLimits
-from jaxtree.forests.forest import Rows, drawing_of
-from jaxtree.forests.samples import draw_counts
+from jaxtree.forests.forest import Rows, Sampling, sampler_of
 from jaxtree.kernels import choose
 from tests.estimators.comparing import assert_same_tree
 from tests.marks import in_turn
@@ -74,7 +73,7 @@ def drawn_by(forest, num_rows=600):
     """How often every tree has drawn every row, from the key that the seed gives."""
     key = jax.random.split(key_of(forest.random_state))[0]
     rows = Rows(np.zeros((1, num_rows), np.uint8), np.zeros((1, num_rows), np.int32), 2, 2)
-    return draw_counts(drawing_of(rows, num_rows, key), 0, len(forest.forest_))
+    return sampler_of(rows, Sampling(num_rows), key).draw_counts(0, len(forest.forest_))
 
 
 def test_the_class_of_greatest_share_is_predicted(classifier):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import jaxtree.forests.forest as growing
-from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
-from jaxtree.forests.samples import draw_counts
+from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest, sampler_of
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Data, Features, Limits, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.growth.loop.grow import grow_until_it_fits, root_seeds
@@ -78,7 +77,7 @@ def test_trees_differ_and_so_do_keys(grown):
 
 def test_a_tree_is_the_one_of_its_rows_as_copies(grown):
     rows, forest = grown
-    counts = draw_counts(drawing_of(rows, NUM_ROWS, KEY), 1, 1)[0]
+    counts = sampler_of(rows, BOOTSTRAP, KEY).draw_counts(1, 1)[0]
     copies = np.repeat(np.arange(NUM_ROWS, dtype=np.int32), counts)
     ones, padding = np.ones(NUM_ROWS, np.int32), (0, 2048 - NUM_ROWS)
     own_key = jax.random.fold_in(jax.random.split(KEY)[1], 1)
@@ -121,7 +120,7 @@ def test_the_least_share_is_one_of_each_tree_s_weight():
 def test_classes_of_a_sample_are_balanced():
     sampling = Sampling(50, balances_classes=True)
     forest = forest_of(CLASSES, sampling=sampling)
-    counts = draw_counts(drawing_of(CLASSES, 50, KEY), 0, NUM_TREES)
+    counts = sampler_of(CLASSES, sampling, KEY).draw_counts(0, NUM_TREES)
     for number, tree in enumerate(forest):
         assert np.allclose(tree.count[0], 25)
         drawn = np.bincount(CLASSES.target[0], counts[number])

@@ -1,6 +1,7 @@
 """From codes to trees and forests: growth with all sizes padded to buckets, and thresholds in the table's units."""
 
 import dataclasses
+import functools
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -19,8 +20,7 @@ from jaxtree.estimators.common.exact_sums import are_far_apart, values_of_codes,
 from jaxtree.estimators.common.features import FeatureOptions, Widths, features_of, widths_of
 from jaxtree.estimators.common.indicators import CategoryIndicators
 from jaxtree.estimators.common.ordered_categories import OrderedCategories
-from jaxtree.forests.forest import Course, Rows, Sampling, drawing_of, grow_forest
-from jaxtree.forests.samples import draw_counts
+from jaxtree.forests.forest import Course, Rows, Sampling, grow_forest, sampler_of
 from jaxtree.growth.inputs.bundles import Data, Limits, Missing, Rules, Sizes
 from jaxtree.growth.inputs.standard_objectives import Numbers
 from jaxtree.growth.loop.grow import grow_until_it_fits
@@ -269,8 +269,9 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
     rows = rows_of(data)
     give_back_freed(rows.num_rows)
     magnitude = Magnitude.of(data.target, recipe.rules.objective)
+    with_thresholds = functools.partial(between_values, schema=data.schema)
     forest = grow_forest(
-        rows._replace(target=magnitude.divide(rows.target)),
+        rows._replace(target=magnitude.divide(rows.target), with_thresholds=with_thresholds),
         features_of(data.schema, recipe.features, widths_of([data.schema]), 0),
         magnitude.scale(recipe.limits),
         sampling,
@@ -284,12 +285,12 @@ def grow_sample(task: GrowthTask, sampling: Sampling, *, key: PRNGKeyArray, tree
     grown = Forest(dataclasses.replace(nodes, count=count, num_classes=num_classes), forest.first_node)
     if not isinstance(recipe.rules.objective, Numbers) or not are_far_apart(data.target):
         return grown
-    drawing = None if sampling.num_draws is None else drawing_of(rows, sampling.num_draws, key)
+    drawing = sampler_of(rows, sampling, key)
     weight = np.ones(rows.num_rows) if data.weight is None else data.weight
     values = values_of_codes(data.codes, data.schema)
     exact = []
     for number, tree in zip(trees, grown, strict=False):
-        drawn = weight if drawing is None else draw_counts(drawing, number, 1)[0]
+        drawn = weight if drawing is None else drawing.draw_counts(number, 1)[0]
         exact.append(with_exact_sums(tree, values, data.target, drawn, recipe.rules.objective))
     return join_trees(exact)
 
@@ -298,6 +299,15 @@ def rows_of(data: Dataset) -> Rows:
     """Returns a dataset as growth of forests takes it."""
     num_classes = buckets.class_bucket(max(data.num_classes)) if data.num_classes else 0
     return Rows(data.codes, data.target, num_classes, widths_of([data.schema]).num_bins, data.weight)
+
+
+def between_values(tree: Tree, schema: Schema) -> Tree:
+    """Returns a tree with thresholds behind the last code whose values lie below them, see `decode_thresholds`."""
+    by_threshold = np.flatnonzero(~tree.is_leaf & (tree.split_kind == SplitKind.THRESHOLD))
+    threshold = tree.threshold.copy()
+    _, last = schema.splits(*(values[by_threshold] for values in (tree.feature, tree.code, tree.next_code)))
+    threshold[by_threshold] = last + 0.5
+    return dataclasses.replace(tree, threshold=threshold)
 
 
 def decode_thresholds(tree: Tree, schema: Schema, *, on_values: bool = False) -> Tree:

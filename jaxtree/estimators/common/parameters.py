@@ -149,6 +149,8 @@ class ForestParameters(CartParameters):
         warm_start: Whether `fit` keeps the trees of the last one, and grows those that are missing.
         max_samples: How many rows a tree draws: a whole number, a fraction of the rows (with weights: of their
             sum), which may be above 1, or None for as many as there are.
+        honest: Whether a tree fills its leaves by one half of its rows, whose splits the other half has chosen (Wager
+            and Athey, 2018): predictions are less biased, and trees smaller. A leaf that stays empty is pruned.
     """
 
     n_estimators: Annotated[int, whole(1), GrowthLimit(max)] = dataclasses.field(default=100, kw_only=False)
@@ -158,6 +160,7 @@ class ForestParameters(CartParameters):
     verbose: Annotated[int, "verbose", Role.REPORTS] = 0
     warm_start: Annotated[bool, "boolean", Role.FIT] = False
     max_samples: Annotated[int | float | None, None, MULTIPLE, whole(1), Role.FIT] = None
+    honest: Annotated[bool, "boolean", Role.FIT] = False
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

@@ -23,7 +23,7 @@ from jaxtree.dataset.exchange import exchange_of
 from jaxtree.devices import costs, current_platform
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, all_or_nothing, present, warn_user
-from jaxtree.estimators.common.conventions import configured, key_of, progress_of
+from jaxtree.estimators.common.conventions import configured, identity, key_of, limits_of, progress_of
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.features import check_kept_trees
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
@@ -34,8 +34,8 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
-from jaxtree.forests.forest import Course, Sampling, drawing_of
-from jaxtree.forests.samples import RowSampler, draw_counts, out_of_bag_means, split_key
+from jaxtree.forests.forest import Course, Sampling, sampler_of
+from jaxtree.forests.samples import RowSampler, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.serving.rows import over_sources
 from jaxtree.tree.forest import Forest, join_forests, take_trees
@@ -46,17 +46,52 @@ from jaxtree.tree.nodes import ancestors
 BINS_OF_FORESTS = 255
 """Bins of a numeric column where `max_bins` is "auto": many trees smooth the steps."""
 
+HONEST_SHARE = 0.5
+"""The share of a tree's rows that chooses its splits, where others fill its leaves."""
+
 OUT_OF_BAG = ("oob_score_", "oob_decision_function_", "oob_prediction_")
 """Results of a fit on the rows that trees have not drawn."""
 
 
-class BaseForest(ForestParameters, FittedTrees, Family):
-    """A forest on any table. Parameters of its trees have the names that they have there."""
+class PredictsByForest(FittedTrees):
+    """A fitted forest: where rows end, and what its columns are worth."""
 
     model_kind = ModelKind.FOREST
+    forest_: Forest
+
+    @over_sources
+    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
+        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
+        values = self._values(X)
+        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
+
+    def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Int[np.ndarray, " boundary"]]:
+        """Returns the nodes on the paths of every row, as a sparse matrix of shape (rows, nodes of all trees).
+
+        Behind it stand the columns where the trees begin, and the number of all.
+        """
+        end = self.apply(X) + self.forest_.first_node[:-1]
+        shape = (len(end), int(self.forest_.first_node[-1]))
+        rows = np.repeat(np.arange(len(end)), end.shape[1])
+        ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
+        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node.copy()
+
+    def __len__(self) -> int:
+        """Returns the number of trees."""
+        return len(self.model_.forest)
+
+    @property
+    def feature_importances_(self) -> Float[np.ndarray, " column"]:
+        """The mean over the trees that split of `feature_importances_` of each, with the sum 1; 0 if none splits."""
+        of_tree = self._importances()[self.forest_.num_nodes > 1]
+        total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
+        return total / total.sum() if total.sum() > 0 else total
+
+
+class BaseForest(ForestParameters, PredictsByForest, Family):
+    """A forest on any table. Parameters of its trees have the names that they have there."""
 
     max_features_: int
-    forest_: Forest
 
     _tree_class: ClassVar[type[BaseTree]]
     _splitter: ClassVar[str | None] = None
@@ -111,9 +146,12 @@ class BaseForest(ForestParameters, FittedTrees, Family):
     def kind_of_jobs(self) -> Hashable:
         """Returns what forests have in common whose trees are grown once: all but limits, prunings and reports.
 
-        A forest of fewer trees has the first ones of a larger one.
+        A forest of fewer trees has the first ones of a larger one. Limits look at the rows that choose splits, which
+        the nodes of honest trees do not have.
         """
-        return kind_of_growth(self)
+        kind = kind_of_growth(self)
+        limits = sorted(limits_of(self).keys() - {"n_estimators"}) if self.honest else ()
+        return kind, tuple(identity(getattr(self, name)) for name in limits)
 
     @classmethod
     def fit_jobs(cls, jobs: Sequence[Job]) -> Iterator[Mapping[int, Self]]:
@@ -176,23 +214,6 @@ class BaseForest(ForestParameters, FittedTrees, Family):
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""
         return self._take(self._pruned(grown, data), data, self._digest(data))
 
-    @over_sources
-    def apply(self, X: Any) -> Int[np.ndarray, "row tree"]:
-        """Returns the node of every tree where the walk of every row ends, counted from the tree's root."""
-        values = self._values(X)
-        return self._model.predictor.ends_in_trees(values) - self.forest_.first_node[:-1]
-
-    def decision_path(self, X: Any) -> tuple[scipy.sparse.csr_matrix, Int[np.ndarray, " boundary"]]:
-        """Returns the nodes on the paths of every row, as a sparse matrix of shape (rows, nodes of all trees).
-
-        Behind it stand the columns where the trees begin, and the number of all.
-        """
-        end = self.apply(X) + self.forest_.first_node[:-1]
-        shape = (len(end), int(self.forest_.first_node[-1]))
-        rows = np.repeat(np.arange(len(end)), end.shape[1])
-        ends = scipy.sparse.csr_matrix((np.ones(end.size, np.int64), (rows, end.ravel())), shape=shape)
-        return ends @ ancestors(self.forest_.nodes), self.forest_.first_node.copy()
-
     @property
     def estimators_(self) -> list[Any]:
         """The trees as fitted estimators, made when they are first asked for."""
@@ -225,11 +246,7 @@ class BaseForest(ForestParameters, FittedTrees, Family):
         row, drawing = row.astype(np.int32), self._drawing
         if drawing is None:
             return [row.copy() for _ in range(len(self))]
-        return [np.repeat(row, draw_counts(drawing, tree, 1)[0]) for tree in range(len(self))]
-
-    def __len__(self) -> int:
-        """Returns the number of trees."""
-        return len(self.model_.forest)
+        return [np.repeat(row, drawing.draw_counts(tree, 1)[0]) for tree in range(len(self))]
 
     def __getitem__(self, index: int) -> Any:
         """Returns one of `estimators_`, or a list of some for a slice."""
@@ -238,13 +255,6 @@ class BaseForest(ForestParameters, FittedTrees, Family):
     def __iter__(self) -> Iterator[Any]:
         """Goes through `estimators_`."""
         return iter(self.estimators_)
-
-    @property
-    def feature_importances_(self) -> Float[np.ndarray, " column"]:
-        """The mean over the trees that split of `feature_importances_` of each, with the sum 1; 0 if none splits."""
-        of_tree = self._importances()[self.forest_.num_nodes > 1]
-        total = of_tree.mean(axis=0) if len(of_tree) else np.zeros(self.n_features_in_)
-        return total / total.sum() if total.sum() > 0 else total
 
     def fitted_state(self) -> ForestState:
         """Returns what fitting has learned: what a model file keeps."""
@@ -280,6 +290,11 @@ class BaseForest(ForestParameters, FittedTrees, Family):
                 "`max_sample` cannot be set if `bootstrap=False`. Either switch to `bootstrap=True` or set "
                 f"`max_sample=None`. Got max_samples={self.max_samples!r}; only bootstrap samples are of another size "
                 "than the table."
+            )
+        if self.honest and self.missing == "fraction":
+            raise InvalidInputError(
+                "honest=True fills leaves by whole rows, and missing='fraction' shares them out: take missing='learn' "
+                "or 'branch'"
             )
         if not self.bootstrap and self.oob_score:
             raise InvalidInputError(
@@ -346,14 +361,15 @@ class BaseForest(ForestParameters, FittedTrees, Family):
 
     def _sampling(self, data: Dataset) -> Sampling:
         """Returns how the trees draw their rows: a number of them, or a share of the rows or of their weight."""
+        split_share = HONEST_SHARE if self.honest else None
         if not self.bootstrap:
-            return Sampling()
+            return Sampling(split_share=split_share)
         num_draws, weight = self.max_samples, data.weight
         if num_draws is None:
             num_draws = data.num_rows
         elif not isinstance(num_draws, int | np.integer):
             num_draws = max(1, int(num_draws * (data.num_rows if weight is None else weight.sum())))
-        return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf)
+        return Sampling(int(num_draws), least_share=self.min_weight_fraction_leaf, split_share=split_share)
 
     def _digest(self, data: Dataset) -> str:
         """Returns a digest of the rows that the trees draw from."""
@@ -361,8 +377,7 @@ class BaseForest(ForestParameters, FittedTrees, Family):
         return data.digest(drawn, data.weight if self.bootstrap else None)
 
     def _drawing_of(self, data: Dataset) -> RowSampler | None:
-        num_draws = self._sampling(data).num_draws
-        return None if num_draws is None else drawing_of(rows_of(data), num_draws, split_key(self._key.key())[0])
+        return sampler_of(rows_of(data), self._sampling(data), split_key(self._key.key())[0])
 
     def grow_trees(self, data: Dataset, first_tree: int = 0, devices: tuple[Device, ...] = ()) -> Forest:
         """Returns the trees from a number on before they are pruned; thresholds are codes.
@@ -409,7 +424,7 @@ class BaseForest(ForestParameters, FittedTrees, Family):
             for number, (member, own) in enumerate(zip(members, grown, strict=True), first_tree):
                 of_tree = task
                 if prunings[-1].needs_validation and drawing is not None:
-                    unseen = np.flatnonzero(draw_counts(drawing, number, 1)[0] == 0)
+                    unseen = np.flatnonzero(drawing.draw_counts(number, 1)[0] == 0)
                     of_tree = task._replace(data=data._replace(held=data.sample.take(unseen)))
                 masks.append(member.find_collapsed(prunings, own, of_tree))
             grown = take_trees(grown.nodes, grown.first_node[:-1], collapsed=np.concatenate(masks))
