@@ -84,6 +84,10 @@ class IdentifierWarning(UserWarning):
     """Words of a column, or classes of a target, look like identifiers: there are nearly as many as rows."""
 
 
+class OverlapWarning(UserWarning):
+    """Some rows hardly can have one of the treatments, or an instrument hardly moves it: effects are uncertain."""
+
+
 class RareWordsWarning(UserWarning):
     """The rarest words of a column share one category."""
 
