@@ -5,6 +5,7 @@ from jaxtree import criteria as criteria
 from jaxtree import datasets as datasets
 from jaxtree import doctor as doctor
 from jaxtree import dropout as dropout
+from jaxtree import effects as effects
 from jaxtree import errors as errors
 from jaxtree import explain as explain
 from jaxtree import functional as functional
@@ -45,6 +46,12 @@ from jaxtree.estimators.forests.forests import ExtraTreesClassifier as ExtraTree
 from jaxtree.estimators.forests.forests import ExtraTreesRegressor as ExtraTreesRegressor
 from jaxtree.estimators.forests.forests import RandomForestClassifier as RandomForestClassifier
 from jaxtree.estimators.forests.forests import RandomForestRegressor as RandomForestRegressor
+from jaxtree.estimators.moments.causal import CausalForest as CausalForest
+from jaxtree.estimators.moments.causal import InstrumentalForest as InstrumentalForest
+from jaxtree.estimators.moments.local_linear import LocalLinearForest as LocalLinearForest
+from jaxtree.estimators.moments.moment import MomentForest as MomentForest
+from jaxtree.estimators.moments.quantile import QuantileForest as QuantileForest
+from jaxtree.estimators.moments.survival import SurvivalForest as SurvivalForest
 from jaxtree.estimators.refining import refine as refine
 from jaxtree.estimators.sizes import leaf_penalty_path as leaf_penalty_path
 from jaxtree.estimators.sizes import trees_by_size as trees_by_size
@@ -63,6 +70,7 @@ from jaxtree.estimators.trees.derived import prune_to as prune_to
 from jaxtree.estimators.trees.derived import tune_dropout as tune_dropout
 from jaxtree.estimators.trees.optimal import OptimalTreeClassifier as OptimalTreeClassifier
 from jaxtree.estimators.trees.optimal import OptimalTreeRegressor as OptimalTreeRegressor
+from jaxtree.estimators.trees.policy import PolicyTree as PolicyTree
 from jaxtree.estimators.trees.quinlan import C45Classifier as C45Classifier
 from jaxtree.estimators.trees.quinlan import ID3Classifier as ID3Classifier
 from jaxtree.explain.rows import explain_row as explain_row

@@ -97,6 +97,11 @@ def unfitted():
             table,
             classes,
         ),
+        "policy": (
+            jaxtree.PolicyTree(max_depth=2, max_thresholds=5),
+            table,
+            pd.DataFrame({name: numbers * (classes == name) for name in ("high", "low", "middle")}),
+        ),
         "optimal_regression": (jaxtree.OptimalTreeRegressor(max_depth=2, max_thresholds=5), table, numbers),
         "forest": (jaxtree.RandomForestClassifier(**few, oob_score=True), table, classes),
         "forest_vote": (jaxtree.RandomForestClassifier(**few, pruning=jaxtree.Dropout(0.3, draws=4)), table, classes),
@@ -231,3 +236,33 @@ def predictions(estimator, X):
     results = {name: getattr(estimator, name)(X) for name in names}
     flat = {name: value if isinstance(value, list) else [value] for name, value in results.items()}
     return {f"{name} {number}": part for name, parts in flat.items() for number, part in enumerate(parts)}
+
+
+@functools.cache
+def effects(name):
+    """A forest of treatment effects, its table and its outcomes: "causal", "arms", "dose" or "instrumental"."""
+    row = np.arange(240)
+    table = pd.concat([mixed_table()] * 4, ignore_index=True)
+    table["number"] = np.round(table["number"] + row / 100, 2)
+    noise, coin = np.sin(row * 2.3), row * 7 % 11 % 2
+    effect = 2.0 * (table["number"].fillna(0).to_numpy() > 0)
+    few = {"n_estimators": 48, "min_samples_leaf": 3, "random_state": 0}
+    known = {"y_hat": effect / 2, "treatment_hat": np.full(240, 0.5)}
+    if name == "causal":
+        arm = np.where(coin, "drug", "placebo")
+        forest = jaxtree.CausalForest(**few, control="placebo")
+        return forest.fit(table, effect * coin + noise, treatment=arm, **known), table, effect * coin + noise
+    if name == "arms":
+        arm, chance = row * 7 % 11 % 3, np.full((240, 2), 1 / 3)
+        y = effect * (arm == 1) + 3 * (arm == 2) + noise
+        given = {"treatment": np.array(["none", "small", "great"])[arm], "y_hat": effect / 3, "treatment_hat": chance}
+        return jaxtree.CausalForest(**few, control="none").fit(table, y, **given), table, y
+    if name == "dose":
+        dose = np.cos(row * 1.9)
+        y = effect * dose + noise
+        given = {"treatment": dose, "y_hat": np.zeros(240), "treatment_hat": np.zeros(240)}
+        return jaxtree.CausalForest(**few).fit(table, y, **given), table, y
+    taken = coin * (noise > -0.5)
+    y = effect * taken + noise
+    given = {"treatment": taken, "instrument": coin, **known, "instrument_hat": np.full(240, 0.5)}
+    return jaxtree.InstrumentalForest(**few).fit(table, y, **given), table, y

@@ -13,13 +13,14 @@ from sklearn.base import is_classifier
 from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target, vector_of_column
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.estimators.common.folds import Split, folds_of, shuffled_splitter
 from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.sklearn_compat import safe_split
 from jaxtree.table.probabilities import ClassProbabilities
 from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import check_sample_weight
+from jaxtree.tree.kinds import Prediction, prediction_of
 
 Values = Float[np.ndarray, "row *output"]
 
@@ -102,6 +103,11 @@ def teachers_of(
     if cv is None:
         classes = _classes_of(teacher)
         return Teachers([teacher], classes, said_by(teacher, X, classes))
+    if prediction_of(teacher) == Prediction.EFFECTS:
+        raise InvalidTypeError(
+            f"cv fits clones of the teacher to y alone, and {type(teacher).__name__} needs more of every row: fit the "
+            "student to its oob_prediction_, or give cv=None for rows that it has not seen"
+        )
     if y is None:
         raise InvalidInputError("cv needs y, which clones of the teacher are fitted to; cv=None does not")
     X, y = indexable(X, plain_target(vector_of_column(y)))

@@ -13,11 +13,13 @@ KEPT = (
     *("DecisionTreeClassifier", "DecisionTreeRegressor", "C45Classifier", "ID3Classifier"),
     *("RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor"),
     *("SoftTreeClassifier", "SoftTreeRegressor", "SoftForestClassifier", "SoftForestRegressor"),
-    *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor"),
+    *("HardTreeClassifier", "HardTreeRegressor", "OptimalTreeClassifier", "OptimalTreeRegressor", "PolicyTree"),
     *("HardForestClassifier", "HardForestRegressor"),
     *("GradientBoostingClassifier", "GradientBoostingRegressor"),
     *("GradientBoostingRanker", "GradientBoostingDistribution"),
     *("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
+    *("CausalForest", "InstrumentalForest"),
+    *("QuantileForest", "SurvivalForest", "LocalLinearForest"),
 )
 """The estimators that go into files: names of the package, which loads a class when it is asked for."""
 

@@ -4,6 +4,7 @@ Cox's scores are logarithms of risks, which say nothing of time: the hazard of a
 at the times of events. Failure times have a distribution, whose curves are known at all times.
 """
 
+import abc
 import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
@@ -55,8 +56,62 @@ def mean_of_times(known: Sequence[EventTimes], shares: Float64[np.ndarray, " mod
     return EventTimes(times, np.tensordot(shares, hazards, 1))
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SurvivalCurves(Sequence["SurvivalCurve"]):
+class Curves(Sequence["SurvivalCurve"]):
+    """Step functions of time, one a row, which may be called with times.
+
+    Attributes:
+        times: Where the curves are shown.
+    """
+
+    times: Float[np.ndarray, " time"]
+
+    def __repr__(self) -> str:
+        """How many they are, and until when they go."""
+        last = f", until {self.times[-1]:g}" if len(self.times) else ""
+        return f"<{len(self)} {self.name} at {len(self.times)} times{last}>"
+
+    @property
+    def name(self) -> str:
+        """The word for the curves."""
+        return "survival curves"
+
+    @overload
+    def __getitem__(self, row: int) -> "SurvivalCurve": ...
+    @overload
+    def __getitem__(self, row: slice) -> "Curves": ...
+    def __getitem__(self, row: Any) -> Any:
+        """Returns the curve of a row, or those of a slice."""
+        if isinstance(row, slice):
+            return self.take(row)
+        if not -len(self) <= row < len(self):
+            raise IndexError(f"the row must be below {len(self)}, the number of curves, got {row}")
+        place = row % len(self)
+        return SurvivalCurve(self.take(slice(place, place + 1)))
+
+    @abc.abstractmethod
+    def take(self, rows: slice) -> "Curves":
+        """Returns the curves of some rows."""
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "row time"]:
+        """The curves at `times`: a line a row."""
+        return self(self.times)
+
+    @abc.abstractmethod
+    def __call__(self, times: Any) -> Float[np.ndarray, "row time"]:
+        """Returns the curve of every row at each of some times, in the unit of the target."""
+
+    @abc.abstractmethod
+    def quantile(self, level: float) -> Float[np.ndarray, " row"]:
+        """Returns the first time by which a row has had the event with a chance of `level`; infinite if none is known.
+
+        Raises:
+            InvalidInputError: The level is not between 0 and 1.
+        """
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class SurvivalCurves(Curves):
     """The survival curve of every row, which may be called with times.
 
     A curve of Cox's loss falls at the times of events, and stays what it is behind the last; that of failure times is
@@ -87,28 +142,9 @@ class SurvivalCurves(Sequence["SurvivalCurve"]):
         """The number of rows."""
         return len(self.scores)
 
-    def __repr__(self) -> str:
-        """How many they are, and until when they go."""
-        last = f", until {self.times[-1]:g}" if len(self.times) else ""
-        return f"<{len(self)} survival curves at {len(self.times)} times{last}>"
-
-    @overload
-    def __getitem__(self, row: int) -> "SurvivalCurve": ...
-    @overload
-    def __getitem__(self, row: slice) -> "SurvivalCurves": ...
-    def __getitem__(self, row: Any) -> Any:
-        """Returns the curve of a row, or those of a slice."""
-        if isinstance(row, slice):
-            return dataclasses.replace(self, scores=self.scores[row])
-        if not -len(self) <= row < len(self):
-            raise IndexError(f"the row must be below {len(self)}, the number of curves, got {row}")
-        place = row % len(self)
-        return SurvivalCurve(dataclasses.replace(self, scores=self.scores[place : place + 1]))
-
-    @property
-    def probabilities(self) -> Float[np.ndarray, "row time"]:
-        """The curves at `times`: a line a row."""
-        return self(self.times)
+    def take(self, rows: slice) -> "SurvivalCurves":
+        """Returns the curves of some rows."""
+        return dataclasses.replace(self, scores=self.scores[rows])
 
     def __call__(self, times: Any) -> Float[np.ndarray, "row time"]:
         """Returns the chance of every row to have had no event by each of some times, in the unit of the target."""
@@ -145,7 +181,7 @@ class SurvivalCurve:
         curves: The curve among curves.
     """
 
-    curves: SurvivalCurves
+    curves: Curves
 
     @property
     def x(self) -> Float[np.ndarray, " time"]:

@@ -49,9 +49,9 @@ class LeafCost:
         scale: Units of cost for one of the formula's own, a power of two.
         mean: The mean of every target in units of sums, for "poisson".
         least_rows: The least number of rows of a leaf.
-        formula: "cost", "gini", "entropy", "squared_error" or "poisson".
+        formula: "cost", "gini", "entropy", "squared_error", "poisson" or "regret".
         num_labels: The number of classes, or 1.
-        num_targets: The number of targets.
+        num_targets: The number of targets, or of actions.
         counts_rows: Whether the last value of a row is 1, or else its weight is.
         is_by_label: Whether a wrong prediction costs what its true class says, whichever class is predicted.
     """
@@ -65,6 +65,21 @@ class LeafCost:
     num_targets: int = dataclasses.field(metadata={"static": True})
     counts_rows: bool = dataclasses.field(metadata={"static": True})
     is_by_label: bool = dataclasses.field(default=False, metadata={"static": True})
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Whether leaves predict numbers, in place of a class or an action."""
+        return self.num_targets > 0 and self.formula != "regret"
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether a row costs what its leaf predicts, so that it costs no less in a leaf of fewer rows' choice."""
+        return self.formula in ("cost", "regret")
+
+    @property
+    def num_predictions(self) -> int:
+        """The number of classes or actions that a leaf may choose, where `adds_up`."""
+        return self.loss.shape[1] if self.formula == "cost" else self.num_targets
 
     @property
     def num_values(self) -> int:
@@ -138,8 +153,14 @@ def _poisson(cost: LeafCost, weight, target):
     return jnp.where((target > 0).all(axis=0), cost.rounded(-terms.sum(axis=0)), FORBIDDEN)
 
 
+def _regret(cost: LeafCost, weight, target):
+    """The regret of the best action."""
+    return target.min(axis=0)
+
+
 _FORMULAS = {
     "cost": _lost, "gini": _gini, "entropy": _entropy, "squared_error": _squared_error, "poisson": _poisson,
+    "regret": _regret,
 }  # fmt: skip
 
 _WITH_LOGARITHMS = ("entropy", "poisson")
@@ -167,7 +188,7 @@ class CostedTarget(NamedTuple):
         unit: The unit of costs in that of the objective.
         weight: The weight of every row.
         moment: The contribution of every row to the objective that does not depend on the tree.
-        weighted: The target of every row, times its weight; empty for classes.
+        weighted: The target of every row, times its weight; of rewards the regret of every action; empty for classes.
         loss: The losses before they became whole numbers; only of "cost".
     """
 
@@ -188,9 +209,23 @@ class CostedTarget(NamedTuple):
         return sums.reshape(-1)
 
     def weight_of_labels(self, rows: Int[np.ndarray, " some_row"]) -> Float64[np.ndarray, " label"]:
-        """Returns the weight of some rows of every label, the same for rows in any order."""
+        """Returns the weight of some rows of every label, the same for rows in any order.
+
+        The weight of an action is what it gains beside the worst one of every row; 1 of each if all are equal.
+        """
+        if self.cost.formula == "regret":
+            regret = self.weighted[:, rows]
+            gains = np.array([math.fsum(own) for own in regret.max(axis=0, initial=0.0) - regret])
+            return np.maximum(gains, gains.max(initial=0.0) == 0)
         label, weight = self.values.label[rows], self.weight[rows]
         return np.array([math.fsum(weight[label == number]) for number in range(self.cost.num_labels)])
+
+    @property
+    def row_costs(self) -> Int64[np.ndarray, "row prediction"]:
+        """The cost of every row with every prediction, where `LeafCost.adds_up`."""
+        if self.cost.formula == "regret":
+            return np.ascontiguousarray(self.values.value[1 : 1 + self.cost.num_targets].T)
+        return self.values.value[0][:, None] * np.asarray(self.cost.loss)[self.values.label]
 
     @property
     def whole_weight(self) -> Int64[np.ndarray, " row"]:
@@ -206,6 +241,8 @@ class CostedTarget(NamedTuple):
         """Returns the cost of some rows as one leaf, in units of the objective."""
         if self.cost.formula == "cost":
             return float((self.weight_of_labels(rows) @ self.loss).min())
+        if self.cost.formula == "regret":
+            return min(math.fsum(own) for own in self.weighted[:, rows])
         with jax.enable_x64(True):
             cost = int(self.free_cost(self.sums(rows)))
         is_impossible = cost >= FORBIDDEN
@@ -291,6 +328,29 @@ def cost_of_numbers(
     values = RowValues(np.zeros(whole.size, np.int32), value)
     unit = own_unit / scale / num_targets
     return CostedTarget(cost, values, unit, real, moment / num_targets, real * target, np.zeros((0, 0)))
+
+
+def cost_of_rewards(
+    reward: Real[np.ndarray, "action row"], weight: Float64[np.ndarray, " row"] | None, least_rows: int = 1
+) -> CostedTarget:
+    """Returns the cost of leaves that choose actions: by how much the best action of every row has a greater reward.
+
+    A constant that is added to all rewards of a row changes nothing.
+
+    Args:
+        reward: The reward of every action in every row.
+        weight: The weight of every row; None is 1.
+        least_rows: The least number of rows of a leaf.
+    """
+    real = np.ones(reward.shape[1]) if weight is None else weight
+    regret = real * (reward.max(axis=0) - reward)
+    whole, unit = _whole(regret)
+    value = np.concatenate([np.ones((1, real.size), np.int64), whole])
+    cost = LeafCost(
+        np.zeros((1, 1), np.int64), np.array(1.0), np.zeros(0), np.array(least_rows), "regret", 1, len(reward), False
+    )
+    values = RowValues(np.zeros(real.size, np.int32), value)
+    return CostedTarget(cost, values, unit, real, np.zeros(real.size), regret, np.zeros((0, 0)))
 
 
 def _few_bits(mean: Float64[np.ndarray, " target"], target: Real[np.ndarray, "target row"]):

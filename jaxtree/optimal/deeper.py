@@ -76,10 +76,9 @@ class DeepSearch:
         self._known: dict[tuple[int, bytes], Route] = {}
         self._least = _least_costs(table)
         cost = table.cost
-        self._of_losses = cost.formula == "cost"
-        label, value = table.values
-        self._most_lost = value[0] * (np.max(cost.loss, axis=1)[label] if self._of_losses else 1)
-        self._is_monotone = cost.formula in ("cost", "gini", "entropy") and int(cost.least_rows) <= 1
+        self._of_losses = cost.adds_up
+        self._most_lost = table.target.row_costs.max(axis=1) if cost.adds_up else table.values.value[0]
+        self._is_monotone = cost.formula in ("cost", "gini", "entropy", "regret") and int(cost.least_rows) <= 1
 
     def run(self, depth: int) -> tuple[Fork | None, Route]:
         """Returns the best tree found of a depth, and its bounds; an interrupt ends the search as the deadline does."""

@@ -16,7 +16,7 @@ from jaxtree.tree import SplitKind
 def greedy_tree(
     table: CodedTable, target: CostedTarget, depth: int, *, platform: str, learns_missing: bool = True
 ) -> SplitNode | None:
-    """Returns CART's tree: by Gini impurity for classes, by the squared error for numbers.
+    """Returns CART's tree: by Gini impurity for classes, by the squared error for numbers and for regrets.
 
     Args:
         table: The rows.
@@ -30,7 +30,7 @@ def greedy_tree(
     features = Features(kinds, num_values + 1, num_values)
     weight = target.weight
     cost, missing = target.cost, Missing.LEARN if learns_missing else Missing.BRANCH
-    of_classes = cost.num_targets == 0
+    of_classes = cost.num_targets == 0  # the regrets of actions are numbers of a row
     objective = Classes(cost.num_labels) if of_classes else Numbers(num_outputs=cost.num_targets)
     rules = Rules(objective, missing, counts_rows=True)
     labels = target.values.label if of_classes else target.weighted / weight

@@ -128,7 +128,7 @@ class LeafLosses:
     """The cost of every row in leaves whose predictions suit their own rows, in whole numbers.
 
     Args:
-        target: The target, with costs by losses of classes or squared errors.
+        target: The target, with costs by losses of classes, regrets or squared errors.
         row: The row of every entry.
         leaf: The leaf of every entry.
         num_nodes: The number of nodes.
@@ -137,12 +137,16 @@ class LeafLosses:
     def __init__(self, target: CostedTarget, row: Int64[np.ndarray, " entry"], leaf: _Nodes, num_nodes: int):
         cost, (label, value) = target.cost, target.values
         self._label, self._weight = label, value[0]
+        self._loss = self._regret = None
+        if cost.formula == "regret":
+            sums = np.stack([np.bincount(leaf, own[row], num_nodes) for own in value[1:]]).astype(np.int64)
+            self._regret, self._action = value[1:], sums.argmin(axis=0)
+            return
         if cost.num_targets == 0:
             cells = np.bincount(leaf * cost.num_labels + label[row], value[0, row], num_nodes * cost.num_labels)
             loss = np.asarray(cost.loss)
             self._loss = loss[:, (cells.reshape(num_nodes, -1).astype(np.int64) @ loss).argmin(axis=1)]
             return
-        self._loss = None
         weight = np.bincount(leaf, value[0, row], num_nodes)
         sums = [np.bincount(leaf, own[row], num_nodes) for own in value[1 : 1 + cost.num_targets]]
         self._mean = [own / np.maximum(weight, 1) for own in sums]
@@ -152,6 +156,8 @@ class LeafLosses:
 
     def __call__(self, row: Int64[np.ndarray, " entry"], leaf: _Nodes) -> Int64[np.ndarray, " entry"]:
         """Returns what rows cost in leaves."""
+        if self._regret is not None:
+            return self._regret[self._action[leaf], row]
         if self._loss is not None:
             return self._weight[row] * self._loss[self._label[row], leaf]
         error = sum((own[row] - mean[leaf]) ** 2 for own, mean in zip(self._target, self._mean, strict=True))

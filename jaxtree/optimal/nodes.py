@@ -155,7 +155,7 @@ def _filled(nodes, first_child, table: CodedTable, target: CostedTarget, *, lear
     parent = np.array([node.parent for node in nodes], np.int32)
     is_inner = first_child > 0
     below = np.bincount(parent[1:], risk[1:], minlength=len(nodes))
-    of_classes = cost.num_targets == 0
+    of_classes = not cost.predicts_numbers
     split = np.zeros((len(nodes), 5), np.int32)
     for number in np.flatnonzero(is_inner).tolist():
         split[number] = _split_fields(nodes[number], table, weight[first_child[number] :][:2], learns_missing)
@@ -182,7 +182,7 @@ def _filled(nodes, first_child, table: CodedTable, target: CostedTarget, *, lear
         impurity=np.maximum(risk / weight, 0),
         gain=np.where(is_inner, np.maximum((risk - below) / weight, 0), 0),
         num_nodes=np.array(len(nodes), np.int32),
-        num_classes=(cost.num_labels,) if of_classes else (),
+        num_classes=(count.shape[1],) if of_classes else (),
         num_features=len(table.codes),
     )
 

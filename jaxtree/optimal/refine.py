@@ -35,7 +35,7 @@ MOST_ENTRIES = 2**22
 
 def can_refine(target: CostedTarget) -> bool:
     """Whether rows cost something of their own in a leaf, and leaves may have any number of rows."""
-    return target.cost.formula in ("cost", "squared_error") and int(target.cost.least_rows) <= 1
+    return target.cost.formula in ("cost", "regret", "squared_error") and int(target.cost.least_rows) <= 1
 
 
 def refined(

@@ -36,11 +36,17 @@ MOST_INDICATORS = {1: 2**20, 2: 2**13, 3: 2**12, 4: 2**12, 5: 2**12}
 GOOD_NUMBER = {1: 2**16, 2: 2**11, 3: 512, 4: 128, 5: 96}
 """How many thresholds are compared where the caller leaves it open and a leaf costs `FEW_TERMS`."""
 
+FIRST_OF_SWEEP = 256
+"""The same of rewards where all thresholds are swept over thereafter: the first tree need not be the best of many."""
+
 FEW_TERMS = 8
 """Up to this many terms of the cost of a leaf the numbers of indicators stand; more terms take as much more time."""
 
 MOST_LEAVES = 32
 """Leaves of the deepest trees."""
+
+LEVELS_OF_SWEEP = 2
+"""Trees of so many levels are searched among all thresholds of rewards in a time that is known before."""
 
 PATIENCE = 2
 """How many rounds of closer thresholds may bring no better tree before the search ends."""
@@ -97,7 +103,7 @@ class BestTree(NamedTuple):
     def optimality(self) -> str | float:
         """Returns "proven", "proven on bins", or the share of the objective that another tree may save."""
         if self.bound < self.objective:
-            return (self.objective - self.bound) / self.objective
+            return min((self.objective - self.bound) / self.objective, 1.0)
         return "proven" if self.is_complete else "proven on bins"
 
 
@@ -110,12 +116,21 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     Raises InvalidInputError if there are too many columns or categories.
     """
     table.check()
+    kinds = [_sweeps(own, table, target) for own in limits]
+    if len(set(kinds)) > 1:
+        found = {}
+        for kind in (False, True):
+            places = [place for place, own in enumerate(kinds) if own == kind]
+            found |= dict(zip(places, find_trees(table, target, [limits[place] for place in places]), strict=True))
+        return [found[place] for place in range(len(limits))]
     engines = Engines.of(current_platform())
     whole = all_cuts(table)
-    most = _thresholds_of_column(table, whole, target, limits[0])
+    is_swept = limits[0].max_depth <= LEVELS_OF_SWEEP and _sweeps(limits[0], table, target)
+    most = _thresholds_of_column(table, whole, target, limits[0], is_swept=is_swept)
     cuts = spread_cuts(table, whole, most, target.whole_weight)
     is_complete = all(own.size == every.size for own, every in zip(cuts, whole, strict=True))
-    searches = [_Search(own, cuts, tries_closer=own.refine_thresholds and not is_complete) for own in limits]
+    tries_closer = not is_complete and not is_swept
+    searches = [_Search(own, cuts, tries_closer=own.refine_thresholds and tries_closer) for own in limits]
     while going := [search for search in searches if search.goes_on]:
         alike: dict[tuple[bytes, ...], list[_Search]] = {}
         for search in going:
@@ -129,6 +144,12 @@ def find_trees(table: CodedTable, target: CostedTarget, limits: Sequence[SearchL
     found = [search.best._replace(is_complete=is_complete) for search in searches]
     found = [_at_least_greedy(own, table, target, best, engines) for own, best in zip(limits, found, strict=True)]
     return _among_all_thresholds(limits, table, target, found, engines.of_host)
+
+
+def _sweeps(limits: SearchLimits, table: CodedTable, target: CostedTarget) -> bool:
+    """Whether all thresholds of a table of rewards are searched in the end."""
+    of_rewards = target.cost.formula == "regret" and limits.leaves_thresholds_open
+    return of_rewards and can_search(table, target, limits.max_depth)
 
 
 def _among_all_thresholds(
@@ -272,8 +293,12 @@ def _in_units(
 def penalty_in_units(penalty: float, target: CostedTarget) -> float:
     """Returns a penalty in units of costs, with so many bits that sums with costs are exact."""
     own, cost = penalty / target.unit, target.cost
-    of_losses = cost.formula == "cost"
-    largest = float(target.values.value[0].sum()) * float(np.max(cost.loss)) if of_losses else 2.0**BITS_OF_COSTS
+    if cost.formula == "regret":
+        largest = float(target.values.value[1:].max(axis=0).sum())
+    elif cost.formula == "cost":
+        largest = float(target.values.value[0].sum()) * float(np.max(cost.loss))
+    else:
+        largest = 2.0**BITS_OF_COSTS
     grain = 2.0 ** (math.frexp(2 * largest + MOST_LEAVES * own)[1] - BITS_OF_LOSSES)
     return round(own / grain) * grain
 
@@ -287,13 +312,16 @@ def _in_as_much_time(number: int, depth: int, target: CostedTarget) -> int:
     return int(number * more ** (-1 / min(depth, MOST_EXACT_DEPTH)))
 
 
-def _thresholds_of_column(table: CodedTable, whole: Cuts, target: CostedTarget, limits: SearchLimits) -> int:
+def _thresholds_of_column(
+    table: CodedTable, whole: Cuts, target: CostedTarget, limits: SearchLimits, *, is_swept: bool
+) -> int:
     """How many thresholds of a column are compared at once."""
     if limits.max_thresholds is not None:
         return limits.max_thresholds
     every = np.array([own.size for own in whole])
     sizes = every[~table.is_categorical]
     number_of_all = _in_as_much_time(GOOD_NUMBER[limits.max_depth], limits.max_depth, target)
+    number_of_all = min(number_of_all, FIRST_OF_SWEEP) if is_swept else number_of_all
     good = number_of_all - every[table.is_categorical].sum()
     numbers = [number for number in range(1, 2**16) if np.minimum(sizes, number).sum() <= good]
     return max(numbers, default=1)

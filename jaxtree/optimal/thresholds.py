@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Int, Int32
 
 from jaxtree.kernels.choose import Engine
-from jaxtree.kernels.thresholds import ThresholdTable, best_tree
+from jaxtree.kernels.thresholds import SWEEP_IN_LOOKS, ThresholdTable, best_tree
 from jaxtree.optimal.costs import CostedTarget
 from jaxtree.optimal.cuts import all_cuts
 from jaxtree.optimal.exact import Fork
@@ -38,6 +38,10 @@ THRESHOLDS_OF_COLUMN = 8
 MOST_INDICATORS = 2**16
 """The most indicators for which a search begins."""
 
+MOST_SWEPT = 2**21
+"""The same for rewards, whose columns are swept over."""
+
+
 BITS = 60
 """Bits of the cost of all rows with all penalties, in parts of a unit."""
 
@@ -58,17 +62,26 @@ class Improved(NamedTuple):
 
 def cells_within(target: CostedTarget, seconds: float) -> int:
     """Returns how many cells may be looked at in some time, at most in ten seconds."""
-    predictions = max(target.cost.loss.shape[1], FEW_PREDICTIONS)
+    predictions = max(target.cost.num_predictions, FEW_PREDICTIONS)
     return int(min(MOST_CELLS, CELLS_OF_SECOND * seconds)) * FEW_PREDICTIONS // predictions
 
 
 def can_search(table: CodedTable, target: CostedTarget, depth: int) -> bool:
     """Whether rows cost something of their own, and the search by the kernel is likely to end in seconds."""
-    if target.cost.formula != "cost" or int(target.cost.least_rows) > 1:
+    if not target.cost.adds_up or int(target.cost.least_rows) > 1:
         return False
-    columns = len(table.codes)
-    cells = table.num_rows * columns * (float(THRESHOLDS_OF_COLUMN) * columns) ** (depth - 1)
-    return cells <= cells_within(target, math.inf) and int(table.num_values.sum()) <= MOST_INDICATORS
+    columns, of_regret = len(table.codes), target.cost.formula == "regret"
+    # Rewards have noise, so that bounds leave out little: two levels take a sweep over every column.
+    looked_at = (1 + SWEEP_IN_LOOKS) * looks_before_sweep(table, target) if of_regret else THRESHOLDS_OF_COLUMN
+    above = float(int(table.num_values.sum()) if of_regret else THRESHOLDS_OF_COLUMN * columns) ** max(depth - 2, 0)
+    cells = table.num_rows * columns * (float(looked_at) * columns) ** min(depth - 1, 1) * above
+    most = MOST_SWEPT if of_regret else MOST_INDICATORS
+    return cells <= cells_within(target, math.inf) and int(table.num_values.sum()) <= most
+
+
+def looks_before_sweep(table: CodedTable, target: CostedTarget) -> int:
+    """Returns how many thresholds of a column are looked at before a sweep: a part of the time that this takes."""
+    return math.ceil(math.log2(max(table.num_rows, 2))) * (target.cost.num_predictions - 1)
 
 
 def indicators_of_all(table: CodedTable, *, learns_missing: bool) -> Indicators:
@@ -93,15 +106,14 @@ def improved_among_all(
         tree: The tree in hand.
         indicators: All indicators.
         table: The rows.
-        target: Their target, with costs by losses of classes.
+        target: Their target, with costs that add up over rows.
         depth: The largest depth of a leaf.
         penalty: The penalty of a leaf, in units of cost.
         cells: The number of cells of rows and columns that may be looked at.
         engine: Who computes on the host.
     """
-    label, weight = target.values.label, target.values.value[0]
-    loss = np.asarray(target.cost.loss)
-    most = weight * loss.max(axis=1)[label]
+    cost = target.row_costs
+    most = cost.max(axis=1)
     # One part of a unit more for a leaf: of equally good trees that of the fewest leaves is the best.
     shift = BITS - max(math.frexp(float(most.sum()) + 2.0 ** (depth + 1) * penalty)[1], 20)
     of_leaf = round(math.ldexp(penalty, shift)) + 1
@@ -112,9 +124,10 @@ def improved_among_all(
         indicators.codes,
         indicators.first,
         indicators.is_nested,
-        (weight[:, None] * loss[label]) << shift,
+        cost << shift,
         most << shift,
         of_leaf,
+        *([looks_before_sweep(table, target)] if target.cost.formula == "regret" else []),
     )
     found, left, splits = best_tree(searched, depth, in_hand, cells, engine=engine)
     if found < in_hand:

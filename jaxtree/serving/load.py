@@ -16,6 +16,7 @@ _MAKERS = {
     "C45": "trees.serve_tree",
     "ID3": "trees.serve_tree",
     "OptimalTree": "trees.serve_tree",
+    "PolicyTree": "trees.serve_tree",
     "RandomForest": "trees.serve_forest",
     "ExtraTrees": "trees.serve_forest",
     "GradientBoosting": "scores.serve_boosted",

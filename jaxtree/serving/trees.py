@@ -61,7 +61,7 @@ def serve_forest(name: str, state: ForestState, parameters: Parameters) -> Serve
 
 def _served(name: str, table: FittedTable, model: FittedModel, parameters: Parameters) -> ServedModel:
     check_model(model)
-    kind = ServedClassifier if name.endswith("Classifier") else ServedRegressor
+    kind = ServedClassifier if name.endswith(("Classifier", "PolicyTree")) else ServedRegressor
     return kind(name, table, model, parameters.num_jobs)
 
 

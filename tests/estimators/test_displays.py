@@ -201,8 +201,8 @@ def test_a_class_of_the_user_s_own_shows_its_methods():
 
 def test_the_package_lists_public_names():
     assert set(dir(jaxtree)) == {*jaxtree.__all__, "__version__"} | {
-        "boosting", "compilation", "criteria", "datasets", "doctor", "dropout", "errors", "explain", "growth",
-        "functional", "metrics", "plot", "prune", "ray", "resampling", "serving", "soft",
+        "boosting", "compilation", "criteria", "datasets", "doctor", "dropout", "effects", "errors", "explain",
+        "functional", "growth", "metrics", "plot", "prune", "ray", "resampling", "serving", "soft",
     }  # fmt: skip
 
 

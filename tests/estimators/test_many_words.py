@@ -41,13 +41,19 @@ def estimators():
     kinds = [getattr(jaxtree, name) for name in jaxtree.__all__]
     for kind in kinds:
         names = kind._get_param_names() if hasattr(kind, "_get_param_names") else ()
-        if "max_categories" in names:
+        if "max_categories" in names and "psi" not in names:  # equations are the user's
             yield kind(**{name: value for name, value in SMALL.items() if name in names})
 
 
 def target_of(estimator, score):
     if isinstance(estimator, jaxtree.GradientBoostingRanker):
         return np.digitize(score, [0, 1]), {"group": np.arange(len(score)) // 10}
+    if isinstance(estimator, jaxtree.CausalForest | jaxtree.InstrumentalForest):
+        return score, dict.fromkeys(estimator.needed, np.arange(len(score)) % 2)
+    if isinstance(estimator, jaxtree.PolicyTree):
+        return np.stack([score, -score], axis=1), {}
+    if isinstance(estimator, jaxtree.SurvivalForest):
+        return np.abs(score), {}
     return (score > 0 if is_classifier(estimator) else score), {}
 
 

@@ -17,7 +17,7 @@ PACKAGE = pathlib.Path(jaxtree.__file__).parent
 PUBLIC = [own for name in dir(jaxtree) if inspect.isclass(own := getattr(jaxtree, name))]
 KINDS = [own for own in [*PUBLIC, BorutaSelector, ConformalRegressor] if issubclass(own, AnnotatedParameters)]
 
-FEWER_WORDS = {("_Optimal", "missing")}
+FEWER_WORDS = {("OptimalSearch", "missing")}
 """Declared again, since fewer words are allowed than in the class above."""
 
 

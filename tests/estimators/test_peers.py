@@ -23,6 +23,7 @@ ESTIMATORS = [
     jaxtree.DecisionTreeClassifier,
     jaxtree.C45Classifier,
     jaxtree.RandomForestRegressor,
+    jaxtree.CausalForest,
     jaxtree.GradientBoostingClassifier,
     jaxtree.GradientBoostingRegressor,
     jaxtree.GradientBoostingDistribution,

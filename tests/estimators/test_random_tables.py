@@ -33,7 +33,7 @@ def random_table(X, y, rng):
         table = np.where(rng.random(X.shape) < 0.1, X[:1], X[rows])
     shuffled = rng.permutation(len(y))
     # All classes are there: others are other programs.
-    return table, y[shuffled] if not isinstance(y, pd.Series | pd.Categorical) else y.take(shuffled)
+    return table, y[shuffled] if not isinstance(y, pd.Series | pd.Categorical | pd.DataFrame) else y.take(shuffled)
 
 
 @pytest.mark.slow

@@ -148,10 +148,13 @@ def saved(folder, name):
 
 def load_damaged(tmp_path, names, number, seed):
     """Loads so many broken and made-up files of some examples; returns how many of each were refused."""
+    return load_damaged_of([(*saved(tmp_path, name), rows_of(name)) for name in names], tmp_path / "file", number, seed)
+
+
+def load_damaged_of(originals, path, number, seed):
+    """The same of files: their bytes, what they hold, and rows."""
     draw = np.random.default_rng(seed)
-    originals = [(*saved(tmp_path, name), rows_of(name)) for name in names]
     refused = np.zeros(2, int)
-    path = tmp_path / "file"
     for attempt in range(number):
         data, content, rows = originals[attempt % len(originals)]
         path.write_bytes(damage_bytes(data, draw))
@@ -172,6 +175,30 @@ def test_some_broken_files(tmp_path):
     number = 80
     damaged, made_up = load_damaged(tmp_path, ONE_OF_A_KIND, number, seed=0)
     assert damaged >= number - 4  # what is only white space makes no difference
+    assert made_up >= number // 2
+
+
+def forests_of_moments():
+    """A fitted forest of every class that goes into files."""
+    draw = np.random.default_rng(0)
+    X, y, coin = draw.random((60, 2)), draw.random(60), np.arange(60) % 2
+    few = {"n_estimators": 12, "random_state": 0}
+    yield jaxtree.CausalForest(**few).fit(X, y, treatment=np.array(["no", "yes"])[coin]), X
+    yield jaxtree.InstrumentalForest(**few).fit(X, y, treatment=coin, instrument=coin[::-1]), X
+    yield jaxtree.QuantileForest(**few).fit(X, y), X
+    yield jaxtree.SurvivalForest(**few).fit(X, y, event=coin), X
+    yield jaxtree.LocalLinearForest(**few).fit(X, y), X
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("number", [100, pytest.param(1500, marks=pytest.mark.slow)])
+def test_broken_files_of_forests_of_moments(tmp_path, number):
+    originals = []
+    for estimator, rows in forests_of_moments():
+        estimator.save(tmp_path / "whole")
+        originals.append(((tmp_path / "whole").read_bytes(), read_model_file(tmp_path / "whole"), rows))
+    damaged, made_up = load_damaged_of(originals, tmp_path / "file", number, seed=2)
+    assert damaged >= 0.95 * number
     assert made_up >= number // 2
 
 

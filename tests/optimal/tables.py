@@ -3,7 +3,7 @@
 import numpy as np
 
 from jaxtree.kernels.choose import Engines
-from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
+from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers, cost_of_rewards
 from jaxtree.optimal.exact import SplitTable
 from jaxtree.optimal.indicators import make_indicators
 
@@ -43,6 +43,8 @@ CASES = {
     "squared_error_weighted": ("squared_error", None, True, 3),
     "poisson": ("poisson", None, False, 1),
     "poisson_weighted": ("poisson", None, True, 1),
+    "regret": ("regret", None, False, 1),
+    "regret_weighted": ("regret", None, True, 3),
 }
 
 
@@ -51,7 +53,10 @@ def case_of(name, seed):
     criterion, loss, is_weighted, least_rows = CASES[name]
     codes, classes, numbers, counts, weight = draw_table(seed)
     weight = weight if is_weighted else None
-    if criterion in ("squared_error", "poisson"):
+    if criterion == "regret":
+        target = np.stack([0 * numbers[0], numbers[0] - 2, numbers[1]])
+        made = cost_of_rewards(target, weight, least_rows)
+    elif criterion in ("squared_error", "poisson"):
         target = numbers if criterion == "squared_error" else counts
         made = cost_of_numbers(target, weight, criterion, least_rows)
     else:

@@ -16,7 +16,7 @@ from jaxtree.tree import SplitKind
 from tests.marks import rest_is_slow
 from tests.optimal.tables import IS_CATEGORICAL, NUM_VALUES, case_of, indicators_of
 
-NAMES = ["errors", "loss_weighted", "squared_error", "squared_error_weighted"]
+NAMES = ["errors", "loss_weighted", "squared_error", "squared_error_weighted", "regret", "regret_weighted"]
 
 
 def refined(table, target, **options):
@@ -39,6 +39,15 @@ def some_tree(depth, number=0):
 def losses_of(nodes, entries, made):
     leaf = entries.ends(nodes, nodes.root[entries.tree])
     return LeafLosses(made, entries.row, leaf, nodes.depth.size), leaf
+
+
+@pytest.mark.parametrize("name", ["errors", "loss_weighted", "regret"])
+def test_rows_lose_what_the_best_predictions_of_their_leaves_cost(name):
+    codes, _, _, made = case_of(name, seed=30)
+    nodes, entries = SplitNodes.of([some_tree(2)]), RoutedRows.of(table_of(codes), 1)
+    losses, leaf = losses_of(nodes, entries, made)
+    lost = losses(entries.row, leaf).sum() * made.unit
+    assert lost == pytest.approx(objective_of(some_tree(2), table_of(codes), made), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,10 +17,12 @@ MOST_COLUMNS = 5
 """The number of important columns that are shown."""
 
 _METHODS = """
-    apply cost_complexity_pruning_path cost_of_edits decision_function decision_path eval_terms explain_global
-    encode explain_row export_text fit flatten functional get_depth get_metadata_routing get_n_leaves harden leaderboard
-    mean_of monotonize parameter_importances partial_fit plot_history predict predict_dist predict_interval
-    predict_log_proba predict_median predict_proba predict_quantile predict_survival_function raw_scores refit
+    apply average_treatment_effect best_linear_projection calibration_test cost_complexity_pruning_path
+    cost_of_edits decision_function decision_path doubly_robust_rewards doubly_robust_scores encode eval_terms
+    explain_global explain_row export_text fit flatten functional get_depth get_metadata_routing get_n_leaves harden
+    leaderboard mean_of monotonize overlap parameter_importances partial_fit plot_history predict
+    predict_cumulative_hazard_function predict_dist predict_interval predict_log_proba predict_median predict_proba
+    predict_quantile predict_std predict_survival_function rank_average_treatment_effect raw_scores refit
     remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores sweep
     to_html truncated
 """
@@ -115,6 +117,11 @@ def _of_model(model: Any) -> Iterator[tuple[str, object]]:
         yield "nodes of a tree", f"{nodes.min():,} to {nodes.max():,}"
         if hasattr(model, "oob_score_"):
             yield "out-of-bag score", f"{model.oob_score_:.4g}"
+    elif kind == ModelKind.MOMENT:
+        nodes = model.forest_.num_nodes
+        yield "trees", f"{len(model.forest_):,}, {'honest' if model.honest else 'not honest'}"
+        yield "nodes of a tree", f"{nodes.min():,} to {nodes.max():,}"
+        yield from model.facts_of_fit()
 
 
 def _greatest(estimator: Any) -> str:

@@ -162,7 +162,8 @@ def extras_of_scores(model: Any, scoring: Any, fit_params: Mapping[str, Any]) ->
     needs = () if loss is None else loss.needs
     # Groups that the rows held out are divided by say nothing of a score.
     left_out = {"group"} if getattr(model, "divides_groups", False) and "group" not in needs else set()
-    taken = [name for name in (*EXTRAS, *needs) if name in fit_params and name not in left_out]
+    known = (*EXTRAS, *needs, *getattr(model, "arguments_of_rows", ()))
+    taken = [name for name in known if name in fit_params and name not in left_out]
     return weights | {name: fit_params[name] for name in taken}
 
 

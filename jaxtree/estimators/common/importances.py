@@ -13,7 +13,7 @@ from jaxtree.explain.shap import shap_values
 from jaxtree.export.models import best_of_search
 from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.table.weights import check_sample_weight
-from jaxtree.tree.kinds import ModelKind, kind_of
+from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 from jaxtree.tree.model import FittedModel
 
 KINDS = ("gain", "splits", "cover", "permutation", "shap")
@@ -83,6 +83,11 @@ def importances(
         X, weight = safe_indexing(X, there), weight[there]
         y = None if y is None else safe_indexing(y, there)
     if kind == "permutation":
+        if prediction_of(estimator) == Prediction.EFFECTS:
+            raise InvalidTypeError(
+                f"kind='permutation' scores predictions by y alone, and a {type(estimator).__name__} predicts effects, "
+                'which nobody observes: give kind="gain", "splits" or "shap"'
+            )
         drawn = {"n_repeats": n_repeats, "random_state": random_state}
         lost: Any = permutation_importance(estimator, X, y, sample_weight=weight, **drawn)
         return lost.importances_mean

@@ -1,4 +1,4 @@
-"""The names that scikit-learn, XGBoost, LightGBM and CatBoost give to parameters, arguments, attributes and losses.
+"""The names that other libraries give to parameters, arguments, attributes and losses.
 
 They make the hint of an error where another library's name is given, and the table on the page of parameters.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 MOST_ALIKE = 0.65
 """How alike an argument must be to one that a method takes to be taken for it: 1 is the same."""
 
-LIBRARIES = ("scikit-learn", "XGBoost", "LightGBM", "CatBoost")
+LIBRARIES = ("scikit-learn", "XGBoost", "LightGBM", "CatBoost", "EconML", "grf")
 
 
 class Arguments(NamedTuple):
@@ -95,6 +95,18 @@ ATTRIBUTES = {
     "staged_decision_function": "it is staged_scores here",
     "get_all_params": "it is get_params here",
     "plot_tree": "it is jaxtree.plot.plot_tree(tree) here",
+    **dict.fromkeys(("effect", "const_marginal_effect", "marginal_effect"), "it is predict of a CausalForest here"),
+    **dict.fromkeys(
+        ("effect_interval", "const_marginal_effect_interval"), "it is predict_interval of a CausalForest here"
+    ),
+    **dict.fromkeys(("prediction_stderr", "effect_inference"), "it is predict_std of a CausalForest here"),
+    **dict.fromkeys(
+        ("ate", "ate_", "ate_interval", "ate_inference", "ate__inference"),
+        "it is average_treatment_effect of a CausalForest here",
+    ),
+    **dict.fromkeys(("att_", "att__inference"), "it is average_treatment_effect(target='treated') here"),
+    **dict.fromkeys(("test_calibration",), "it is calibration_test of a CausalForest here"),
+    "oob_predict": "a CausalForest has oob_prediction_",
     "is_fitted": "it is sklearn.utils.validation.check_is_fitted(model) here",
 }
 """The names here of methods and attributes of other libraries' models."""

@@ -22,6 +22,7 @@ from jaxtree.sklearn_compat import HasMethods, output_config
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import take_tree
+from jaxtree.tree.kinds import kind_of
 
 Fitted = TypeVar("Fitted", bound=BaseTree)
 
@@ -86,6 +87,7 @@ def tune_dropout(
     Raises:
         InvalidInputError: The estimator has several outputs, the table is not like the fitted one, or an option is not
             allowed.
+        InvalidTypeError: The estimator is no tree of jaxtree.
 
     Example:
         >>> from jaxtree import ID3Classifier
@@ -98,6 +100,9 @@ def tune_dropout(
     """
     estimator = best_of_search(estimator)
     check_is_fitted(estimator)
+    kind = kind_of(estimator)
+    if kind is None or not kind.is_one_tree:
+        raise InvalidTypeError(f"dropout is tuned for a tree of jaxtree, got {type(estimator).__name__}")
     if estimator.n_outputs_ != 1:
         raise InvalidInputError(f"dropout is tuned for trees of one output, got one of {estimator.n_outputs_}")
     codes, target = estimator.encode(X_val), estimator.read_target(y_val)[0]

@@ -65,7 +65,7 @@ class _TreeSearch:
             data = data.with_weight(np.ldexp(data.weight, -exponent))
         magnitude = Magnitude.of(data.target, recipe.rules.objective)
         labels, least_rows, parts_per_row = magnitude.divide(data.target), self._least_rows, 1
-        if data.outputs.has_shares:
+        if data.outputs.has_shares and not data.fields:
             parts = parts_of(data.target, data.weight)
             data = data.with_weight(parts.weight)._replace(codes=data.codes[:, parts.row])
             labels, least_rows, parts_per_row = parts.label[None], least_rows * parts.per_row, parts.per_row
@@ -102,8 +102,8 @@ def _progress(verbose: int, exponent: int) -> Iterator[Callable[[float, float], 
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class _Optimal(BaseTree):
-    """The base of both estimators of optimal trees.
+class OptimalSearch(BaseTree):
+    """The base of all estimators of optimal trees.
 
     Args:
         max_depth: The largest depth of a leaf, from 1 to 5.
@@ -186,7 +186,7 @@ class _Optimal(BaseTree):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
+class OptimalTreeClassifier(OptimalSearch, BaseTreeClassifier):
     r"""The best classification tree of a small depth: no other tree makes fewer errors.
 
     Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises
@@ -283,7 +283,7 @@ class OptimalTreeClassifier(_Optimal, BaseTreeClassifier):
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class OptimalTreeRegressor(RegressionParameters, _Optimal, BaseTreeRegressor):
+class OptimalTreeRegressor(RegressionParameters, OptimalSearch, BaseTreeRegressor):
     r"""The best regression tree of a small depth: no other tree has a smaller squared error.
 
     Among all trees whose leaves are at most `max_depth` splits deep, the tree minimises the sum over leaves of their
