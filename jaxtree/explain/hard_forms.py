@@ -17,7 +17,7 @@ from jaxtree.explain.coalitions import (
     weights_of,
     weights_of_pairs,
 )
-from jaxtree.tree.kinds import ModelKind, kind_of
+from jaxtree.tree.kinds import ModelKind, keeps_rows, kind_of
 
 
 class HardForm(NamedTuple):
@@ -69,8 +69,11 @@ class BackgroundContributions(NamedTuple):
 
 
 def has_no_sum(estimator: Any) -> bool:
-    """Returns whether an estimator splits by planes, or divides what its trees add up to by weights of leaves."""
-    return kind_of(estimator) in (ModelKind.PLANES, ModelKind.WEIGHTED)
+    """Returns whether what an estimator predicts is no function of sums over trees.
+
+    It splits by planes, divides what its trees add up to by weights of leaves, or predicts from rows in its leaves.
+    """
+    return kind_of(estimator) in (ModelKind.PLANES, ModelKind.WEIGHTED) or keeps_rows(estimator)
 
 
 def compare(
@@ -87,11 +90,11 @@ def compare(
     Raises:
         InvalidInputError: There is no background, and one row; or there are too many columns for pairs.
     """
-    others = estimator.background_ if others is None else others
+    others = getattr(estimator, "background_", None) if others is None else others
     if others is None and len(values) < 2:
         raise InvalidInputError(
-            f"this {type(estimator).__name__} is from a file, which has no rows to compare one with: call shap_values "
-            "with background, a table of rows"
+            f"this {type(estimator).__name__} has no rows to compare one with: call shap_values with background, a "
+            "table of rows"
         )
     background = drawn_background(values if others is None else others)
     number = values.shape[1]

@@ -7,17 +7,17 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree import notebook
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain.hard_forms import hard_form, has_no_sum, together
 from jaxtree.explain.paths import as_table, conditions_on, path_to
-from jaxtree.explain.scores import ScoreExplanation, explain_scores
-from jaxtree.explain.shap import shap_in_comparison, shap_values_of
+from jaxtree.explain.scores import ScoreExplanation, explain_scores, explain_solution
+from jaxtree.explain.shap import of_solution, shap_in_comparison, shap_values_of
 from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
 from jaxtree.tree import Tree
-from jaxtree.tree.kinds import ModelKind, kind_of
+from jaxtree.tree.kinds import ModelKind, keeps_rows, kind_of
 from jaxtree.tree.model import FittedModel
 
 
@@ -115,12 +115,20 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
         return replace(explained, note=together(note, explained.note))
     if kind == ModelKind.PLANES:
         return _explain_planes(estimator, row)
+    if keeps_rows(estimator):
+        raise InvalidTypeError(
+            f"a {type(estimator).__name__} predicts from the rows that its leaves keep: shap_values with background, a "
+            "table of rows, has the contributions of columns"
+        )
     model = exported_model(estimator)
     tree, schema = model.tree, model.schema
     values = _values_of_row(estimator, row)
     if has_no_sum(estimator):
         found = shap_in_comparison(estimator, as_table(row, schema.column_names))
         return explain_scores(model, values, found, found.how)
+    if kind == ModelKind.MOMENT and model.link is not None:
+        found = of_solution(model, shap_values_of(model, values))
+        return explain_solution(model, values, found, estimator.names_of_predictions(), estimator.predicts.value)
     if model.averages_trees:
         return explain_scores(model, values, shap_values_of(model, values))
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]

@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from jaxtree import notebook
+from jaxtree.errors import present
+from jaxtree.explain.carried import carried
 from jaxtree.explain.paths import conditions_on, path_to
 from jaxtree.explain.shap import ShapValues
 from jaxtree.table.numerals import decimal_near
@@ -68,7 +70,7 @@ class ScoreExplanation:
         base: The mean score of the training rows.
         contributions: The columns that contribute, the greatest first.
         steps: The additions of the strongest trees.
-        kind: "score" if it is a sum; of a mean over trees "share" of a class, or "mean".
+        kind: "score" if it is a sum; of a mean over trees "share" of a class, or "mean"; of a moment such as "effect".
         note: How the contributions were found, if they are not exact, in words.
     """
 
@@ -156,14 +158,41 @@ def explain_scores(
         said.of_class,
         float(scores[place]),
         float(np.ravel(explained.base)[place]),
-        tuple(
-            Contribution(model.schema.columns[column].name, _in_words(model, column, values[0]), float(worth[column]))
-            for column in np.argsort(-np.abs(worth), kind="stable").tolist()
-            if worth[column]
-        ),
+        _contributions(model, values, worth),
         _strongest(model, values, place),
         "score" if model.link is not None else "share" if model.classes else "mean",
         note,
+    )
+
+
+def explain_solution(
+    model: FittedModel, values: Float[np.ndarray, "one feature"], explained: ShapValues, names: list[str], kind: str
+) -> ScoreExplanation:
+    """Explains what a forest of a moment equation predicts of one row; of several numbers the one of greatest size.
+
+    Args:
+        model: Its model.
+        values: The row, as `encoder_.values` has encoded it.
+        explained: The contributions of columns to the solution.
+        names: The names of the numbers that are predicted.
+        kind: The kind of these, such as "effect".
+    """
+    solution = present(model.link).predict_on_host
+    predicted = solution(model.predict(values).T)[:, 0]
+    place = int(np.argmax(np.abs(predicted)))
+    worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
+    ends, roots = model.predictor.ends_in_trees(values)[0], model.forest.first_node[:-1]
+    moves = (model.node_value[ends] - model.node_value[roots]) / len(ends)
+    steps, _ = carried(moves[None], model.node_value[roots].mean(axis=0), solution)
+    return ScoreExplanation(
+        float(predicted[place]),
+        None,
+        names[place] if len(names) > 1 else None,
+        float(predicted[place]),
+        float(np.ravel(explained.base)[place]),
+        _contributions(model, values, worth),
+        _greatest_steps(model, values, steps[0, :, place]),
+        kind,
     )
 
 
@@ -176,6 +205,17 @@ def _answer_of_forest(model: FittedModel, mean: Float[np.ndarray, " column"]) ->
     return Answer(label, float(mean[place]), label, place)
 
 
+def _contributions(
+    model: FittedModel, values: Float[np.ndarray, "one feature"], worth: Float[np.ndarray, " column"]
+) -> tuple[Contribution, ...]:
+    """The columns that contribute, the greatest first."""
+    return tuple(
+        Contribution(model.schema.columns[column].name, _in_words(model, column, values[0]), float(worth[column]))
+        for column in np.argsort(-np.abs(worth), kind="stable").tolist()
+        if worth[column]
+    )
+
+
 def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " feature"]) -> str:
     """The value of a column in words."""
     column: Column = model.schema.columns[place]
@@ -184,8 +224,15 @@ def _in_words(model: FittedModel, place: int, values: Float[np.ndarray, " featur
 
 def _strongest(model: FittedModel, values: Float[np.ndarray, "one feature"], place: int) -> tuple[Step, ...]:
     """The trees that change the score most, the strongest first."""
+    ends = model.predictor.ends_in_trees(values)[0]
+    return _greatest_steps(model, values, _steps_of_trees(model, values, ends)[:, place])
+
+
+def _greatest_steps(
+    model: FittedModel, values: Float[np.ndarray, "one feature"], step: Float[np.ndarray, " tree"]
+) -> tuple[Step, ...]:
+    """The trees of the greatest steps, with the conditions on the row's paths."""
     ends, first_node = model.predictor.ends_in_trees(values)[0], model.forest.first_node
-    step = _steps_of_trees(model, values, ends)[:, place]
     steps = []
     for number in np.argsort(-np.abs(step), kind="stable")[:STRONGEST].tolist():
         tree = model.forest[number]

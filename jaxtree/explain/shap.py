@@ -19,6 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks
 from jaxtree.devices import costs, current_platform, placed
+from jaxtree.errors import InvalidTypeError, present
+from jaxtree.explain.carried import carried
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
 from jaxtree.explain.kernel import Rule, groups_of, sum_shap_interactions, sum_shap_values
 from jaxtree.explain.splits import SplitForest, splits_of
@@ -79,6 +81,9 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
     A column that is split one-hot is one column. Where a missing value shares out a row among branches, it counts as if
     it were not known. These are exact.
 
+    Forests of moment equations solve one in means of statistics: the Shapley values of these are carried along a line
+    to the solution, see `jaxtree.explain.carried`; they add up to the effect.
+
     Planes, and hardened forests with weights of leaves, are no such sums: the values compare rows with at most a
     hundred of a background, over all coalitions of up to eight columns, or of more over 64 random orders, which
     estimate them; they add up all the same. Soft trees and forests are explained by their hardened form. `how` says
@@ -118,7 +123,8 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         return shap_in_comparison(estimator, X, background)
     model, values = _prepare(estimator, X)
     others = None if background is None else np.asarray(estimator.encoder_.values(background), np.float64)
-    return _shap_values(model, splits_of(model), values, others)
+    found = _shap_values(model, splits_of(model), values, others)
+    return found if kind_of(estimator) != ModelKind.MOMENT or model.link is None else of_solution(model, found)
 
 
 def shap_in_comparison(estimator: Any, X: Any, background: Any = None) -> ShapValues:
@@ -141,6 +147,15 @@ def _compared(estimator: Any, X: Any, background: Any, *, of_pairs: bool) -> tup
 def shap_values_of(model: FittedModel, values: Float64[np.ndarray, "row feature"]) -> ShapValues:
     """Returns the values of a model and of rows as `encoder_.values` has encoded them; see `shap_values`."""
     return _shap_values(model, splits_of(model), values, None)
+
+
+def of_solution(model: FittedModel, found: ShapValues) -> ShapValues:
+    """Returns the contributions to the solution of a moment, from Shapley values of the means of its statistics."""
+    number = model.node_value.shape[1]
+    parts = found.values.reshape(*found.values.shape[:2], number)
+    values, base = carried(parts, np.reshape(found.base, number), present(model.link).predict_on_host)
+    values, base = _of_outputs(model, values, base)
+    return _found(values, base, "Shapley values of means of statistics, carried to the solution of the moment")
 
 
 class ShapInteractions(NamedTuple):
@@ -182,7 +197,7 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     Raises:
         InvalidInputError: The estimator has several outputs, the table is not like the fitted one, there are too many
             columns, or a soft model has no hard form.
-        InvalidTypeError: It is no tree or forest of jaxtree.
+        InvalidTypeError: It is no tree or forest of jaxtree, or a forest of a moment equation.
 
     Example:
         >>> from jaxtree import DecisionTreeRegressor
@@ -193,6 +208,11 @@ def shap_interaction_values(estimator: Any, X: Any) -> ShapInteractions:
     estimator = best_of_search(estimator)
     if kind_of(estimator) == ModelKind.TERMS:
         return estimator.shap_interactions_by_table(X)
+    if kind_of(estimator) == ModelKind.MOMENT and estimator.model_.link is not None:
+        raise InvalidTypeError(
+            f"pairs of columns have interactions where predictions are sums over trees, and those of a "
+            f"{type(estimator).__name__} are not: shap_values has the contributions of single columns"
+        )
     estimator = hard_form(estimator).estimator
     if has_no_sum(estimator):
         values, base, _ = _compared(estimator, X, None, of_pairs=True)

@@ -61,6 +61,7 @@ class Dialect:
         folds_words: Whether words are compared without regard to case.
         least: How the value at a place among several in ascending order is written, and what stands between these.
         own_steps: The operations that are written in another way than in `STEPS`.
+        scores: A formula of numbers that are named once.
     """
 
     quote: str
@@ -77,6 +78,7 @@ class Dialect:
         " AS jaxtree_value UNION ALL SELECT ",
     )
     own_steps: Mapping[str, str] = field(default_factory=dict)
+    scores: str = "(SELECT {formula} FROM (SELECT {values}) AS jaxtree_scores)"
 
     @property
     def steps(self) -> set[str]:
@@ -206,6 +208,7 @@ DIALECTS = {
         utc="TIMESTAMP ",
         nan="IS_NAN({})",
         least=("(SELECT v FROM UNNEST([{values}]) AS v ORDER BY v LIMIT 1 OFFSET {place})", ", "),
+        scores="(SELECT {formula} FROM UNNEST([STRUCT({values})]))",
     ),
 }
 

@@ -134,7 +134,7 @@ class _Made:
         def read(atom: Any) -> Operands:
             return np.asarray(atom.val, np.float64).astype(object) if isinstance(atom, Literal) else values[atom]
 
-        for equation in closed.jaxpr.eqns:
+        for equation in _needed(closed):
             if equation.primitive.name in _SAME and equation.invars[0].aval.dtype == bool:
                 raise _NotKnown("a truth value as a number")
             made = self._apply(equation.primitive.name, equation.params, [read(atom) for atom in equation.invars])
@@ -180,6 +180,16 @@ class _Made:
         for place, column in np.ndindex(*lines.shape):
             ordered[place, column] = self.add(IN_ORDER, *lines[:, column].tolist(), float(place))
         return np.moveaxis(ordered.reshape(np.moveaxis(result, axis, 0).shape), 0, axis)
+
+
+def _needed(closed: ClosedJaxpr) -> list[Any]:
+    """The equations of a program on which its results depend."""
+    needed, found = {atom for atom in closed.jaxpr.outvars if not isinstance(atom, Literal)}, []
+    for equation in reversed(closed.jaxpr.eqns):
+        if needed & {*equation.outvars}:
+            needed |= {atom for atom in equation.invars if not isinstance(atom, Literal)}
+            found.append(equation)
+    return found[::-1]
 
 
 def _broadcast(params: dict[str, Any], given: list[Operands]) -> Operands:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.sklearn_compat import BaseSearchCV
 from jaxtree.table.schema import Schema
-from jaxtree.tree.kinds import ModelKind, kind_of
+from jaxtree.tree.kinds import ModelKind, keeps_rows, kind_of
 from jaxtree.tree.model import FittedModel
 
 
@@ -95,13 +95,19 @@ def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool =
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
     model = _model_of_one_output(estimator)
+    if one_tree and model.averages_trees:
+        of_many = ": give one of its trees, `estimators_`" if kind_of(estimator) != ModelKind.MOMENT else ""
+        raise InvalidInputError(f"estimator must be a single tree, got a forest{of_many}")
+    if keeps_rows(estimator):
+        raise InvalidTypeError(
+            f"a {type(estimator).__name__} predicts from the rows that its leaves keep, and not from numbers at nodes: "
+            "its forms are to_html and plot_dependence"
+        )
     if _splits_by_planes(estimator):
         raise InvalidTypeError(
             "estimator must be a tree or forest of splits along the axes, and "
             f"{type(estimator).__name__} splits by planes: its forms are {FORMS_OF_PLANES}"
         )
-    if one_tree and model.averages_trees:
-        raise InvalidInputError("estimator must be a single tree, got a forest: give one of its trees, `estimators_`")
     shared = np.flatnonzero(model.predictor.shares_out)
     if shared.size and not no_missing:
         column = model.schema.columns[model.tree.feature[shared[0]]]

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.tree import BaseDecisionTree, DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, MissingExtraError, present
 from jaxtree.export.conditions import branch_in_words
 from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.sklearn_compat import NODE_DTYPE, TREE_LEAF, TREE_UNDEFINED, SklearnTree
@@ -30,8 +30,10 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
     `condition` (what the parent's split asks of the rows that come here), `is_leaf`, and of its own split `column`,
     `split_kind` and `threshold`; then `num_rows`, `weight`, `impurity`, `gain`, `prediction`, and for every class
     `share of <class>`, which is what is predicted of a row that ends here, and `weight of <class>`. Boosted trees have
-    in the place of a prediction the `step`, or the `step of score <number>`, by which a node changes the score. The
-    column of an oblique tree is the sum that a plane compares with its threshold; it has no impurities and gains.
+    in the place of a prediction the `step`, or the `step of score <number>`, by which a node changes the score. Forests
+    of moment equations have a `mean of statistic <number>`; the forest solves the moment in the means of these over
+    the trees, and `prediction` is what a node alone would give. The column of an oblique tree is the sum that a plane
+    compares with its threshold; it has no impurities and gains.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or an oblique tree that `harden` made.
@@ -55,7 +57,9 @@ def to_dataframe(estimator: Any, *, backend: str = "pandas") -> Any:
         columns = _columns(drawn_model(estimator), 0.0)
         return frame_of({name: own for name, own in columns.items() if name not in ("impurity", "gain")}, backend)
     model = exported_model(estimator)
-    return frame_of(_columns(model, 0.0 if model.link is None else estimator.start_), backend)
+    of_moment = kind_of(estimator) == ModelKind.MOMENT and model.link is not None
+    start = 0.0 if model.link is None or of_moment else estimator.start_
+    return frame_of(_columns(model, start, of_moment=of_moment), backend)
 
 
 def frame_of(columns: dict[str, Any], backend: Any) -> Any:
@@ -73,7 +77,7 @@ def check_backend(backend: Any) -> None:
         raise MissingExtraError(f'a frame of {backend} needs it installed: pip install "jaxtree[frames]"') from error
 
 
-def _columns(model: FittedModel, start: Any) -> dict[str, list]:
+def _columns(model: FittedModel, start: Any, *, of_moment: bool = False) -> dict[str, list]:
     nodes, schema, value = model.tree, model.schema, model.node_value
     first = model.forest.first_node[model.forest.tree_of_node]
     is_leaf, is_root = np.asarray(nodes.is_leaf), first == np.arange(nodes.capacity)
@@ -92,7 +96,7 @@ def _columns(model: FittedModel, start: Any) -> dict[str, list]:
         "weight": np.asarray(nodes.weight, np.float64),
         "impurity": nodes.impurity,
         "gain": nodes.gain,
-        **(_steps(model, start) if model.link else {"prediction": value[:, 0]}),
+        **(_solutions(model) if of_moment else _steps(model, start) if model.link else {"prediction": value[:, 0]}),
     }
     if model.classes:
         (names,), count = model.classes, np.asarray(output_counts(nodes), np.float64)
@@ -113,6 +117,15 @@ def _steps(model: FittedModel, start: Any) -> dict[str, Any]:
     if steps.shape[1] == 1:
         return {"step": steps[:, 0]}
     return {f"step of score {place}": own for place, own in enumerate(steps.T)}
+
+
+def _solutions(model: FittedModel) -> dict[str, Any]:
+    """Returns what the moment's solution is by the rows of every node alone, and the means that it follows from."""
+    link = present(model.link)
+    solved, number = link.predict_on_host(model.node_value.T), link.num_predictions
+    names = ["prediction"] if number == 1 else [f"prediction {place}" for place in range(number)]
+    means = {f"mean of statistic {place}": own for place, own in enumerate(model.node_value.T)}
+    return {**dict(zip(names, solved, strict=True)), **means}
 
 
 def _where(condition: Any, values: list) -> list:

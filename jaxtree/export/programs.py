@@ -19,6 +19,7 @@ from jaxtree.export.functions import function_of
 from jaxtree.export.jax_walks import planes_of_rows
 from jaxtree.export.models import Planes, PlaneTermKind, best_of_search, exported_with_planes
 from jaxtree.table.schema import Schema
+from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
 
 _PER_LINE = 12
@@ -169,7 +170,7 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
     what = "The number that is predicted" if classes is None else "The share of every class"
     suffix = "" if classes is None else "_proba"
     return Template(text.replace("@", f"{name}_")).substitute(
-        title="Boosted trees" if link else "A forest" if model.averages_trees else "A decision tree",
+        title=_title(estimator, model),
         columns="\n".join(_column_lines(schema)),
         num_columns=len(schema.columns),
         num_outputs=model.node_value.shape[1],
@@ -187,6 +188,13 @@ def to_c(estimator: Any, *, name: str = "tree", no_missing: bool = False) -> str
         category=int(PlaneTermKind.CATEGORY),
         classes="" if classes is None else _comment(", ".join(map(str, classes))),
     )
+
+
+def _title(estimator: Any, model: FittedModel) -> str:
+    """The kind of a model, as the first comment of a file has it."""
+    if kind_of(estimator) == ModelKind.MOMENT:
+        return ModelKind.MOMENT.value.capitalize()
+    return "Boosted trees" if model.link else "A forest" if model.averages_trees else "A decision tree"
 
 
 def _with_parts(text: str, many: str, ratio: str, planes: Planes | None) -> str:

@@ -5,6 +5,7 @@ SQLite's at some sixteen CASEs in one another. So long sums are sums of brackets
 one, whose conditions have several parts.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -25,6 +26,9 @@ MOST_TERMS = 200
 
 MOST_NESTED = 10
 """The most CASEs in one another."""
+
+MOST_USES = 2
+"""The most times that an expression repeats a sum of all trees; what a formula needs more often is named once."""
 
 LAST_TIE = 1.5 * 2.0**-53
 """The greatest log odds whose probability is rounded to one half, where the first of two classes is predicted."""
@@ -123,7 +127,7 @@ def _check_asked_of_scores(model: FittedModel, share_of: Any, score: int | None)
             raise InvalidInputError(f"score must be from 0 to {number - 1}, and stands alone, got {score!r}")
     elif share_of is None and (link.kind == Link.SOFTMAX or (has_several and not names)):
         given = "share_of=<class>" if names else f"score=<number from 0 to {number - 1}>"
-        raise InvalidInputError(f"of these boosted trees one prediction is an expression: give {given}")
+        raise InvalidInputError(f"of these trees one prediction is an expression: give {given}")
 
 
 def _from_scores(
@@ -152,7 +156,13 @@ def _from_scores(
                 "the link of the loss has functions that this dialect does not have: give score=<number> for a score"
             )
         scores = [f"({sum_of(column)})" for column in steps.T]
-        return formula.written(scores, dialect.literal, dialect.step)[place]
+        names = [f"jaxtree_score{number}" for number in range(num_scores)]
+        named = formula.written(names, dialect.literal, dialect.step)[place]
+        uses = re.findall(r"jaxtree_score\d+", named)
+        if len(uses) <= MOST_USES * num_scores:
+            return formula.written(scores, dialect.literal, dialect.step)[place]
+        values = ", ".join(f"{own} AS {name}" for own, name in zip(scores, names, strict=True) if name in uses)
+        return dialect.scores.format(formula=named, values=values)
     if link.kind == Link.SOFTMAX:
         place = names.index(share_of)
         others = [f"EXP({sum_of(steps[:, other] - steps[:, place])})" for other in range(num_scores) if other != place]

@@ -90,8 +90,8 @@ def _treelite_form(model: FittedModel) -> _TreeliteForm:
         return _TreeliteForm(kind, (1, num_columns), end)
     if link.kind == Link.OTHER:
         raise InvalidInputError(
-            "treelite has the links identity, exponential, logistic and softmax, and the loss of these boosted trees "
-            "has another: take to_onnx, to_c, to_sql or to_jax_export"
+            "treelite has the links identity, exponential, logistic and softmax, and these trees have another: take "
+            "to_onnx, to_c, to_sql or to_jax_export"
         )
     if link.kind == Link.SOFTMAX:
         return _TreeliteForm("kMultiClf", (1, num_columns), "softmax")

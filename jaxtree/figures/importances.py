@@ -75,6 +75,7 @@ MEANINGS = {
     ModelKind.FOREST: "share of the impurity that splits on the column remove",
     ModelKind.PLANES: "share of the weights in planes",
     ModelKind.WEIGHTED: "share of the rows that splits on the column part",
+    ModelKind.MOMENT: "share of the differences between branches that splits on the column make",
     ModelKind.TERMS: "share of the mean size of what terms add",
 }
 """The meaning of importances by the kind of a model; all others have a share of the loss that splits save."""

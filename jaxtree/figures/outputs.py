@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import Loss
 from jaxtree.losses.predicted import PARAMETERS
-from jaxtree.tree.kinds import kind_of
+from jaxtree.tree.kinds import ModelKind, kind_of, unit_of
 from jaxtree.tree.link import Link, ScoreLink
 
 
@@ -53,6 +53,8 @@ def output_labels(estimator: Any, number: int) -> list[str]:
     names = class_labels(estimator)
     if names:
         return names
+    if kind_of(estimator) == ModelKind.MOMENT:
+        return estimator.names_of_predictions()
     loss = estimator.score_loss
     levels = dict(loss.parameters).get("levels", ()) if isinstance(loss, Loss) else ()
     return [f"quantile {levels[place]:g}" if place < len(levels) else f"output {place}" for place in range(number)]
@@ -70,6 +72,8 @@ def score_labels(estimator: Any, number: int) -> tuple[list[str], str]:
         unit = "probability" if link is None else "log odds" if link.kind == Link.LOGISTIC else "score"
         return (names[1:] if number == 1 and len(names) == 2 else names), unit
     unit = "prediction" if link is None or link.kind == Link.IDENTITY else "score"
+    if kind_of(estimator) == ModelKind.MOMENT:
+        return (estimator.names_of_predictions() if number > 1 else [""]), unit_of(estimator)
     if number == 1:
         return [""], unit
     known = [own for own, _ in PARAMETERS.get("" if loss is None else loss.name, ())]

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.explain.hard_forms import has_no_sum
-from jaxtree.explain.shap import ShapValues, shap_values_of
+from jaxtree.explain.shap import ShapValues, of_solution, shap_values_of
 from jaxtree.figures.dependence import MOST_ROWS, Dependence, dependence_on
 from jaxtree.figures.importances import importances_of
 from jaxtree.figures.numbers import histogram_of
@@ -151,6 +151,8 @@ def explained_rows(model: PageModel, tables: list[PageTable]) -> list[ExplainedR
     chosen = [spread(len(table.values), max(most, FEWEST_EXPLAINED)) for table in tables]
     rows = [table.values[own] for table, own in zip(tables, chosen, strict=True)]
     every = shap_values_of(fitted, np.concatenate(rows))
+    if model.kind == ModelKind.MOMENT and fitted.link is not None:
+        every = of_solution(fitted, every)
     parts = np.split(every.values, np.cumsum([*map(len, rows)])[:-1])
     return [
         ExplainedRows(at, explained_by(model.estimator, ShapValues(part, every.base), own, table.weight[at]))

@@ -6,20 +6,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int, Real
 from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
 
 from jaxtree.dataset.arguments import read_arguments, read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import present
+from jaxtree.estimators.common.extras import extras_of
 from jaxtree.export.models import exported_with_planes
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.figures.outputs import class_labels, link_of, output_labels
+from jaxtree.metrics import concordance_index
 from jaxtree.page.cards import ACCENT
 from jaxtree.serving.by_loss import with_offset
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.schema import Schema
 from jaxtree.table.sources import is_source
 from jaxtree.table.weights import check_sample_weight
-from jaxtree.tree.kinds import ModelKind, Prediction
+from jaxtree.tree.kinds import ModelKind, Prediction, keeps_rows, unit_of
 
 Values = Float[np.ndarray, "row feature"]
 
@@ -50,7 +53,7 @@ class PageModel(NamedTuple):
     @property
     def unit(self) -> str:
         """The name of a prediction: "probability", or "prediction"."""
-        return self.predicts.value
+        return unit_of(self.estimator)
 
     @property
     def outputs(self) -> Outputs:
@@ -61,6 +64,13 @@ class PageModel(NamedTuple):
     def link(self) -> Any:
         """The link of a model whose trees add up to scores; None of others."""
         return link_of(self.estimator)
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The names of what rows have beside targets and weights, as the model's fit took it."""
+        if self.adds_up:
+            return extras_of(self.estimator.loss_)
+        return self.estimator.extras_of_fit if self.predicts == Prediction.RISKS else ()
 
     @property
     def adds_up(self) -> bool:
@@ -121,7 +131,10 @@ def page_model(estimator: Any) -> PageModel:
         InvalidTypeError: It is no tree, forest or ensemble of jaxtree, or decides by degrees.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
-    exported_with_planes(estimator, no_missing=True)
+    if keeps_rows(estimator):
+        check_is_fitted(estimator)
+    else:
+        exported_with_planes(estimator, no_missing=True)
     return PageModel(estimator, estimator.encoder_.schema_, class_labels(estimator))
 
 
@@ -150,7 +163,7 @@ def read_table(model: PageModel, name: str, X: Any, y: Any, extras: Mapping[str,
         values = np.asarray(encoder.values(own), np.float64)
         weight, fields = check_sample_weight(given.sample_weight, len(values)), read_fields(given.fields, len(values))
     else:
-        has_fields = model.adds_up
+        has_fields = model.adds_up or bool(model.extras)
         sample = read_known(model.outputs, X, y, weight, fields if has_fields else None)
         values, weight, fields = np.asarray(encoder.values(sample.X), np.float64), sample.weight, sample.fields
         target = sample.target.T
@@ -185,6 +198,9 @@ def score_of_table(model: PageModel, table: PageTable) -> float:
     """Returns the score of rows with a target, as `score` of the estimator has it."""
     if model.classes:
         return float(np.average(present(table.said) == table.labels, weights=table.weight))
+    if model.predicts == Prediction.RISKS and table.scores is None:
+        event = table.fields.get("event")
+        return concordance_index(table.truth[:, 0], table.predicted[:, 0], event=event, sample_weight=table.weight)
     if table.scores is None:
         return float(r2_score(table.truth, table.predicted, sample_weight=table.weight))
     rows = Sample(table.values, table.truth.T, model.outputs, table.weight, dict(table.fields), ())

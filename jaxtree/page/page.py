@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
-from jaxtree.estimators.common.extras import extras_of, loss_in_words
+from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
+from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
 from jaxtree.page.model import PageModel, PageTable, page_model, read_table, score_of_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
@@ -32,7 +33,7 @@ from jaxtree.page.trees import (
 )
 from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
-from jaxtree.tree.kinds import ModelKind
+from jaxtree.tree.kinds import ModelKind, Prediction
 
 SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
@@ -100,6 +101,8 @@ def to_html(
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
     model = page_model(estimator)
+    if not model.predicts.is_observed or getattr(estimator, "learns_from_rewards", False):
+        check_takes_no_target(model, y is not None or X_val is not None)
     seen, held = _extras_by_table(model, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(model, *table)) is not None]
@@ -111,8 +114,7 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
 
     Raises InvalidTypeError for an argument that a page of the model does not take.
     """
-    of_loss = extras_of(model.estimator.loss_) if model.adds_up else ()
-    known = [name + end for end in ("", "_val") for name in ("sample_weight", *of_loss)]
+    known = [name + end for end in ("", "_val") for name in ("sample_weight", *model.extras)]
     for name in extras:
         if name not in known:
             hint = hint_for_argument(name, [*inspect.signature(to_html).parameters, *known], [])
@@ -132,7 +134,7 @@ def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: 
     if model.kind in (ModelKind.TREE, ModelKind.FOREST):
         tree_shown = shown_tree(estimator, tree)
         explored = [rows_of_tree(tree_shown, table) for table in tables if table.target is not None]
-    trees, hint = _outlines(model, tree) if tree_shown is None else ([], "")
+    trees, hint = _outlines(model, tree, tables) if tree_shown is None else ([], "")
     groups, rows = page_parts(model, tables, of_one_tree=tree_shown is not None and tree_shown.number is None)
     sent = page_data(tree_shown, explored) if tree_shown is not None else {}
     sent |= {"cards": {card.id: card.to_json() for own in groups for card in own.cards}, "rows": rows}
@@ -166,16 +168,20 @@ def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: 
 def _notes(model: PageModel) -> list[str]:
     """Sentences about the model below its facts."""
     rare = [(column, column.rare_words) for column in model.schema.columns if column.rare_words is not None]
-    notes = [f"Column {column.name} {words.in_words(column.num_values - 1)}." for column, words in rare]
+    said = [f"Column {column.name} {words.in_words(column.num_values - 1)}." for column, words in rare]
+    if model.predicts == Prediction.EFFECTS:
+        said += notes(model)
     if model.kind == ModelKind.BOOSTED and not model.estimator.evals_result_:
-        notes.append(NO_CURVE if model.estimator.ensemble_weights_ is None else NO_CURVE_OF_MEAN)
-    return notes
+        said.append(NO_CURVE if model.estimator.ensemble_weights_ is None else NO_CURVE_OF_MEAN)
+    return said
 
 
-def _outlines(model: PageModel, tree: int) -> tuple[list[OutlinedTree], str]:
+def _outlines(model: PageModel, tree: int, tables: list[PageTable]) -> tuple[list[OutlinedTree], str]:
     """The trees that a page shows in words, and what these mean."""
     if model.kind == ModelKind.TERMS:
         return [], ""
+    if model.kind == ModelKind.MOMENT:
+        return (small_trees(model, tables), HINT_OF_TREE) if model.predicts == Prediction.EFFECTS else ([], "")
     if not model.adds_up:
         return [outline_of_planes(model)], HINT_OF_PLANES
     check_number(tree, len(model.estimator.forest_))
@@ -295,7 +301,8 @@ def page_parts(
     """
     explained = explained_rows(model, tables)
     judged = [table for table in tables if table.target is not None]
-    quality = [*_curves(model, tables), *(CARDS_OF[model.predicts](model, judged) if judged else [])]
+    of_effects = model.predicts == Prediction.EFFECTS
+    quality = effect_cards(model, tables) if of_effects else _quality_cards(model, tables, judged)
     columns = [] if of_one_tree or model.kind == ModelKind.TERMS else _importance_cards(model)
     if tables and explained[-1] is not None:
         columns += summary_cards(model, tables[-1], explained[-1])
@@ -308,6 +315,10 @@ def page_parts(
     named = (("quality", quality), ("columns", columns), ("dependences", dependences))
     rows = [listed_rows(model, table, own) for table, own in zip(tables, explained, strict=True)]
     return [Group(name, cards) for name, cards in named if cards], rows
+
+
+def _quality_cards(model: PageModel, tables: list[PageTable], judged: list[PageTable]) -> list[Card]:
+    return [*_curves(model, tables), *(CARDS_OF[model.predicts](model, judged) if judged else [])]
 
 
 def _curves(model: PageModel, tables: list[PageTable]) -> list[Card]:
@@ -332,22 +343,24 @@ def _importance_cards(model: PageModel) -> list[Card]:
 def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
     """Returns names and values for the head of the page."""
     estimator = model.estimator
-    facts = [("loss", loss_in_words(estimator))] if model.adds_up else []
-    facts += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
+    said = [("loss", loss_in_words(estimator))] if model.adds_up else []
+    if model.predicts == Prediction.EFFECTS:
+        return [*facts(model), *((name, f"{number:,}") for name, number in _sizes(model))]
+    said += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
     if tree_shown is not None and not any(table.name == "training" for table in tables):
-        facts.insert(0, ("training rows", f"{int(tree_shown.tree.num_rows[0]):,}"))
-    facts += [(name, f"{number:,}") for name, number in _sizes(model)]
+        said.insert(0, ("training rows", f"{int(tree_shown.tree.num_rows[0]):,}"))
+    said += [(name, f"{number:,}") for name, number in _sizes(model)]
     of_forest = "" if tree_shown is None else "forest, "
     if tree_shown is None or tree_shown.number is not None:  # a single tree has scores beside its sliders
-        facts += [
+        said += [
             (f"{of_forest}{table.name} {estimator.score_name_}", score_in_words(score_of_table(model, table)))
             for table in tables
             if table.target is not None
         ]
     out_of_bag = vars(estimator).get("oob_score_")  # which is there if it was asked for
     if isinstance(out_of_bag, float):
-        facts.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
-    return facts
+        said.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
+    return said
 
 
 def _sizes(model: PageModel) -> list[tuple[str, int]]:

@@ -7,12 +7,22 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
+from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.export.pictures import colour_of_class
 from jaxtree.figures.classes import OneClass, calibration_of, confusion_of, roc_of
 from jaxtree.figures.forests import MOST_ROWS, errors_by_trees, unseen_rows
 from jaxtree.figures.learning import learning_of
-from jaxtree.figures.numbers import COVERAGE, LEVELS, coverage_of, histogram_of, intervals_of, pit_of, residuals_of
+from jaxtree.figures.numbers import (
+    COVERAGE,
+    LEVELS,
+    Intervals,
+    coverage_of,
+    histogram_of,
+    intervals_of,
+    pit_of,
+    residuals_of,
+)
 from jaxtree.figures.ranks import RankedGroups, ranked_groups
 from jaxtree.figures.survival import NUM_GROUPS, RiskGroup, WatchedRows, survival_by_risk
 from jaxtree.losses.curves import SurvivalCurves
@@ -22,7 +32,7 @@ from jaxtree.page import cards
 from jaxtree.page.cards import ACCENT, INK, SHARE, SOFT, Card, Chart, axis, card_of_tables, dots, line, plot
 from jaxtree.page.model import PageModel, PageTable, shifted_scores
 from jaxtree.table.numerals import decimal_near, score_in_words
-from jaxtree.tree.kinds import Prediction
+from jaxtree.tree.kinds import ModelKind, Prediction
 
 UNKNOWN = "not seen in fit"
 
@@ -118,10 +128,11 @@ def number_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
                  "narrow, in the middle where too wide.", lambda table: _pit_chart(model, table)),
         ]  # fmt: skip
     else:
+        found = _cards_of_quantiles(model, tables) if hasattr(model.estimator, "quantiles_at") else []
         outputs = ("Output", [model.name(output) for output in range(number)]) if number > 1 else None
         chart_of = _predictions_chart if outputs is None else functools.partial(_output_chart, model)
         hint = f"A point a row; {ON_THE_LINE}"
-        found = [card("predictions", "Predictions and targets", hint, chart_of, outputs)]
+        found.append(card("predictions", "Predictions and targets", hint, chart_of, outputs))
     if number == 1:
         hint = f"Mean target by the mean prediction, tenths of the rows; {ON_THE_LINE}"
         found += [
@@ -130,6 +141,50 @@ def number_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
                 table.predicted[:, 0], table.truth[:, 0], table.weight, table.name)),
         ]  # fmt: skip
     return found
+
+
+MOST_PREDICTED = 2000
+"""Rows whose quantiles are predicted; of more as many spread over the table."""
+
+
+def _cards_of_quantiles(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
+    """The cards of a forest of quantiles: the intervals of rows, and how many targets intervals hold."""
+    card, parts = functools.partial(card_of_tables, tables), np.concatenate([(1 - LEVELS) / 2, [0.5], (1 + LEVELS) / 2])
+    found = {}
+    for table in tables:
+        some = spread(len(table.values), MOST_PREDICTED)
+        found[table.name] = some, model.estimator.quantiles_at(table.values[some], parts)
+    return [
+        card("intervals", "Predicted intervals", "Targets by the predicted median, and the intervals that are to hold "
+             f"{COVERAGE:.0%} of them.", lambda table: _quantile_intervals_chart(table, *found[table.name])),
+        card("coverage", "Coverage", "How many targets lie in predicted intervals, by the share of the targets that "
+             "they are to hold.", lambda table: _quantile_coverage_chart(table, *found[table.name])),
+    ]  # fmt: skip
+
+
+def _ends_of(level: int, quantiles: Float[np.ndarray, "some part"]) -> Float[np.ndarray, "some 2"]:
+    """The ends of the intervals of a level, of quantiles of the lower ends, the median and the upper ends."""
+    return quantiles[:, [level, len(LEVELS) + 1 + level]]
+
+
+def _quantile_intervals_chart(
+    table: PageTable, some: Int[np.ndarray, " some"], quantiles: Float[np.ndarray, "some part"]
+) -> Chart:
+    ends = _ends_of(int(np.argmin(np.abs(LEVELS - COVERAGE))), quantiles)
+    found = intervals_of(ends, table.truth[some, 0], table.weight[some])
+    middle, target = quantiles[found.rows, len(LEVELS)], table.truth[some, 0][found.rows]
+    return _intervals_of_rows(found, middle, target, len(some), "median")
+
+
+def _quantile_coverage_chart(
+    table: PageTable, some: Int[np.ndarray, " some"], quantiles: Float[np.ndarray, "some part"]
+) -> Chart:
+    target, weight = table.truth[some, 0], table.weight[some]
+    found = []
+    for level in range(len(LEVELS)):
+        low, high = _ends_of(level, quantiles).T
+        found.append(np.average((low <= target) & (target <= high), weights=weight))
+    return _coverage_of_levels(np.array(found), table)
 
 
 def measures(table: PageTable) -> dict[str, float]:
@@ -198,7 +253,10 @@ def _probabilities_below(model: PageModel, table: PageTable) -> Float[np.ndarray
 
 
 def _coverage_chart(model: PageModel, table: PageTable) -> Chart:
-    found = coverage_of(_probabilities_below(model, table), table.weight)
+    return _coverage_of_levels(coverage_of(_probabilities_below(model, table), table.weight), table)
+
+
+def _coverage_of_levels(found: Float[np.ndarray, " level"], table: PageTable) -> Chart:
     own = float(np.interp(COVERAGE, LEVELS, found))
     words = f"Intervals of {COVERAGE:.0%} hold {own:.1%} of the {table.name} targets."
     x, y = axis("share that the interval is to hold", **SHARE), axis("share of targets in it", **SHARE)
@@ -216,16 +274,23 @@ def _pit_chart(model: PageModel, table: PageTable) -> Chart:
 def _intervals_chart(model: PageModel, table: PageTable) -> Chart:
     found = intervals_of(_distribution(model, table).interval(COVERAGE), table.truth[:, 0], table.weight)
     mean, target = table.predicted[found.rows, 0], table.truth[found.rows, 0]
+    return _intervals_of_rows(found, mean, target, len(table.values), "mean")
+
+
+def _intervals_of_rows(
+    found: Intervals, mean: Float[np.ndarray, " some"], target: Float[np.ndarray, " some"], number: int, name: str
+) -> Chart:
+    """The chart of some rows, which are judged among a number of them."""
     parts = [own for own in np.array_split(np.argsort(mean, kind="stable"), NUM_STEPS) if len(own)]
     smooth, low, high = (np.array([np.median(own[part]) for part in parts]) for own in (mean, found.low, found.high))
     series = [
         line("", ACCENT, smooth, high, kind="band", y0=cards.compacted(low)),
-        line("mean", SOFT, smooth, smooth, isDashed=True),
+        line(name, SOFT, smooth, smooth, isDashed=True),
         dots("in its interval", ACCENT, mean[found.is_inside], target[found.is_inside]),
         dots("outside", "#d55e00", mean[~found.is_inside], target[~found.is_inside]),
     ]
-    words = f"{found.share:.1%} of {len(table.values):,} rows are in their interval."
-    return plot("Predicted intervals", axis("predicted mean"), axis("target"), series, words)
+    words = f"{found.share:.1%} of {number:,} rows are in their interval."
+    return plot("Predicted intervals", axis(f"predicted {name}"), axis("target"), series, words)
 
 
 GROUP_COLOURS = ("#009E73", "#56B4E9", "#E69F00", "#D55E00")
@@ -267,10 +332,13 @@ def _groups(model: PageModel, table: PageTable, watched: WatchedRows) -> list[Ri
     estimator = model.estimator
 
     def curves(rows: Int[np.ndarray, " row"], times: Float[np.ndarray, " time"]) -> Float[np.ndarray, "row time"]:
+        if model.kind == ModelKind.MOMENT:
+            return estimator.survival_at(table.values[rows], times)
         scores = shifted_scores(model, table)[rows]
         return SurvivalCurves(estimator.loss_, scores, estimator.survival_, times).probabilities
 
-    return survival_by_risk(watched, NUM_GROUPS, None if estimator.survival_ is None else curves)
+    has_curves = model.kind == ModelKind.MOMENT or estimator.survival_ is not None
+    return survival_by_risk(watched, NUM_GROUPS, curves if has_curves else None)
 
 
 def _names(number: int) -> list[str]:

@@ -396,6 +396,16 @@ def outline_of_planes(model: PageModel) -> OutlinedTree:
     return OutlinedTree("Tree", _size(tree), _outline(tree, branches, words, shares))
 
 
+def outline_of_numbers(title: str, model: FittedModel) -> OutlinedTree:
+    """Returns the outline of a tree that predicts numbers."""
+    tree, value = model.tree, np.asarray(model.node_value[:, 0], np.float64)
+    branches = [("all rows", ""), *(_branch(tree, model.schema, node) for node in range(1, tree.node_count))]
+    words = [own.replace("-", "−") for own in decimals_together(value.tolist(), 3)]
+    return OutlinedTree(
+        title, _size(tree), _outline(tree, branches, words, value / max(float(np.abs(value).max()), 1e-300))
+    )
+
+
 def plane_in_words(tree: ObliqueTree, node: int) -> str:
     """Returns the condition of the plane above a node, by its greatest terms."""
     parent = int(tree.parent[node])

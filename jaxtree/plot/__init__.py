@@ -4,6 +4,10 @@ from jaxtree.notebook import lister
 from jaxtree.plot.columns import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.columns import plot_dependence as plot_dependence
 from jaxtree.plot.columns import plot_importances as plot_importances
+from jaxtree.plot.effects import plot_effect_groups as plot_effect_groups
+from jaxtree.plot.effects import plot_effects as plot_effects
+from jaxtree.plot.effects import plot_overlap as plot_overlap
+from jaxtree.plot.effects import plot_targeting_curve as plot_targeting_curve
 from jaxtree.plot.prunings import plot_dropout as plot_dropout
 from jaxtree.plot.prunings import plot_pruning_path as plot_pruning_path
 from jaxtree.plot.quality import plot_calibration as plot_calibration

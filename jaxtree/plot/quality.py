@@ -16,7 +16,7 @@ from jaxtree.figures.numbers import COVERAGE, intervals_of
 from jaxtree.figures.outputs import class_labels, place_of_class
 from jaxtree.figures.survival import NUM_GROUPS, Curves, RiskGroup, WatchedRows, survival_by_risk
 from jaxtree.plot import style
-from jaxtree.tree.kinds import Prediction, kind_of, prediction_of
+from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 
 
 def plot_roc(
@@ -277,7 +277,10 @@ def _colour_of_group(number: int, num_groups: int) -> str:
 def _curves_of(estimator: Any, X: Any, kept: Int[np.ndarray, " row"], moved: dict[str, Any]) -> Curves | None:
     """The survival that a model predicts of the rows that are kept; None where it knows no hazards."""
     is_ours = kind_of(estimator) is not None
-    if not hasattr(estimator, "predict_survival_function") or (is_ours and estimator.survival_ is None):
+    is_forest = kind_of(estimator) == ModelKind.MOMENT
+    if not hasattr(estimator, "predict_survival_function") or (
+        is_ours and not is_forest and estimator.survival_ is None
+    ):
         return None
 
     def curves(rows: Int[np.ndarray, " some"], times: Float64[np.ndarray, " time"]) -> Float64[np.ndarray, "some time"]:
@@ -361,6 +364,11 @@ def plot_intervals(
 
 def _ends(estimator: Any, X: Any, coverage: float) -> Float64[np.ndarray, "row 2"]:
     """The ends of the interval of every row."""
+    if prediction_of(estimator) == Prediction.EFFECTS:
+        raise InvalidTypeError(
+            f"intervals of a {type(estimator).__name__} hold effects, which nobody observes, and no targets: "
+            "plot_effects draws them"
+        )
     if hasattr(estimator, "predict_interval"):
         return np.asarray(estimator.predict_interval(X, coverage=coverage), np.float64)
     if hasattr(estimator, "predict_dist"):
