@@ -19,10 +19,10 @@ from jaxtree.errors import JaxtreeError, MissingExtraError
 COMMANDS = {
     "fit": (
         "fit",
-        "Fits a tree, a forest, boosted trees, an additive model or a soft tree, and writes a model file.",
+        "Fits a tree, a forest, boosted trees, an additive model, a soft tree or effects, and writes a model file.",
     ),
     "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
-    "show": ("apply", "Prints a tree, or writes a model as a page for a browser."),
+    "show": ("apply", "Prints a tree, or what is known of effects, or writes a model as a page for a browser."),
     "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
     "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
     "compile": ("export", "Writes a model as a shared library, for programs in C and for jaxtree.serving."),

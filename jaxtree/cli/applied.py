@@ -22,6 +22,7 @@ from jaxtree.metrics import integrated_brier_score, mean_average_precision, mean
 from jaxtree.table.numerals import score_in_words
 from jaxtree.table.times import Days
 from jaxtree.table.words import value_in_words
+from jaxtree.tree.kinds import ModelKind
 
 _PLACES = re.compile(r"(\d{1,18})(?::(\d{1,18}))?")
 
@@ -157,6 +158,10 @@ def contributions(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
 
 def tree_of(estimator: Any, number: int | None) -> Any:
     """Returns the model, or a tree of a forest."""
+    if estimator.model_kind == ModelKind.MOMENT:
+        raise InvalidInputError(
+            "a tree of this forest predicts nothing by itself: show --html writes a page of the forest"
+        )
     if not estimator.model_kind.has_estimators:
         if number is not None:
             raise InvalidInputError("--tree is for models of many trees, and this model is a single tree")
@@ -171,13 +176,16 @@ def tree_of(estimator: Any, number: int | None) -> Any:
 
 def check_model_has_extras(estimator: Any, extras: ExtraOptions) -> None:
     """Raises InvalidInputError if a model needs events or groups that are not named, or takes none that are."""
-    needs = () if estimator.score_loss is None else estimator.score_loss.needs
+    of_forest = getattr(estimator, "extras_of_fit", ()) if estimator.model_kind == ModelKind.MOMENT else ()
+    needs = of_forest if estimator.score_loss is None else estimator.score_loss.needs
     asked = {"event": {"event", "upper"} & {*needs}, "group": "group" in needs}
     for name, is_asked in asked.items():
         given = getattr(extras, name)
         if is_asked and given is None:
-            loss = loss_in_words(estimator)
-            raise InvalidInputError(f"the loss of this model is {loss!r}: --{name} names the column of {name}s")
+            why = f"this is a {type(estimator).__name__}"
+            if estimator.score_loss is not None:
+                why = f"the loss of this model is {loss_in_words(estimator)!r}"
+            raise InvalidInputError(f"{why}: --{name} names the column of {name}s")
         if given is not None and not is_asked:
             raise InvalidInputError(f"--{name} is for models that take {name}s, and this one takes none")
 

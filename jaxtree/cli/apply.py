@@ -45,11 +45,15 @@ def predict(
     survival: Annotated[
         str | None, typer.Option(help="Add columns survival_TIME of chances of no event by times.", metavar="TIMES")
     ] = None,
+    interval: Annotated[
+        float | None,
+        typer.Option(help="Add columns _low and _high of intervals of a coverage, such as 0.95.", metavar="COVERAGE"),
+    ] = None,
     keep: Annotated[Names, typer.Option(help="Columns of the table to repeat first.", metavar="NAME")] = None,
     session: TableSession,
 ) -> None:
     """Predicts every row of a table; columns that the fit did not have are ignored."""
-    from jaxtree.cli import applied, columns
+    from jaxtree.cli import applied, columns, effects
 
     kind = kind_of_table(output, table)
     estimator: Any = jaxtree.load(model)
@@ -61,7 +65,9 @@ def predict(
     columns.check_columns(contents, keep or ())
     found = {name: contents.frame[name] for name in keep or ()}
     with session.doing("predicting"):
-        found["prediction"] = estimator.predict(X).tolist()
+        is_effect = effects.predicts_effects(estimator)
+        said = effects.effect_columns(estimator, X) if is_effect else {"prediction": estimator.predict(X).tolist()}
+        found |= said | effects.interval_columns(estimator, X, interval, [*said])
         found |= applied.columns_of_times(estimator, X, median, survival)
         if proba:
             shares = estimator.predict_proba(X).T.tolist()
@@ -83,9 +89,14 @@ def evaluate(
     session: TableSession,
 ) -> None:
     """Scores a model on a table with known targets."""
-    from jaxtree.cli import applied, columns
+    from jaxtree.cli import applied, columns, effects
 
     estimator: Any = jaxtree.load(model)
+    if effects.predicts_effects(estimator):
+        raise InvalidInputError(
+            f"evaluate compares predictions with targets, and nobody observes effects, which a "
+            f"{type(estimator).__name__} predicts: show says what the rows of its fit say about them"
+        )
     applied.check_model_has_extras(estimator, extras)
     X, contents = columns.read_features(session, estimator, data, target)
     rows, y = columns.read_labels(estimator, contents, target)
@@ -143,14 +154,17 @@ def show(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Prints a tree, or writes a model as a page for a browser."""
-    from jaxtree.cli import applied, columns
+    """Prints a tree, or what is known of effects, or writes a model as a page for a browser."""
+    from jaxtree.cli import applied, columns, effects, training
 
     if html is None and (data is not None or title is not None):
         raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
     if html is not None:
         check_output(html)
     estimator: Any = jaxtree.load(model)
+    if html is None and tree is None and effects.predicts_effects(estimator):
+        print("\n".join([training.shape_of(estimator), *effects.effects_in_words(estimator)]))
+        return
     if html is None or tree is not None:
         estimator = applied.tree_of(estimator, tree)
     if html is None:
@@ -162,8 +176,9 @@ def show(
     if data is not None:
         applied.check_model_has_extras(estimator, extras)
         X, contents = columns.read_features(session, estimator, data, target)
-        known, y = columns.read_labels(estimator, contents, target)
-        X, fields = X.iloc[known], columns.taken(columns.read_extras(contents, extras), known)
+        if not effects.predicts_effects(estimator):
+            known, y = columns.read_labels(estimator, contents, target)
+            X, fields = X.iloc[known], columns.taken(columns.read_extras(contents, extras), known)
     with session.doing("drawing"):
         page = jaxtree.to_html(estimator, X, y, title=title, **fields)
     write_bytes(page.encode(), html)

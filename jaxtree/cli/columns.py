@@ -67,7 +67,7 @@ class Labelled(NamedTuple):
         other_columns: The names of the target, and of the column of the weights if there is one.
         num_left_out: How many rows were left out, because their target is missing.
         categorical: The features of numbers or truth values that are to be categories.
-        fields: Further columns of rows: events or groups.
+        fields: Further columns of rows: events, groups, treatments or instruments.
         remarks: Why columns have words that look like others, by name.
     """
 
@@ -84,6 +84,8 @@ class Labelled(NamedTuple):
     @property
     def score_name(self) -> str:
         """The name of what an estimator's `score` returns."""
+        if "treatment" in self.fields:
+            return "R-score"
         of_fields = {"event": "concordance", "group": "NDCG"}
         of_target = "accuracy" if self.task == "classification" else "R²"
         return next((name for field, name in of_fields.items() if field in self.fields), of_target)
@@ -91,7 +93,9 @@ class Labelled(NamedTuple):
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments of fits and scores beside the table and the target."""
-        return {"sample_weight": self.weight, **self.fields}
+        of_effects = "treatment" in self.fields
+        fields = {("groups" if of_effects and name == "group" else name): own for name, own in self.fields.items()}
+        return {"sample_weight": self.weight, **fields}
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -163,7 +167,7 @@ def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"
 
 
 def read_extras(contents: Contents, extras: ExtraOptions) -> Fields:
-    """Returns the events and groups of the rows of a file.
+    """Returns the events, groups, treatments and instruments of the rows of a file.
 
     Raises:
         InvalidInputError: There is no such column, or a row has no value in it.
@@ -181,6 +185,12 @@ def read_extras(contents: Contents, extras: ExtraOptions) -> Fields:
         groups = contents.cells(extras.group)
         _check_known(contents, groups, "group", extras.group)
         fields["group"] = np.array([str(value) for value in groups.to_list()])
+    for role in ("treatment", "instrument"):
+        name = getattr(extras, role, None)
+        if name is not None:
+            values = _typed(contents, name, _OF_TARGETS)
+            _check_known(contents, values, role, name)
+            fields[role] = np.array(values.to_list())
     return fields
 
 

@@ -14,7 +14,7 @@ from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
     DataArgument,
-    ExtraOptions,
+    EffectOptions,
     Names,
     PruneOption,
     SeedOption,
@@ -25,10 +25,10 @@ from jaxtree.cli.session import (
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 
-Algorithm = Annotated[
-    Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "additive", "soft", "ranking", "distribution"],
-    typer.Option("--algorithm", "-a"),
-]
+_algorithm = typer.Option("--algorithm", "-a")
+_Trees = Literal["cart", "c45", "id3", "optimal", "forest", "boosting", "additive", "soft", "ranking", "distribution"]
+_Forests = Literal["quantile_forest", "survival_forest", "causal_forest", "instrumental_forest"]
+Algorithm = Annotated[Literal[_Trees, _Forests], _algorithm]
 
 
 @command
@@ -45,19 +45,22 @@ def fit(
     max_depth: Annotated[int | None, typer.Option(min=1, help="The largest depth of a leaf.")] = None,
     boosting: BoostingOptions,
     columns: ColumnOptions,
-    extras: ExtraOptions,
+    extras: EffectOptions,
     session: TableSession,
 ) -> None:
-    """Fits a tree, a forest, boosted trees, an additive model or a soft tree, and writes a model file."""
-    from jaxtree.cli import models, training
+    """Fits a tree, a forest, boosted trees, an additive model, a soft tree or effects, and writes a model file."""
+    from jaxtree.cli import effects, models, training
 
     check_output(output)
     training.check_boosting(boosting, algorithm)
-    columns = training.columns_with_extras(columns, extras, algorithm)
+    used = effects.algorithm_with_instrument(algorithm, extras)
+    if cv is not None:
+        effects.check_has_score(used, "--cv")
+    columns = training.columns_with_extras(columns, extras, used)
     settings = [*(settings or ()), *([] if max_depth is None else [f"max_depth={max_depth}"])]
 
     def make(task: str) -> Any:
-        made = models.make_estimator(algorithm, task, seed=seed, settings=settings, prunings=prune or ())
+        made = models.make_estimator(used, task, seed=seed, settings=settings, prunings=prune or ())
         training.set_boosting(made, boosting)
         training.set_loss_of_times(made, extras, boosting.loss is not None or _names(settings, "loss"))
         return made
@@ -91,14 +94,14 @@ def search(
     ] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
-    extras: ExtraOptions,
+    extras: EffectOptions,
     session: TableSession,
 ) -> None:
     """Scores all combinations of given values, and can fit the best one.
 
     Trees and forests grow once per fold for all limits and prunings; boosted trees of a fold are fitted at once.
     """
-    from jaxtree.cli import models, training
+    from jaxtree.cli import effects, models, training
     from jaxtree.search.search import SearchCV
 
     if output is not None:
@@ -106,10 +109,12 @@ def search(
     kind = None if results is None else kind_of_table(results, None, "--results")
     if scoring is not None:
         training.check_scorer_name(scoring)
-    columns = training.columns_with_extras(columns, extras, algorithm)
+    used = effects.algorithm_with_instrument(algorithm, extras)
+    effects.check_has_score(used, "--algorithm")
+    columns = training.columns_with_extras(columns, extras, used)
 
     def make(task: str) -> Any:
-        made = models.make_estimator(algorithm, task, seed=seed, prunings=prune or ())
+        made = models.make_estimator(used, task, seed=seed, prunings=prune or ())
         training.set_loss_of_times(made, extras, _names(settings, "loss"))
         models.make_grid(made, settings)
         return made

@@ -29,6 +29,10 @@ ALGORITHMS = {
     "additive": ("ExplainableBoostingClassifier", "ExplainableBoostingRegressor"),
     "ranking": (None, "GradientBoostingRanker"),
     "distribution": (None, "GradientBoostingDistribution"),
+    "quantile_forest": (None, "QuantileForest"),
+    "survival_forest": (None, "SurvivalForest"),
+    "causal_forest": (None, "CausalForest"),
+    "instrumental_forest": (None, "InstrumentalForest"),
 }
 """Names of algorithms, and the estimators of classes and of numbers."""
 

@@ -79,13 +79,37 @@ class ExtraOptions:
         _column(help="The column of survival times that is 1 or true of events, 0 or false else.", metavar="NAME"),
     ] = None
     group: Annotated[
-        str | None, _column(help="The column of groups whose rows are ranked, such as queries.", metavar="NAME")
+        str | None,
+        _column(
+            "--group",
+            "--groups",
+            help="The column of groups whose rows are ranked, such as queries, or are drawn together for effects.",
+            metavar="NAME",
+        ),
     ] = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(name for name in (self.event, self.group) if name is not None)
+
+
+@dataclass(frozen=True)
+class EffectOptions(ExtraOptions):
+    """Columns of a fit that forests of treatment effects need, too."""
+
+    treatment: Annotated[
+        str | None, _column(help="The column of the treatment whose effect is estimated.", metavar="NAME")
+    ] = None
+    instrument: Annotated[
+        str | None,
+        _column(help="The column of an instrument, which moves the treatment and nothing else.", metavar="NAME"),
+    ] = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return (*super().names, *(name for name in (self.treatment, self.instrument) if name is not None))
 
 
 _LOSSES = (

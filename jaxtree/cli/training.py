@@ -18,6 +18,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
 from jaxtree.cli.columns import Labelled, read_labelled
+from jaxtree.cli.effects import OF_EFFECTS, effects_in_words
 from jaxtree.cli.models import make_loss
 from jaxtree.cli.output import write_bytes
 from jaxtree.cli.read import read_contents
@@ -37,7 +38,7 @@ from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.table.rare_words import are_identifiers, in_words
-from jaxtree.tree.kinds import ModelKind, kind_of
+from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 
 _MOST_SHOWN = 10
 
@@ -51,24 +52,29 @@ def columns_with_extras(columns: ColumnOptions, extras: ExtraOptions, algorithm:
     Raises:
         typer.BadParameter: The algorithm takes none, or lacks them, or the target is to have classes.
     """
-    for option, own in (("event", ("boosting", "additive")), ("group", ("ranking",))):
+    for option, own in (("event", ("boosting", "additive", "survival_forest")), ("group", ("ranking", *OF_EFFECTS))):
         if getattr(extras, option) is not None and algorithm not in own:
             raise typer.BadParameter(
                 f"is for --algorithm {' or '.join(own)}, got {algorithm}", param_hint=f"--{option}"
             )
+    if algorithm == "survival_forest" and extras.event is None:
+        raise typer.BadParameter(
+            "names the column of events, which --algorithm survival_forest needs", param_hint="--event"
+        )
     if algorithm == "ranking" and extras.group is None:
         raise typer.BadParameter("names the column of groups, which --algorithm ranking needs", param_hint="--group")
-    if extras.event is None and extras.group is None:
+    of_outcomes = algorithm in (*OF_EFFECTS, "quantile_forest")
+    if extras.event is None and extras.group is None and not of_outcomes:
         return columns
     if columns.task == "classification":
-        what = "times" if extras.event else "degrees of relevance"
+        what = "outcomes" if of_outcomes else "times" if extras.event else "degrees of relevance"
         raise typer.BadParameter(f"must be regression: the target has {what}", param_hint="--task")
     return dataclasses.replace(columns, task="regression")
 
 
 def set_loss_of_times(estimator: Any, extras: ExtraOptions, is_given: bool) -> None:
     """Makes Cox's loss that of an estimator of survival times, unless another is given."""
-    if extras.event is not None and not is_given:
+    if extras.event is not None and not is_given and "loss" in estimator.get_params(deep=False):
         estimator.set_params(loss="cox")
 
 
@@ -100,11 +106,15 @@ def read_training(
 
 
 def fit_and_save(session: TableSession, estimator: Any, training: Labelled, output: str, results: list[str]) -> None:
-    """Fits an estimator, writes it, and prints results, the size of the model and its score."""
+    """Fits an estimator, writes it, and prints results, the size of the model, and its score or its effects."""
     with _fitting(session, estimator):
         estimator.fit(training.X, training.y, **training.arguments)
 
     keep_reading(session, estimator, training)
+    if prediction_of(estimator) == Prediction.EFFECTS:
+        print_results(output, [*results, shape_of(estimator), *effects_in_words(estimator)])
+        save_model(estimator, output)
+        return
     score = estimator.score(training.X, training.y, **training.arguments)
     words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
     found = [*results, shape_of(estimator), words]
