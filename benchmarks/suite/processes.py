@@ -30,12 +30,18 @@ class Answered(NamedTuple):
     error: str
 
 
-def ask(module: str, order: Mapping[str, Any], environment: Mapping[str, str], limit: float | None = None) -> Answered:
+def ask(
+    module: str,
+    order: Mapping[str, Any],
+    environment: Mapping[str, str],
+    limit: float | None = None,
+    python: str = sys.executable,
+) -> Answered:
     """Has a new process of a module do an order; one that takes more seconds than the limit is ended."""
     start = time.perf_counter()
     try:
         done = subprocess.run(
-            [sys.executable, "-m", module],
+            [python, "-m", module],
             input=json.dumps(order),
             capture_output=True,
             text=True,
