@@ -8,8 +8,9 @@ from jaxtree.estimators.common.peers import LIBRARIES, peers
 FAMILIES = {
     "Trees": (jaxtree.DecisionTreeClassifier, jaxtree.DecisionTreeRegressor),
     "Quinlan's trees": (jaxtree.ID3Classifier, jaxtree.C45Classifier),
-    "Optimal trees": (jaxtree.OptimalTreeClassifier, jaxtree.OptimalTreeRegressor),
+    "Optimal trees": (jaxtree.OptimalTreeClassifier, jaxtree.OptimalTreeRegressor, jaxtree.PolicyTree),
     "Forests": (jaxtree.RandomForestClassifier, jaxtree.ExtraTreesClassifier, jaxtree.RandomForestRegressor),
+    "Forests of moment equations": (jaxtree.CausalForest, jaxtree.InstrumentalForest),
     "Boosting": (
         jaxtree.GradientBoostingClassifier,
         jaxtree.GradientBoostingRegressor,
