@@ -29,6 +29,7 @@ PUBLIC_ROOMS = (
     "jaxtree.datasets",
     "jaxtree.doctor",
     "jaxtree.dropout",
+    "jaxtree.effects",
     "jaxtree.errors",
     "jaxtree.explain",
     "jaxtree.functional",

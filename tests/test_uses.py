@@ -12,7 +12,7 @@ from jaxtree import plot
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.explain import shap_interaction_values, shap_values
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of
-from tests.examples import example, unfitted
+from tests.examples import effects, example, unfitted
 from tests.marks import in_turn
 
 USES = {
@@ -22,7 +22,7 @@ USES = {
     "to_dataframe": lambda model, X: jaxtree.to_dataframe(model),
     "to_html": lambda model, X: jaxtree.to_html(model),
     "to_c": lambda model, X: jaxtree.to_c(model, no_missing=True),
-    "to_sql": lambda model, X: jaxtree.to_sql(model, no_missing=True, share_of=model.classes_[0]),
+    "to_sql": lambda model, X: jaxtree.to_sql(model, no_missing=True, share_of=getattr(model, "classes_", [None])[0]),
     "to_jax_export": lambda model, X: jaxtree.to_jax_export(model, no_missing=True),
     "to_treelite": lambda model, X: jaxtree.to_treelite(model),
     "explain_row": lambda model, X: jaxtree.explain_row(model, X[:1]),
@@ -53,6 +53,16 @@ REFUSED = {
         "hardened_forest",
         ONE_TREE | NO_TERMS | NO_CURVE | {"to_treelite": "divides by their weights: its forms are"},
     ),
+    ModelKind.MOMENT: (
+        "effects",
+        ONE_TREE
+        | NO_TERMS
+        | NO_CURVE
+        | {
+            "to_treelite": "these trees have another: take to_onnx",
+            "shap_interaction_values": "where predictions are sums over trees",
+        },
+    ),
     ModelKind.SOFT: ("soft", HARDEN | NO_TERMS | NO_IMPORTANCES),
 }
 """An example of every kind, and the uses that it refuses, with the reason."""
@@ -72,8 +82,9 @@ def test_a_model_answers_or_says_why_not(kind, use):
     if use == "to_treelite":
         pytest.importorskip("treelite")
     name, refused = REFUSED[kind]
-    assert kind_of(example(name)) == kind
-    check(example(name), unfitted()[name][1], use, refused.get(use))
+    model, X = effects("causal")[:2] if name == "effects" else (example(name), unfitted()[name][1])
+    assert kind_of(model) == kind
+    check(model, X, use, refused.get(use))
 
 
 @functools.cache
@@ -120,6 +131,11 @@ PREDICTIONS = {
 @pytest.mark.parametrize("name", PREDICTIONS)
 def test_a_model_says_what_it_predicts(name):
     assert example(name).predicts == PREDICTIONS[name]
+
+
+@pytest.mark.parametrize("name", ["causal", "instrumental"])
+def test_forests_of_effects_say_so(name):
+    assert effects(name)[0].predicts == Prediction.EFFECTS
 
 
 @pytest.mark.parametrize(

@@ -470,7 +470,10 @@ def test_a_doubled_row_is_one_of_weight_2(name):
 
 ROOMS = (
     "",
-    *(f".{room}" for room in ("boosting", "dropout", "explain", "metrics", "plot", "prune", "resampling", "soft")),
+    *(
+        f".{room}"
+        for room in ("boosting", "dropout", "effects", "explain", "metrics", "plot", "prune", "resampling", "soft")
+    ),
 )
 """The public modules."""
 
@@ -487,12 +490,15 @@ AMONG_OTHERS = {
 """Where weights are one of several arguments of a dictionary, or of arguments by name."""
 
 OF_ROWS = {
+    *("arm_scores", "doubly_robust_rewards", "doubly_robust_scores", "instrumental_scores"),
     *("apply", "decision_function", "decision_path", "encode", "eval_terms", "inverse_transform"),
     *("plane_columns", "predict", "predict_dist", "predict_interval", "predict_log_proba", "predict_median"),
     *("predict_proba", "predict_quantile", "predict_survival_function", "predict_values", "raw_scores", "read_target"),
     *("score_samples", "scores_of", "staged_predict", "staged_predict_proba", "staged_scores", "transform"),
     *("cdf", "check_extra", "check_parameters", "crps", "log_prob", "shap_by_table", "shap_interactions_by_table"),
     *("make_encoder", "one_hot", "shap_interaction_values", "shap_values", "vote_share"),
+    *("estimate_rows", "over_ends", "predict_cumulative_hazard_function", "predict_std", "quantiles_at"),
+    *("settle_leaves", "survival_at"),
 }
 """Names of functions and methods that return something of every row by itself: a weight has no meaning there."""
 

@@ -39,6 +39,7 @@ def of_more_rows():
     return {
         "optimal, some thresholds first": (jaxtree.OptimalTreeClassifier(max_depth=3), normal[small], crossed[:200]),
         "optimal of 700 rows": (jaxtree.OptimalTreeClassifier(max_depth=2), normal, crossed),
+        "policy of 300 rows": (jaxtree.PolicyTree(max_depth=2), normal[:300, :3], normal[:300, 2:] * normal[:300, :3]),
         "optimal of numbers": (jaxtree.OptimalTreeRegressor(max_depth=2), normal[small], numbers[:200]),
         "large cart": (jaxtree.DecisionTreeClassifier(**categories), gaps, classes),
         "cart of numbers": (jaxtree.DecisionTreeRegressor(max_leaf_nodes=30), gaps, numbers),

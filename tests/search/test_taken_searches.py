@@ -24,6 +24,7 @@ CLASSES = mixed_classes(TABLE)
 NUMBERS = mixed_numbers(TABLE)
 PLAIN = np.nan_to_num(TABLE[["number", "is_new"]].to_numpy(float))
 LOW = CLASSES == "low"
+COIN = np.arange(len(PLAIN)) % 2
 TIMES = np.exp(NUMBERS / 10)
 FEW = {"n_estimators": 3, "min_samples_leaf": 4}
 HELD = {"eval_set": [(PLAIN, LOW)]}
@@ -54,6 +55,9 @@ SEARCHES = {
     "optimal": lambda: SearchCV(jaxtree.OptimalTreeClassifier(max_thresholds=3), {"max_depth": [2]}, cv=2).fit(
         PLAIN, LOW
     ),
+    "effects": lambda: SearchCV(jaxtree.CausalForest(24, random_state=0), {"min_samples_leaf": [2]}, cv=2).fit(
+        PLAIN, NUMBERS, treatment=COIN
+    ),
     "scikit-learn's": lambda: GridSearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=2).fit(
         PLAIN, LOW
     ),
@@ -67,6 +71,9 @@ TAKEN = {
     "fine_tune": ("boosting", lambda f, model: f(model, PLAIN, LOW, options=ONE_EPOCH).predict_proba(PLAIN)),
     "importances": ("boosting", lambda f, model: f(model)),
     "leaf_penalty_path": ("optimal", lambda f, model: f(model, PLAIN, LOW).costs),
+    "plot_effect_groups": ("effects", lambda f, model: lines(f(model))),
+    "plot_effects": ("effects", lambda f, model: lines(f(model))),
+    "plot_overlap": ("effects", lambda f, model: lines(f(model))),
     "plot_calibration": ("boosting", lambda f, model: lines(f(model, PLAIN, LOW))),
     "plot_decision_boundary": ("tree", lambda f, model: f(model, PLAIN, LOW).get_xlabel()),
     "plot_dependence": ("boosting", lambda f, model: lines(f(model, PLAIN, 0))),

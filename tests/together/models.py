@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -27,6 +28,7 @@ COUNTS = np.abs(np.round(NUMBERS))
 TIMES = np.exp(NUMBERS / 10)
 EVENT = np.arange(len(ROWS)) % 4 > 0
 GROUPS = np.arange(len(ROWS)) // 6
+REWARDS = pd.DataFrame({name: NUMBERS * (name == CLASSES) for name in ("high", "low", "middle")})
 GRADES = np.digitize(NUMBERS, [0.0, 5.0])
 WEIGHT = 1.0 + np.arange(len(ROWS)) % 3
 EXPOSURE = np.log(WEIGHT)
@@ -106,6 +108,7 @@ TREES_BY_NAME = {
     "C4.5": lambda: _fit(jaxtree.C45Classifier(), CLASSES),
     "optimal tree": lambda: _fit(jaxtree.OptimalTreeClassifier(), CLASSES),
     "optimal tree of numbers": lambda: _fit(jaxtree.OptimalTreeRegressor(max_depth=2), NUMBERS),
+    "policy": lambda: _fit(jaxtree.PolicyTree(max_depth=2, max_thresholds=5), REWARDS),
     "refined tree": lambda: _of(
         lambda own: jaxtree.refine(own, ROWS, CLASSES),
         _fit(TREE(max_depth=3, categorical_splits="one_vs_rest"), CLASSES),
@@ -241,6 +244,42 @@ ADDITIVE_BY_NAME = {
     ),
 }
 
+COIN = np.arange(len(ROWS)) * 5 % 7 % 2
+"""A treatment, or an instrument."""
+KNOWN = {"y_hat": NUMBERS / 2, "treatment_hat": np.full(len(ROWS), 0.5)}
+"""Expectations of rows without their treatment, so that no further forests grow."""
+EFFECTS = jaxtree.CausalForest(8, min_samples_leaf=2, random_state=0)
+
+EFFECTS_BY_NAME = {
+    "causal forest": lambda: _fit(EFFECTS, NUMBERS + COIN * ROWS["is_new"].to_numpy(), treatment=COIN, **KNOWN),
+    "instrumental forest": lambda: _fit(
+        jaxtree.InstrumentalForest(8, min_samples_leaf=2, random_state=0),
+        NUMBERS + COIN * (np.arange(len(ROWS)) % 3),
+        treatment=COIN * (np.arange(len(ROWS)) % 3),
+        instrument=COIN,
+        **KNOWN,
+        instrument_hat=KNOWN["treatment_hat"],
+    ),
+}
+
+
+def mean_equation(mean: Any, _: Any, observation: Any) -> Any:
+    """The equation of a mean."""
+    return observation - mean
+
+
+LEAVES = {"n_estimators": 3, "min_samples_leaf": 5, "random_state": 0}
+"""A small forest whose leaves keep rows."""
+
+LEAVES_BY_NAME = {
+    "quantile forest": lambda: _fit(jaxtree.QuantileForest(**LEAVES), NUMBERS),
+    "local linear forest": lambda: _fit(jaxtree.LocalLinearForest(**LEAVES), NUMBERS),
+    "moment forest": lambda: _fit(jaxtree.MomentForest(mean_equation, **LEAVES | {"n_estimators": 4}), NUMBERS),
+}
+SURVIVAL_BY_NAME = {
+    "survival forest": lambda: _fit(jaxtree.SurvivalForest(**LEAVES), TIMES, event=EVENT),
+}
+
 SOFT_BY_NAME = {
     "soft tree": lambda: _fit(SOFT(random_state=0), CLASSES),
     "soft tree of numbers": lambda: _fit(SOFT_NUMBERS(random_state=0), NUMBERS),
@@ -296,6 +335,9 @@ SPELLINGS: dict[str, Callable[[], Model]] = {
     **SEARCHES_BY_NAME,
     **ADDITIVE_BY_NAME,
     **SOFT_BY_NAME,
+    **EFFECTS_BY_NAME,
+    **LEAVES_BY_NAME,
+    **SURVIVAL_BY_NAME,
 }
 
 

@@ -8,7 +8,7 @@ them pass, and deletes the line. All cells that stand in neither are compared wi
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from tests.together.models import SOFT_BY_NAME, SPELLINGS, TREES_BY_NAME
+from tests.together.models import EFFECTS_BY_NAME, LEAVES_BY_NAME, SOFT_BY_NAME, SPELLINGS, TREES_BY_NAME
 
 
 class Outcome(NamedTuple):
@@ -46,13 +46,14 @@ ONE_TREE = (*TREES_BY_NAME, *PLANES, "hardened, along the axes", "search of tree
 ADDITIVE_OF_TWO_CLASSES = (
     *("additive", "additive, of arrays", "additive, columns 0, 1, 2", "additive, changed by hand", "tuned additive"),
 )
-OTHER_LINKS = ("quantiles", "lognormal", "distribution as loss")
-"""Boosted models that predict from their scores what treelite has no link for."""
+OTHER_LINKS = ("quantiles", "lognormal", "distribution as loss", *EFFECTS_BY_NAME)
+"""Models that predict from their scores what treelite has no link for."""
 
 OF_WORDS = tuple(set(ONE_TREE) - {*PLANES, "tree of arrays", "tree of two outputs", "tree of two numbers"})
 """Single trees of tables with columns of words."""
 
 REFUSED = (
+    Outcome(("page",), ("policy",), "rewards of all actions are no targets"),
     Outcome(("page", *EXPLANATIONS, *FORMS), ("tree of two outputs", "tree of two numbers"), "must have one output"),
     Outcome(("dependence",), ("tree of two outputs",), "one output of classes"),
     Outcome(("scores",), ("tree of two outputs",), "multiclass-multioutput is not supported"),
@@ -61,13 +62,19 @@ REFUSED = (
     Outcome(("scikit-learn",), set(SPELLINGS) - {*ONE_TREE, *SOFT, "search of soft"}, "must be a single tree"),
     Outcome(("scikit-learn",), OF_WORDS, "scikit-learn's trees read numbers, and columns such as"),
     Outcome(("treelite", "scikit-learn"), PLANES, "splits by planes: its forms are"),
-    Outcome(("treelite",), OTHER_LINKS, "the loss of these boosted trees has another"),
+    Outcome(("treelite",), OTHER_LINKS, "these trees have another"),
     Outcome(("treelite",), BY_LEAF, "divides by the weights of leaves|divides by their weights"),
     Outcome(("scorecard",), set(SPELLINGS) - {*ADDITIVE_OF_TWO_CLASSES}, "a scorecard is of"),
     Outcome(EXPLANATIONS, ("soft forest of weights",), "mixture='learned', have no hard form"),
     Outcome(EXPLANATIONS, OF_PLANES, "a forest of oblique gates is not hardened: take gate='hard'"),
     Outcome(("importances",), (*SOFT, *PLANES, "search of soft"), "is of splits on columns, which"),
     Outcome(("importances",), BY_LEAF, "divides by the weights of leaves: give kind=.splits"),
+    Outcome((*PROGRAMS, "treelite", "data frame", "explanation"), LEAVES_BY_NAME, "from the rows that its leaves keep"),
+    Outcome(("page",), ("moment forest",), "takes X and no y: nobody observes parameters"),
+    Outcome(("file",), ("moment forest",), "estimators of these classes are saved"),
+    Outcome(("scores",), ("moment forest",), "has no score of its own"),
+    Outcome(("page",), EFFECTS_BY_NAME, "takes X and no y: nobody observes effects"),
+    Outcome(("Shapley values",), (*EFFECTS_BY_NAME, *LEAVES_BY_NAME), "where predictions are sums over trees"),
     Outcome(("learning curve",), set(SPELLINGS) - set(MEASURED), "has no learning curve: give a soft tree"),
 )
 
@@ -77,7 +84,7 @@ FAST = (
     *("tree", "tree of arrays", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest"),
     "boosted, two classes",
     *("boosted folds", "ensemble", "search of trees", "additive, changed by hand", "hardened", "soft forest by leaf"),
-    "hardened forest by leaf",
+    *("hardened forest by leaf", "causal forest"),
 )
 """Models that differ in what their uses do; the others are for the slow step."""
 

@@ -56,7 +56,7 @@ def _in_sql(model: Model, rows: Any, dialect: str, run: Callable[[str, Any], lis
     rows, options = rows_of_programs(model, rows)
     expected = answers(model.estimator, rows)
     asked: list[dict[str, Any]] = [{}]
-    if is_classifier(model.estimator) and model.y.ndim == 1:
+    if is_classifier(model.estimator) and expected.shape[1] == len(model.estimator.classes_):
         asked = [{"share_of": name} for name in model.estimator.classes_.tolist()]
     elif expected.shape[1] > 1:
         asked = [{"score": place} for place in range(expected.shape[1])]

@@ -14,8 +14,8 @@ from tests.together.outcomes import FAILING, FAST, REFUSED, fault, refusal
 from tests.together.rows import rows_beside
 from tests.together.uses import USES
 
-OF_SCIKIT_LEARN = "multiclass-multioutput is not supported"
-"""The one refusal that is scikit-learn's."""
+OF_OTHERS = {"multiclass-multioutput is not supported": ValueError, "has no attribute 'score'": AttributeError}
+"""The refusals that are scikit-learn's, and Python's."""
 
 
 def cells():
@@ -34,7 +34,7 @@ def test_a_use_says_what_the_model_predicts_or_why_it_cannot(name, use, tmp_path
     if reason is None:
         USES[use](own, rows_beside(own.X), tmp_path)
         return
-    with pytest.raises(ValueError if reason == OF_SCIKIT_LEARN else JaxtreeError, match=reason):
+    with pytest.raises(OF_OTHERS.get(reason, JaxtreeError), match=reason):
         USES[use](own, rows_beside(own.X), tmp_path)
 
 
