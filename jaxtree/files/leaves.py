@@ -106,11 +106,11 @@ class LeafTrees:
         """
         number = int(self.first_node[-1]) if self.first_node.size else 0
         is_size = self.first_node.size >= 2 and 0 < number <= 8 * self.is_split.size < number + 8
-        require(is_size, "its nodes are not as many as it says")
+        require(is_size, "it says another number of nodes than it holds")
         is_split = np.unpackbits(self.is_split, count=number).astype(bool)
         split, leaf = np.flatnonzero(is_split), np.flatnonzero(~is_split)
-        require(split.size == self.feature.size, "its splits are not as many as it says")
-        require(leaf.size == self.size.size, "its leaves are not as many as it says")
+        require(split.size == self.feature.size, "it says another number of splits than it holds")
+        require(leaf.size == self.size.size, "it says another number of leaves than it holds")
         require(2 * split.size + self.first_node.size - 1 == number, "its nodes are not those of trees")
         forest = self._arrays(split, number).forest(self.first_node, schema, num_classes=())
         sizes = np.zeros(number, np.int64)

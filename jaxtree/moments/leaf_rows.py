@@ -28,7 +28,7 @@ ENTRIES_AT_A_TIME = 2**19
 """Entries of a block, roughly: they stay in a core's cache."""
 
 MOST_SHORT = 2**16
-"""Up to so many atoms their numbers have 16 bits."""
+"""The numbers of at most this many atoms are kept in 16 bits."""
 
 Found = TypeVar("Found")
 

@@ -46,7 +46,7 @@ MOST_LEAVES = 32
 """Leaves of the deepest trees."""
 
 LEVELS_OF_SWEEP = 2
-"""Trees of so many levels are searched among all thresholds of rewards in a time that is known before."""
+"""The deepest policy tree that is searched among all thresholds: its time is known before the search."""
 
 PATIENCE = 2
 """How many rounds of closer thresholds may bring no better tree before the search ends."""
