@@ -11,6 +11,9 @@ from jaxtyping import Array, Float
 
 from jaxtree.arrays import AnyArray
 
+NEWTON_STEPS = 8
+"""Steps to the threshold of `entmax15`: with 60,000 columns shares sum to 1 up to rounding. A sort takes longer."""
+
 
 @jax.custom_jvp
 def sparsemax(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch column"]:
@@ -21,9 +24,11 @@ def sparsemax(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch 
         [0.75, 0.25, 0.0]
     """
     shifted = logits - jnp.max(logits, axis=-1, keepdims=True)
-    ordered, rank = _ordered(shifted)
-    threshold = (jnp.cumsum(ordered, axis=-1) - 1) / rank
-    return jnp.maximum(shifted - _last_below(ordered, threshold), 0)
+    ordered = jnp.sort(shifted, axis=-1, descending=True)
+    threshold = (jnp.cumsum(ordered, axis=-1) - 1) / jnp.arange(1, shifted.shape[-1] + 1, dtype=shifted.dtype)
+    # That of the most columns that are all above theirs.
+    number = jnp.sum(threshold <= ordered, axis=-1, keepdims=True)
+    return jnp.maximum(shifted - jnp.take_along_axis(threshold, number - 1, axis=-1), 0)
 
 
 @sparsemax.defjvp
@@ -44,11 +49,15 @@ def entmax15(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch c
         [0.5, 0.5, 0.0]
     """
     shifted = (logits - jnp.max(logits, axis=-1, keepdims=True)) / 2
-    ordered, rank = _ordered(shifted)
-    mean = jnp.cumsum(ordered, axis=-1) / rank
-    spread = rank * (jnp.cumsum(ordered**2, axis=-1) / rank - mean**2)
-    threshold = mean - jnp.sqrt(jnp.maximum((1 - spread) / rank, 0))
-    return jnp.maximum(shifted - _last_below(ordered, threshold), 0) ** 2
+
+    def one_step(_, threshold):
+        # The length of what is above falls from 1 or more, and is convex: no step goes beyond the threshold.
+        above = jnp.maximum(shifted - threshold, 0)
+        length = jnp.sqrt(jnp.sum(above**2, axis=-1, keepdims=True))
+        return threshold + (length - 1) * length / jnp.sum(above, axis=-1, keepdims=True)
+
+    threshold = jax.lax.fori_loop(0, NEWTON_STEPS, one_step, -jnp.ones_like(shifted[..., :1]))
+    return jnp.maximum(shifted - threshold, 0) ** 2
 
 
 @entmax15.defjvp
@@ -58,19 +67,6 @@ def _entmax15_jvp(primals, tangents):
     root = jnp.sqrt(shares)
     mean = jnp.sum(root * change, axis=-1, keepdims=True) / jnp.sum(root, axis=-1, keepdims=True)
     return shares, root * (change - mean)
-
-
-def _ordered(shifted: Float[Array, "*batch column"]) -> tuple[Float[Array, "*batch column"], Float[Array, " column"]]:
-    """Logits in descending order, and their ranks from 1 on."""
-    return jnp.sort(shifted, axis=-1, descending=True), jnp.arange(1, shifted.shape[-1] + 1, dtype=shifted.dtype)
-
-
-def _last_below(
-    ordered: Float[Array, "*batch column"], threshold: Float[Array, "*batch column"]
-) -> Float[Array, "*batch 1"]:
-    """The threshold of the most columns that are all above theirs."""
-    number = jnp.sum(threshold <= ordered, axis=-1, keepdims=True)
-    return jnp.take_along_axis(threshold, number - 1, axis=-1)
 
 
 CHOICES = {"softmax": jax.nn.softmax, "entmax15": entmax15, "sparsemax": sparsemax}
