@@ -91,7 +91,7 @@ def calibrated(
     """
 
     def losses(tried: tuple[Any, Any]) -> Float[np.ndarray, " tried"]:
-        static = {"config": TrainingConfig(loss=config.loss, predict=config.predict)}
+        static = {"config": TrainingConfig(loss=config.loss, predict=config.predict, engine=config.engine)}
         leaf = constant.value, numbers.last_temperature
         found = _losses(trained.model, rows, tried, *leaf, **static, mixes_shares=constant.mixes_shares)
         return np.nan_to_num(np.asarray(found, np.float64), nan=np.inf)

@@ -3,7 +3,6 @@
 All numbers of `Hyperparameters` are traced: many models with numbers of their own train as one program.
 """
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from jaxtree.arrays import AnyArray, FloatLike, IntLike
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch
 from jaxtree.soft.losses import Loss, cross_entropy
@@ -81,6 +81,7 @@ class TrainingConfig(NamedTuple):
             hyperparameters, so that it should be 1.
         batch_size: The most rows of a step; the batches of an epoch are equally large, within a row a batch.
         decay: The schedule of a factor of the learning rates.
+        engine: Who computes hard gates; the kernel if `predict` takes `engine=`, as `apply` does.
     """
 
     loss: BaseLoss | Loss = cross_entropy
@@ -89,6 +90,13 @@ class TrainingConfig(NamedTuple):
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
     decay: Callable[[FloatLike], Float[Array, ""]] = cosine
+    engine: Engine = Engine.XLA
+
+    def outputs(self, model: PyTree, x: Float[Array, "row feature"], temperature: FloatLike, **options: Any) -> Any:
+        """Returns the model's outputs for rows."""
+        if self.engine is not Engine.XLA:
+            options["engine"] = self.engine
+        return self.predict(model, x, temperature=temperature, **options)
 
 
 class TrainingRows(NamedTuple):
@@ -322,8 +330,8 @@ def _epoch(
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample
         kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key_of_model))
-        own = config if kept is None else config._replace(predict=functools.partial(config.predict, kept=kept))
-        progress, loss = _step(progress, x, target, share, hyperparameters, done, own)
+        options = {} if kept is None else {"kept": kept}
+        progress, loss = _step(progress, (x, target, share), hyperparameters, done, config, options)
         return progress, total + loss
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))
@@ -332,19 +340,19 @@ def _epoch(
 
 def _step(
     progress: Progress,
-    x: Float[Array, "row feature"],
-    target: Any,
-    share: Float[Array, " row"],
+    batch: tuple[Float[Array, "row feature"], Any, Float[Array, " row"]],
     hyperparameters: Hyperparameters,
     done: Float[Array, ""],
     config: TrainingConfig,
+    options: dict[str, Any],
 ) -> tuple[Progress, Float[Array, ""]]:
-    """One step of the optimiser."""
+    """One step of the optimiser, on rows, their targets and their shares of the weight."""
+    x, target, share = batch
     first, last = hyperparameters.first_temperature, hyperparameters.last_temperature
     temperature = jnp.asarray(first * (last / first) ** done)
 
     def objective(model):
-        loss = weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, share)
+        loss = weighted_sum(config.loss, config.outputs(model, x, temperature, **options), target, share)
         penalty = hyperparameters.leaf_penalty
         return loss if penalty is None else loss + penalty / 2 * jnp.square(model.leaf.value).sum()
 
@@ -364,7 +372,7 @@ def mean_loss(model: PyTree, rows: TrainingRows, temperature: FloatLike, config:
 
     def of_block(at):
         x, target, weight = (part[at + jnp.arange(block)] for part in rows[:3])
-        return weighted_sum(config.loss, config.predict(model, x, temperature=temperature), target, weight)
+        return weighted_sum(config.loss, config.outputs(model, x, temperature), target, weight)
 
     block = math.gcd(rows.x.shape[0], ROWS_A_BLOCK) if takes_batches(config.loss) else rows.x.shape[0]
     return jnp.sum(jax.lax.map(of_block, jnp.arange(0, rows.x.shape[0], block))) / rows.weight.sum()

@@ -18,6 +18,7 @@ from jaxtree.blocks import blocks_of
 from jaxtree.buckets import row_bucket
 from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
+from jaxtree.kernels.choose import Engine
 from jaxtree.soft.form import SoftForm, check_option
 from jaxtree.soft.gates import ObliqueGate
 from jaxtree.soft.model import SoftTree, apply, init, log_mixture
@@ -154,6 +155,7 @@ def apply_forest(
     *,
     temperature: FloatLike = 1.0,
     kept: Bool[Array, "row tree"] | None = None,
+    engine: Engine = Engine.XLA,
 ) -> Float[Array, "row output"]:
     r"""Returns the forest's output for every row: $\sum_t w_t(x) f_t(x)$ over its trees.
 
@@ -162,13 +164,14 @@ def apply_forest(
         x: Rows without missing values.
         temperature: The temperature of the trees' gates.
         kept: The trees that count for each row, of an ensemble: the weights of the others are shared out; None is all.
+        engine: As in `jaxtree.soft.model.apply`.
     """
     trees, mixing = forest.trees, forest.mixing
     if isinstance(mixing, LeafWeights):
         # The logits of weights come to the rows as one more output.
         value = jnp.concatenate([trees.leaf.value, mixing.logit[..., None]], axis=-1)
         trees = dataclasses.replace(trees, leaf=trees.leaf._replace(value=value))
-    output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature))(trees)
+    output = jax.vmap(lambda tree: apply(tree, x, temperature=temperature, engine=engine))(trees)
     if isinstance(mixing, LeafWeights):
         weight = jax.nn.softmax(_of_kept(output[..., -1].T, kept), axis=1)
         return jnp.einsum("tro,rt->ro", output[..., :-1], weight)
@@ -182,7 +185,7 @@ def _of_kept(logit: Float[Array, "row tree"], kept: Bool[Array, "row tree"] | No
 
 
 def forest_log_mixture(
-    forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+    forest: SoftForest, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0, engine: Engine = Engine.XLA
 ) -> Float[Array, "row class"]:
     r"""Returns the log probabilities of classes: $\log \sum_t w_t(x) p_t(x)$ over the trees' `log_mixture`.
 
@@ -190,8 +193,9 @@ def forest_log_mixture(
         forest: The forest, no ensemble.
         x: Rows without missing values.
         temperature: The temperature of the trees' gates.
+        engine: As in `jaxtree.soft.model.apply`.
     """
-    output = jax.vmap(lambda tree: log_mixture(tree, x, temperature=temperature))(forest.trees)
+    output = jax.vmap(lambda tree: log_mixture(tree, x, temperature=temperature, engine=engine))(forest.trees)
     return jax.nn.logsumexp(output + log_tree_weights(forest, x).T[:, :, None], axis=0)
 
 

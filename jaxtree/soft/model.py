@@ -24,9 +24,11 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from jaxtree.arrays import AnyArray, FloatLike, OptionalArray, library_of
 from jaxtree.errors import InvalidInputError
+from jaxtree.kernels.choose import Engine
+from jaxtree.kernels.hard_trees import hard_outputs
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate, shares_to_the_right
+from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate, planes_of, shares_to_the_right
 
 LEAST_PROBABILITY = 1e-12
 """Is added to probabilities before their logarithm is taken."""
@@ -110,7 +112,7 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
 
 
 def apply(
-    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0, engine: Engine = Engine.XLA
 ) -> Float[Array, "row output"]:
     r"""Returns the tree's output for every row: $\sum_e P_e(x)\, v_e$ over the ends e.
 
@@ -120,16 +122,30 @@ def apply(
         tree: The tree.
         x: Rows without missing values.
         temperature: Divides the values of the gates; towards 0 they become hard.
+        engine: Who computes hard gates; by the kernel no gradient comes to rows and temperature.
 
     Raises:
         InvalidInputError: The rows have other columns than the tree.
     """
     x = jnp.asarray(x, tree.leaf.value.dtype)
+    if engine is Engine.PROGRAM and isinstance(tree.gate, HardGate) and tree.leaf.stop is None and tree.form.depth:
+        return _by_kernel(tree, x, temperature)
     return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, ends_in_place(tree.form), axis=0)
 
 
+def _by_kernel(tree: SoftTree, x: Float[Array, "row feature"], temperature: FloatLike) -> Float[Array, "row output"]:
+    """The outputs of a tree of hard gates, whose rows each go to one leaf."""
+    form = tree.form
+    form.check_rows("x", x)
+    planes = planes_of(jax.tree.map(jnp.asarray, tree.gate), form, temperature)
+    parts = planes.weight, planes.bias, jnp.zeros((form.num_gates, 0)) if planes.missing is None else planes.missing
+    if form.oblivious:
+        parts = (part[form.gate_of_nodes()] for part in parts)
+    return hard_outputs(*parts, jnp.asarray(tree.leaf.value), x, planes.scale[0], form.side)
+
+
 def log_mixture(
-    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0
+    tree: SoftTree, x: Float[AnyArray, "row feature"], *, temperature: FloatLike = 1.0, engine: Engine = Engine.XLA
 ) -> Float[Array, "row class"]:
     r"""Returns the log probabilities of classes, the values of the ends being logits of distributions.
 
@@ -143,7 +159,7 @@ def log_mixture(
         [1.0, 1.0, 1.0, 1.0, 1.0]
     """
     shares = dataclasses.replace(tree, leaf=tree.leaf._replace(value=jax.nn.softmax(tree.leaf.value)))
-    return jnp.log(apply(shares, x, temperature=temperature) + LEAST_PROBABILITY)
+    return jnp.log(apply(shares, x, temperature=temperature, engine=engine) + LEAST_PROBABILITY)
 
 
 def node_probability(

@@ -9,8 +9,10 @@ import optax
 from sklearn.base import is_classifier
 
 from jaxtree.buckets import row_bucket
+from jaxtree.devices import current_platform
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Role, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
+from jaxtree.kernels.choose import choose
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
@@ -223,7 +225,8 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
 def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
     """The static part of the training that follows from an estimator's parameters."""
     monitor = zero_one if estimator.monitor == "hardened" and is_classifier(estimator) else None
-    config = TrainingConfig(loss=loss, monitor=monitor, predict=predict, batch_size=int(estimator.batch_size))
+    engine = choose(current_platform(), knows=estimator.gate == "hard", on_host=False)
+    config = TrainingConfig(loss, monitor, predict, batch_size=int(estimator.batch_size), engine=engine)
     return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
 
 

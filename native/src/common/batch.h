@@ -33,6 +33,17 @@ xla::ffi::Error ForValues(const xla::ffi::AnyBuffer& values, const Run& run) {
   }
 }
 
+// Returns run(a number of the type of an array of floats).
+template <typename Run>
+xla::ffi::Error ForReals(const xla::ffi::AnyBuffer& array, const Run& run) {
+  switch (array.element_type()) {
+    case xla::ffi::DataType::F32: run(float{}); break;
+    case xla::ffi::DataType::F64: run(double{}); break;
+    default: return xla::ffi::Error::InvalidArgument("numbers must be float32 or float64");
+  }
+  return xla::ffi::Error::Success();
+}
+
 // One model's part of an array.
 struct Array {
   xla::ffi::DataType type;

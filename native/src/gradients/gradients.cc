@@ -321,17 +321,6 @@ void AddSteps(Threads& pool, const Real* scores, const Real* steps, const int32_
   });
 }
 
-// Returns run(a number of the type of an array of floats).
-template <typename Run>
-ffi::Error ForReals(const ffi::AnyBuffer& array, const Run& run) {
-  switch (array.element_type()) {
-    case ffi::DataType::F32: run(float{}); break;
-    case ffi::DataType::F64: run(double{}); break;
-    default: return ffi::Error::InvalidArgument("numbers must be float32 or float64");
-  }
-  return ffi::Error::Success();
-}
-
 // Every handler does the same for all models of a call; see common/batch.h.
 
 ffi::Error SumAtNodesHandler(ffi::ThreadPool pool, ffi::AnyBuffer values, ffi::AnyBuffer is_used, ffi::AnyBuffer leaf,
