@@ -1,6 +1,7 @@
 """Chooses who computes an operation that has two bodies, the kernel in C++ or XLA, and calls the kernel.
 
-Both give the same bits, but for gradients of hard trees, which differ by rounding. A fit asks once, and carries the answer where its programs find it, such as in a plan.
+Both give the same bits, but for gradients of hard trees, which differ by rounding. A fit asks once, and carries the
+answer where its programs find it, such as in a plan.
 
 The functions of the kernel are handlers of XLA. With arrays of the host they are called by ctypes, see
 `native/src/ffi/host_call.cc`: XLA would first compile a program for the shapes of the table, and take longer to start

@@ -15,8 +15,8 @@ from sklearn.base import is_classifier
 
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InternalError, InterruptedFitWarning, warn_user
-from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.estimators.common.conventions import configured
+from jaxtree.estimators.common.fold_rows import scheme_of
 from jaxtree.estimators.common.jobs import TablePart, may_be_defect, uninterrupted
 from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS
 from jaxtree.search.budget import SLACK, Budget, Forecast

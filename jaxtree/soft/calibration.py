@@ -9,6 +9,7 @@ of a scale or shape, which noise on targets has made wider.
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -19,7 +20,7 @@ from jaxtyping import Array, Float
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.compilation import compiled
 from jaxtree.losses.distribution import Distribution
-from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows, mean_loss
+from jaxtree.soft.epochs import Hyperparameters, Progress, TrainingConfig, TrainingRows, mean_loss
 from jaxtree.soft.forest import SoftForest
 from jaxtree.soft.model import SoftTree
 from jaxtree.soft.runs import Trained
@@ -70,46 +71,52 @@ def moved(model: SoftTree | SoftForest, factor: FloatLike, shift: FloatLike, con
 
 
 def calibrated(
-    trained: Trained,
-    rows: TrainingRows,
+    trained: Sequence[Trained],
+    rows: Sequence[TrainingRows],
     constant: Constant,
     numbers: Hyperparameters,
     *,
     config: TrainingConfig,
-) -> Trained:
-    """Returns a training whose model, and the state from which it would go on, is calibrated on other rows.
+) -> list[Trained]:
+    """Returns trainings whose models, and the states from which they would go on, are calibrated on other rows.
 
-    The factor is that of the least mean loss, the greatest of several; then the shift is the most probable one.
+    The factor is that of the least mean loss, the greatest of several; then the shift is the most probable one. Models
+    of folds have one factor and one shift in common, by the loss of all rows.
 
     Args:
-        trained: The training.
-        rows: Rows that were held out, with the targets that losses are of.
+        trained: The trainings.
+        rows: The rows that were held out of each, with the targets that losses are of.
         constant: The constant.
         numbers: The hyperparameters of the training: the last temperature, and whether targets had noise; if so,
             distributions shift.
         config: Has the loss and the model's outputs.
     """
+    num_rows = [int(own.num_rows) for own in rows]
 
     def losses(tried: tuple[Any, Any]) -> Float[np.ndarray, " tried"]:
         static = {"config": TrainingConfig(loss=config.loss, predict=config.predict, engine=config.engine)}
         leaf = constant.value, numbers.last_temperature
-        found = _losses(trained.model, rows, tried, *leaf, **static, mixes_shares=constant.mixes_shares)
-        return np.nan_to_num(np.asarray(found, np.float64), nan=np.inf)
+        options = {**static, "mixes_shares": constant.mixes_shares}
+        found = [_losses(one.model, own, tried, *leaf, **options) for one, own in zip(trained, rows, strict=True)]
+        mean = np.average(np.asarray(found, np.float64), axis=0, weights=num_rows)
+        return np.nan_to_num(mean, nan=np.inf)
 
     found = losses((FACTORS, np.zeros_like(SHIFTS)))
     factor, shift = _least(FACTORS, found, default=1.0), 0.0
     if numbers.target_noise is not None and isinstance(config.loss, Distribution):
         found = losses((np.full_like(SHIFTS, factor), SHIFTS))
-        prior = (SHIFTS / DEVIATION_OF_SHIFTS) ** 2 / (2 * float(rows.num_rows))
+        prior = (SHIFTS / DEVIATION_OF_SHIFTS) ** 2 / (2 * sum(num_rows))
         shift = _least(SHIFTS, found + prior, default=0.0)
     if (factor, shift) == (1.0, 0.0):
-        return trained
+        return list(trained)
 
     def own(model: Any) -> Any:
         return jax.tree.map(np.asarray, moved(model, factor, shift, constant))
 
-    parts = {name: own(getattr(trained.progress, name)) for name in ("model", "average", "best")}
-    return trained._replace(model=own(trained.model), progress=trained.progress._replace(**parts))
+    def moved_state(progress: Progress) -> Progress:
+        return progress._replace(**{name: own(getattr(progress, name)) for name in ("model", "average", "best")})
+
+    return [one._replace(model=own(one.model), progress=moved_state(one.progress)) for one in trained]
 
 
 def _least(tried: Float[np.ndarray, " tried"], loss: Float[np.ndarray, " tried"], default: float) -> float:

@@ -5,13 +5,14 @@ leaves have weights of their own, adds up logits instead: $\mathrm{softmax} \sum
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from scipy.special import log_softmax
 
 from jaxtree.arrays import AnyArray, FloatLike
 from jaxtree.blocks import blocks_of
@@ -128,6 +129,27 @@ def mix(trees: SoftTree, mixture: str) -> SoftForest:
         "by_leaf": LeafWeights(jnp.zeros((num_trees, form.num_ends))),
     }
     return SoftForest(trees, equal[mixture])
+
+
+def join_forests(forests: Sequence[SoftForest]) -> SoftForest:
+    """Returns the mean of forests as one, on the host: of shares if trees count alike, of logits if they have weights.
+
+    Args:
+        forests: Forests of one form, "mean" or "by_tree".
+
+    Example:
+        >>> keys, form = jax.random.split(jax.random.key(0)), SoftForm(1, num_features=2, num_outputs=2)
+        >>> parts = [init_forest(form, num_trees=3, mixture="by_tree", key=key) for key in keys]
+        >>> x = jnp.ones((4, 2))
+        >>> mean = sum(apply_forest(own, x) for own in parts) / 2
+        >>> bool(jnp.allclose(apply_forest(join_forests(parts), x), mean))
+        True
+    """
+    trees = jax.tree.map(lambda *parts: np.concatenate(parts), *(own.trees for own in forests))
+    if forests[0].mixing is None:
+        return SoftForest(trees, None)
+    logits = [log_softmax(np.asarray(instance_of(TreeWeights, own.mixing).logit)) for own in forests]
+    return SoftForest(trees, TreeWeights(np.concatenate(logits)))
 
 
 def hide_columns(trees: SoftTree, share: float, *, key: PRNGKeyArray) -> SoftTree:

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 from jaxtree import GradientBoostingRanker, GradientBoostingRegressor
 from jaxtree.dataset.sample import Outputs, Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.fold_rows import Scheme, divide, scheme_of
+from jaxtree.estimators.common.fold_rows import Scheme, divide, scheme_of
 from tests.estimators.lone_folds import CLASSES, FEW, ROWS, SIGNAL, X, assert_models_are_lone
 
 NUMBERS = Outputs(1, is_vector=True)
@@ -130,9 +130,9 @@ def test_a_generator_of_splits_is_used_up_by_a_fit():
 
 
 def test_too_few_rows_and_groups_that_are_cut_are_said():
-    with pytest.raises(InvalidInputError, match='early_stopping="cv" needs two rows of weight or more, got 1'):
+    with pytest.raises(InvalidInputError, match="folds need two rows of weight or more, got 1"):
         divide(sample_of([1.0]), "auto", 0)
-    with pytest.raises(InvalidInputError, match="needs two groups of weight or more, got 1"):
+    with pytest.raises(InvalidInputError, match="need two groups of weight or more, got 1"):
         divide(sample_of(SIGNAL, group=np.zeros(ROWS)), "auto", 0)
     group = np.repeat(np.arange(16), 10)
     with pytest.raises(InvalidInputError, match="must keep the rows of a group together, and split 0 cuts one"):

@@ -21,7 +21,6 @@ from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_s
 from jaxtree.dataset.exchange import LONE, Exchange
 from jaxtree.dataset.sample import Outputs, Sample, generator_of, read_known
 from jaxtree.errors import InvalidInputError, all_or_nothing, warn_user
-from jaxtree.estimators.boosting.fold_rows import divide
 from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.many import Models, open_jobs, train_many
@@ -53,6 +52,7 @@ from jaxtree.estimators.boosting.training import (
 from jaxtree.estimators.common.conventions import Role, identity, names_of
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.features import FeatureOptions, check_kept_trees, read_monotone
+from jaxtree.estimators.common.fold_rows import divide
 from jaxtree.estimators.common.jobs import Family, Job
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
 from jaxtree.estimators.common.placing import placed_fit

@@ -18,7 +18,6 @@ from jaxtree.boosting.many import Bounds
 from jaxtree.boosting.rounds import OwnRows
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, present, warn_user
-from jaxtree.estimators.boosting.fold_rows import Fold, Rows
 from jaxtree.estimators.boosting.many import Models, train_many
 from jaxtree.estimators.boosting.metrics import measures_of, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
@@ -33,6 +32,7 @@ from jaxtree.estimators.boosting.training import (
     train,
 )
 from jaxtree.estimators.common.conventions import progress_of
+from jaxtree.estimators.common.fold_rows import Fold, Rows
 from jaxtree.table.sources import is_source, open_source, rows_of_source
 from jaxtree.tree.forest import Forest
 

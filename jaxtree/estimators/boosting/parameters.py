@@ -21,9 +21,9 @@ from jaxtree.boosting.samples import MinimalVariance, OneSided, Sample, Uniform
 from jaxtree.dataset.sample import Outputs
 from jaxtree.devices import costs
 from jaxtree.devices.costs import Work
-from jaxtree.estimators.boosting.fold_rows import scheme_of
 from jaxtree.estimators.common.conventions import Role, Words, generator_of, whole
 from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
+from jaxtree.estimators.common.fold_rows import scheme_of
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS
 from jaxtree.estimators.common.parameters import AUTO, CATEGORICAL_SPLITS, INTERACTIONS, EncodingParameters
 from jaxtree.estimators.common.prunings import AT_LEAST_0, PART

@@ -22,13 +22,13 @@ from jaxtree.dataset.dataset import Dataset
 from jaxtree.dataset.exchange import SharedExchange
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError, present, warn_user
-from jaxtree.estimators.boosting.fold_rows import Fold
 from jaxtree.estimators.boosting.metrics import Evaluation, Metric, Predict, Recorder, staged
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import scored_rows
 from jaxtree.estimators.boosting.shared import common_start, on_mesh
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.features import FeatureOptions, features_of, widths_of
+from jaxtree.estimators.common.fold_rows import Fold
 from jaxtree.estimators.common.growing import decode_thresholds, padded_rows
 from jaxtree.estimators.common.ordered_categories import Derivatives, OrderedCategories, order_categories
 from jaxtree.losses.loss import BaseLoss

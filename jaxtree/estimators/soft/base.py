@@ -32,6 +32,7 @@ from jaxtree.estimators.common.conventions import (
     progress_of,
 )
 from jaxtree.estimators.common.extras import check_arguments
+from jaxtree.estimators.common.fold_rows import Fold
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
 from jaxtree.estimators.common.parts import EstimatorOnTables
 from jaxtree.estimators.common.placing import placed_fit
@@ -47,10 +48,13 @@ from jaxtree.estimators.soft.parameters import (
     settings_of,
 )
 from jaxtree.estimators.soft.rows import (
+    SoftPart,
     SoftRows,
     SoftTask,
     check_classes,
-    ordered_rows,
+    ordered_inputs,
+    parts_of_folds,
+    rows_of_inputs,
     runs_of,
     split_sample,
     training_rows,
@@ -61,7 +65,7 @@ from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
 from jaxtree.files.trees import RandomKey
 from jaxtree.serving.rows import given_names, warn_of_names
 from jaxtree.soft.calibration import Constant, calibrated
-from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig, TrainingRows
+from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
@@ -94,6 +98,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         progress_: Where training ended; an estimator from a file has none.
         history_: The losses after every epoch.
         best_epoch_: The number of epochs after which the model stood as it is.
+        oof_predictions_: By forests of folds, what those that have not seen a row predict for it.
     """
 
     model_kind = ModelKind.SOFT
@@ -107,6 +112,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     progress_: Progress
     history_: dict[str, list[float]]
     best_epoch_: int
+    oof_predictions_: Float[np.ndarray, "row *column"]
 
     init: Any = None
     _no_fields: ClassVar[Mapping[str, Any] | None] = None
@@ -129,6 +135,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _choose(self, trained: Sequence[Trained]) -> Trained:
         """One training of several: that of the least loss, on validation rows if there are any."""
         return min(trained, key=final_loss)
+
+    def _take_folds(self, models: Sequence[Trained], parts: Sequence[SoftPart]) -> None:
+        """Takes the mean of the models of all folds as the fitted one, without a state to go on from."""
+        raise NotImplementedError(f"{type(self).__name__} has no folds")
 
     @all_or_nothing
     def fit(
@@ -255,13 +265,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         fraction = self._share_held_out(sample)
-        if held is None and fraction is not None:
+        folds = self._folds_of(sample)
+        if folds:
+            if held is not None or self.validation_fraction != AUTO:
+                raise InvalidInputError("cv holds out folds: give no X_val, and leave validation_fraction 'auto'")
+        elif held is None and fraction is not None:
             classes = (self.n_classes_,) if is_classifier(self) else ()
             sample, held = split_sample(sample, classes, fraction, self.random_state)
         if not (self.warm_start and hasattr(self, "soft_model_")):
             self._learn_inputs(sample)
+        x, trained = self._ordered_inputs(sample), self._as_trained(sample)
+        if folds:
+            return SoftRows(sample, parts_of_folds(x, sample, trained, folds))
         held_rows = None if held is None else training_rows(self._as_trained(held), self.inputs_)
-        return SoftRows(sample, held, self._ordered_rows(sample), held_rows)
+        return SoftRows(sample, [SoftPart(rows_of_inputs(x, trained), held, held_rows)])
 
     def _learn_inputs(self, sample: SoftSample) -> None:
         """Learns scales and statistics from the rows of a fit; where a tree begins, categories are one-hot as in it."""
@@ -274,9 +291,12 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
             target=self._target_of_means(sample.target),
         )
 
-    def _ordered_rows(self, sample: SoftSample) -> TrainingRows:
-        means = self._target_of_means(sample.target)
-        return ordered_rows(self._as_trained(sample), self.inputs_, means, self.random_state)
+    def _ordered_inputs(self, sample: SoftSample) -> Float[np.ndarray, "row column"]:
+        return ordered_inputs(sample, self.inputs_, self._target_of_means(sample.target), self.random_state)
+
+    def _folds_of(self, sample: SoftSample) -> list[Fold]:
+        """The folds that end the trainings of a forest; none without any."""
+        return []
 
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
@@ -291,7 +311,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
 
     def begin_fit(self, rows: SoftRows) -> SoftTask:
         """Returns what is trained on rows that are read."""
-        if self.monitor != "loss" and rows.held is None:
+        if self.monitor != "loss" and rows.parts[0].held is None:
             raise InvalidInputError("monitor is for validation rows: give X_val and y_val, or validation_fraction")
         models = self._begin(rows)
         loss = self._training_loss(rows.sample.target)
@@ -316,11 +336,12 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
             if not hasattr(self, "soft_model_"):
                 sample = self._read_sample(X, y, sample_weight, outputs=outputs, fields=fields, has_more=True)
                 self._learn_inputs(sample)
-                rows = SoftRows(sample, None, self._ordered_rows(sample), None)
+                x = self._ordered_inputs(sample)
+                rows = SoftRows(sample, [SoftPart(rows_of_inputs(x, self._as_trained(sample)))])
                 models = self._begin(rows)
             else:
                 sample = self._read_sample(X, y, sample_weight, is_known=True, fields=fields)
-                rows = SoftRows(sample, None, training_rows(self._as_trained(sample), self.inputs_), None)
+                rows = SoftRows(sample, [SoftPart(training_rows(self._as_trained(sample), self.inputs_))])
                 earlier = self.history_["loss"]
                 # An estimator from a file has no progress.
                 models = self._stacked(self.progress_ if hasattr(self, "progress_") else self.soft_model_)
@@ -347,7 +368,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
             oblivious=self.oblivious,
             missing=self.inputs_.missing,
         )
-        models = self._first_models(form, key, np.asarray(rows.rows.x)[:num_rows])
+        models = self._first_models(form, key, rows.parts[0].x, len(rows.parts))
         if old is None:
             return models
         kept = self._stacked(old)
@@ -376,11 +397,11 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         if goes_on:
             numbers = numbers._replace(first_temperature=numbers.last_temperature)
             config = config._replace(decay=constant)
-        held = None
-        if rows.held_rows is not None:
-            held = Validation(rows.held_rows, self.n_iter_no_change, self.init is not None)
-        runs = runs_of(models, rows.rows, self._key.key(), num_epochs, numbers, held)
-        return SoftTask(rows.sample, rows.held, runs, config)
+        given = [
+            (part.rows, part.held_rows and Validation(part.held_rows, self.n_iter_no_change, self.init is not None))
+            for part in rows.parts
+        ]
+        return SoftTask(rows.sample, rows.parts, runs_of(models, given, self._key.key(), num_epochs, numbers), config)
 
     def _train(self, task: SoftTask) -> list[Trained]:
         total = sum(run.num_epochs for run in task.runs)
@@ -394,22 +415,35 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
             TrainingError: No model has reached anything finite; or one of several that predict together has not.
         """
         check_trained(trained, self._name_of_models, needs_all=self._needs_all)
-        chosen = self._choose(trained)
+        parts, has_folds = task.parts, len(task.parts) > 1
+        models = [self._choose(trained[at :: len(parts)]) for at in range(len(parts))]
+        if has_folds and (begun := [at for at, one in enumerate(models) if one.loss.size]):
+            # An interrupt leaves folds that have not begun.
+            models, parts = [models[at] for at in begun], [parts[at] for at in begun]
         if task.stump is not None:
-            held = task.runs[0].validation
-            rows = task.runs[0].rows if held is None else held.rows
-            chosen = stumps.better(chosen, task.stump, rows, task.config.loss)
-        if task.held is not None and self.init is None and self._learns_by_heart(task.sample):
-            loss, predict = self._loss_of_rows(task.held.target), self._predict_function(chosen.model)
-            rows, constant = training_rows(task.held, self.inputs_), self._constant_leaf(task.sample)
-            config = task.config._replace(loss=loss, predict=predict)
-            chosen = calibrated(chosen, rows, constant, task.runs[0].hyperparameters, config=config)
+            rows = parts[0].rows if parts[0].held_rows is None else parts[0].held_rows
+            models = [stumps.better(models[0], task.stump, rows, task.config.loss)]
+        if parts[0].held is not None and self.init is None and (has_folds or self._learns_by_heart(task.sample)):
+            loss, predict = self._loss_of_rows(parts[0].held.target), self._predict_function(models[0].model)
+            config, constant = task.config._replace(loss=loss, predict=predict), self._constant_leaf(task.sample)
+            judging = [part.judging() for part in parts]
+            models = calibrated(models, judging, constant, task.runs[0].hyperparameters, config=config)
         self._rows = task.sample
-        self.soft_model_, self.progress_, self.best_epoch_ = chosen.model, chosen.progress, int(chosen.best_epoch)
-        self.history_ = {"loss": chosen.loss.tolist()}
-        if chosen.validation_loss is not None:
-            self.history_["validation_loss"] = chosen.validation_loss.tolist()
+        for name in ("progress_", "oof_predictions_"):
+            vars(self).pop(name, None)
+        if has_folds:
+            self._take_folds(models, parts)
+        else:
+            self._take(models[0])
+            self.progress_ = models[0].progress
         return self
+
+    def _take(self, trained: Trained) -> None:
+        """Takes a training as the fitted one."""
+        self.soft_model_, self.best_epoch_ = trained.model, int(trained.best_epoch)
+        self.history_ = {"loss": trained.loss.tolist()}
+        if trained.validation_loss is not None:
+            self.history_["validation_loss"] = trained.validation_loss.tolist()
 
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""
@@ -577,6 +611,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         return auto_share_held_out(len(sample.weight)) if self._learns_by_heart(sample) else None
 
     @abc.abstractmethod
+    def _as_table(self, sample: SoftSample) -> Sample:
+        """The targets, weights and further data of rows, as of a table that was read."""
+
+    @abc.abstractmethod
     def _constant_leaf(self, sample: SoftSample) -> Constant:
         """The leaf that predicts what is best for all rows of a fit together."""
 
@@ -619,8 +657,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         """
 
     @abc.abstractmethod
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
-        """The models before training on rows x, with an axis of models."""
+    def _first_models(
+        self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
+    ) -> Any:
+        """The models before training on rows x, with an axis of models, which take turns at parts of the rows."""
 
     def _class_factors(
         self, target: Any, weight: Float64[np.ndarray, " row"] | None

@@ -10,20 +10,26 @@ from jaxtyping import Array, Float, Key
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.conventions import Role, Words, whole
+from jaxtree.estimators.common.fold_rows import Fold, divide
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hard_forests import hard_ensemble
 from jaxtree.estimators.soft.numbers import SoftRegressor
 from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, PART_ABOVE_0
+from jaxtree.estimators.soft.rows import SoftPart
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.soft.trees import first_trees_of
-from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, mix
+from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, join_forests, mix, predict_in_blocks
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.runs import Trained
 from jaxtree.soft.training import stacked
 from jaxtree.table.weights import check_sample_weight
+
+OF_FOLDS = ("mean", "by_tree")
+"""Mixtures of which the forests of several folds are one forest."""
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -39,6 +45,11 @@ class OfOneForest(BaseSoft):
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.
+        cv: Folds that end trainings, of the mixtures "mean" and "by_tree": a number, a splitter of scikit-learn, or its
+            splits of the rows of weight; None for none. The trees of "mean" take turns at the folds, and "by_tree"
+            makes `n_estimators` trees for each. They learn from the rows of the others and keep the epoch that is best
+            on the fold's; together they are one forest, which is shrunk towards the constant as far as all folds say.
+            So no row is lost to validation. The same weight of every fold is right for models that know as much.
     """
 
     n_estimators: Annotated[int, whole(1), Role.TRAINS] = dataclasses.field(default=10, kw_only=False)
@@ -46,6 +57,7 @@ class OfOneForest(BaseSoft):
     colsample_bytree: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
     subsample: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
     drop_rate: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.0
+    cv: Annotated[Any, whole(2), None, "cv_object", Role.FIT] = None
 
     _largest_auto_depth = 8
     _name_of_models = "tree"
@@ -85,16 +97,57 @@ class OfOneForest(BaseSoft):
         with placed_fit(self, values):
             return hard_ensemble(self, values, weight)
 
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> Any:
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed."""
+        super().check_parameters()
+        if self.cv is None:
+            return
+        if self.mixture not in OF_FOLDS:
+            raise InvalidInputError(f"cv is for a mixture that is one of {OF_FOLDS}, got {self.mixture!r}")
+        if self.warm_start:
+            raise InvalidInputError("warm_start goes on with one forest, and cv makes one of each fold: give one alone")
+
+    def _folds_of(self, sample: SoftSample) -> list[Fold]:
+        if self.cv is None:
+            return []
+        folds = divide(self._as_table(sample), self.cv, self.random_state)
+        if self.mixture == "mean" and len(folds) > self.n_estimators:
+            raise InvalidInputError(
+                f"n_estimators must be at least {len(folds)}, the number of folds, got {self.n_estimators}"
+            )
+        return folds
+
+    def _take_folds(self, models: Sequence[Trained], parts: Sequence[SoftPart]) -> None:
+        num_rows = len(self._rows.weight)
+        total, count = np.zeros((num_rows, self._num_outputs)), np.zeros((num_rows, 1))
+        for one, part in zip(models, parts, strict=True):
+            number, predict = present(part.number), self._predict_function(one.model)
+            x = np.asarray(present(part.held_rows).x)[: len(number)]
+            total[number] += predict_in_blocks(predict, one.model, x, self.last_temperature_)
+            count[number] += 1
+        with np.errstate(invalid="ignore"):
+            predicted = np.asarray(self._hard_value(total / count))
+        self.oof_predictions_ = predicted[:, 0] if predicted.shape[1] == 1 else predicted
+        # Forests of several folds may have different numbers of trees.
+        alike = [one._replace(model=None, progress=models[0].progress) for one in models]
+        self._take(_mean_of(stacked(alike))._replace(model=join_forests([one.model for one in models])))
+
+    def _first_models(
+        self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
+    ) -> Any:
         if self.mixture in ("mean", "learned") and (self.subsample < 1 or self.drop_rate):
             raise InvalidInputError(
                 f"subsample and drop_rate are for trees whose scores add up, got mixture={self.mixture!r}: take "
                 "'by_tree' or 'by_leaf'"
             )
-        trees = first_trees_of(form, jax.random.split(key, self.n_estimators), x)
+        number = self.n_estimators * (1 if self.mixture == "mean" else num_parts)
+        trees = first_trees_of(form, jax.random.split(key, number), x)
         if self.colsample_bytree < 1:
-            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, self.n_estimators))
-        return trees if self.mixture == "mean" else self._stacked(mix(trees, self.mixture))
+            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, number))
+        if self.mixture == "mean":
+            return trees
+        apart = jax.tree.map(lambda part: part.reshape(num_parts, self.n_estimators, *part.shape[1:]), trees)
+        return jax.vmap(lambda own: mix(own, self.mixture))(apart)
 
     def _stacked(self, model: Any) -> Any:
         if self.mixture != "mean":
@@ -106,13 +159,16 @@ class OfOneForest(BaseSoft):
             return super()._choose(trained)
         # An interrupt leaves trees that have not begun.
         together = stacked([one for one in trained if one.loss.size] or trained)
-        loss, validation_loss = jax.tree.map(
-            lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
-        )
-        return Trained(
-            SoftForest(together.model, None), loss, validation_loss, np.median(together.best_epoch),
-            together.diverged_in.max(), together.progress,
-        )  # fmt: skip
+        return _mean_of(together)._replace(model=SoftForest(together.model, None))
+
+
+def _mean_of(together: Trained) -> Trained:
+    """A training whose losses are the means of several, and which stands after the median of their best epochs."""
+    loss, validation_loss = jax.tree.map(
+        lambda loss: np.nanmean(loss, axis=0), (together.loss, together.validation_loss)
+    )
+    best_epoch, diverged_in = np.median(together.best_epoch), together.diverged_in.max()
+    return together._replace(loss=loss, validation_loss=validation_loss, best_epoch=best_epoch, diverged_in=diverged_in)
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

@@ -159,6 +159,10 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
         spread = spread_to_blur(loss, sample.target, sample.weight)
         return numbers if spread is None else numbers._replace(target_noise=numbers.noise * spread)
 
+    def _as_table(self, sample: SoftSample) -> Sample:
+        rows = sample.target
+        return Sample(None, rows.target.reshape(len(rows), -1).T, self.outputs(), sample.weight, rows.extras, ())
+
     def _constant_leaf(self, sample: SoftSample) -> Constant:
         return Constant(np.zeros(self._num_outputs))
 
@@ -189,9 +193,7 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
         super().finish_fit(task, trained)
         vars(self).pop("survival_", None)
         if is_of_times(self._loss):
-            values, rows = task.sample.values, task.sample.target
-            of_loss = Sample(None, rows.target[None], self.outputs(), task.sample.weight, rows.extras, ())
-            self.survival_ = learn_times(self._loss, of_loss, self.scores_of(values))
+            self.survival_ = learn_times(self._loss, self._as_table(task.sample), self.scores_of(task.sample.values))
         goes_on, target = task.config.decay is constant, task.sample.target
         if not goes_on and not target.extras:
             at_start = self._hard_value(np.zeros((1, self._num_outputs)))

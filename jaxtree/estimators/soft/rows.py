@@ -1,21 +1,50 @@
 """Rows of a fit of soft estimators, and the trainings on them: parts of a fit, which jobs make at other times."""
 
+import itertools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float, Float64, PRNGKeyArray
+from jaxtyping import Float, Float64, Int, PRNGKeyArray
 
 from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.sample import Sample, generator_of, split_groups, split_rows
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
+from jaxtree.estimators.common.fold_rows import Fold
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, TrainingRows, make_rows
 from jaxtree.soft.inputs import Inputs, SoftSample
 from jaxtree.soft.model import SoftTree
 from jaxtree.soft.runs import Run, Validation, keys_apart
-from jaxtree.soft.scores import ScoredTarget
+from jaxtree.soft.scores import ScoredTarget, padded_rows
 from jaxtree.table.probabilities import ClassProbabilities
 from jaxtree.table.target import encode_classes
+
+
+class SoftPart(NamedTuple):
+    """Rows that models of a fit learn from, and others that compare their epochs: with folds there are several parts.
+
+    Attributes:
+        rows: The rows to train on, as training takes them.
+        held: The rows on which epochs are compared; None for none.
+        held_rows: The same as training takes them.
+        number: The numbers of these among the rows of the fit; None of rows that are not among them.
+    """
+
+    rows: TrainingRows
+    held: SoftSample | None = None
+    held_rows: TrainingRows | None = None
+    number: Int[np.ndarray, " held"] | None = None
+
+    @property
+    def x(self) -> Float[np.ndarray, "row column"]:
+        """The inputs of the rows to train on, without padding."""
+        return np.asarray(self.rows.x)[: int(self.rows.num_rows)]
+
+    def judging(self) -> TrainingRows:
+        """Returns the rows that were held out, with the targets that losses are of: labels are not smoothed."""
+        rows, held = present(self.held_rows), present(self.held)
+        return rows._replace(target=padded_rows(held.target, rows.x.shape[0]))
 
 
 class SoftRows(NamedTuple):
@@ -23,15 +52,11 @@ class SoftRows(NamedTuple):
 
     Attributes:
         sample: The rows to train on.
-        held: The rows on which epochs are compared; None for none.
-        rows: The rows to train on, as training takes them.
-        held_rows: The rows of `held`, as training takes them.
+        parts: The same and those on which epochs are compared, as training takes them; with folds one a fold.
     """
 
     sample: SoftSample
-    held: SoftSample | None
-    rows: TrainingRows
-    held_rows: TrainingRows | None
+    parts: list[SoftPart]
 
 
 class SoftTask(NamedTuple):
@@ -39,14 +64,14 @@ class SoftTask(NamedTuple):
 
     Attributes:
         sample: The rows.
-        held: The rows on which epochs are compared; None for none.
+        parts: The rows as training takes them: models take turns at them.
         runs: The training of every model.
         config: The settings that their program is compiled for.
         stump: A tree that takes the trained one's place if that is worse; None for none.
     """
 
     sample: SoftSample
-    held: SoftSample | None
+    parts: list[SoftPart]
     runs: list[Run]
     config: TrainingConfig
     stump: SoftTree | None = None
@@ -54,30 +79,32 @@ class SoftTask(NamedTuple):
 
 def runs_of(
     models: Any,
-    rows: TrainingRows,
+    rows: Sequence[tuple[TrainingRows, Validation | None]],
     key: PRNGKeyArray,
     num_epochs: int,
     numbers: Hyperparameters,
-    validation: Validation | None,
 ) -> list[Run]:
-    """Returns the training of every model of a fit; models, or their progress, have an axis of models in front."""
+    """Returns the training of every model of a fit; models, or their progress, have an axis of models in front.
+
+    Models take turns at the rows to train on and to compare epochs on.
+    """
     models = jax.tree.map(np.asarray, models)
     keys = keys_apart(jax.random.split(key, jax.tree.leaves(models)[0].shape[0]))
     return [
-        Run(jax.tree.map(lambda part, i=i: part[i], models), rows, own, num_epochs, numbers, validation)
-        for i, own in enumerate(keys)
+        Run(jax.tree.map(lambda part, i=i: part[i], models), own, run_key, num_epochs, numbers, validation)
+        for i, (run_key, (own, validation)) in enumerate(zip(keys, itertools.cycle(rows), strict=False))
     ]
 
 
 def training_rows(sample: SoftSample, inputs: Inputs) -> TrainingRows:
     """Returns the rows as training takes them; weights are 1 in the mean."""
-    return _rows(inputs.transform(sample.values), sample)
+    return rows_of_inputs(inputs.transform(sample.values), sample)
 
 
-def ordered_rows(
+def ordered_inputs(
     sample: SoftSample, inputs: Inputs, target: Float64[np.ndarray, "row mean"] | None, seed: Any
-) -> TrainingRows:
-    """Returns the rows of a fit as training takes them: statistics of categories are those of rows before, at random.
+) -> Float[np.ndarray, "row column"]:
+    """Returns the inputs of the rows of a fit: statistics of categories are those of rows before, at random.
 
     Args:
         sample: The rows.
@@ -86,13 +113,34 @@ def ordered_rows(
         seed: The seed of the order of the rows.
     """
     if target is None or not inputs.has_statistics:
-        return training_rows(sample, inputs)
+        return inputs.transform(sample.values)
     order = generator_of(seed).permutation(len(target))
-    return _rows(inputs.transform_ordered(sample.values, target, sample.weight, order), sample)
+    return inputs.transform_ordered(sample.values, target, sample.weight, order)
 
 
-def _rows(x: Float[np.ndarray, "row column"], sample: SoftSample) -> TrainingRows:
+def rows_of_inputs(x: Float[np.ndarray, "row column"], sample: SoftSample) -> TrainingRows:
+    """Returns the rows of inputs as training takes them; weights are 1 in the mean."""
     return make_rows(x, sample.target, sample.weight / sample.weight.mean())
+
+
+def parts_of_folds(
+    x: Float[np.ndarray, "row column"], sample: SoftSample, trained: SoftSample, folds: Sequence[Fold]
+) -> list[SoftPart]:
+    """Returns a part for every fold: the rows of the others, and those that it holds out.
+
+    Args:
+        x: The inputs of all rows.
+        sample: The rows.
+        trained: The same, with targets as training takes them.
+        folds: The folds.
+    """
+    parts = []
+    for fold in folds:
+        is_learned = np.ones(len(x), bool)
+        is_learned[fold.held] = is_learned[fold.left_out] = False
+        learned, held = (rows_of_inputs(x[rows], trained.take(rows)) for rows in (is_learned, fold.held))
+        parts.append(SoftPart(learned, sample.take(fold.held), held, fold.held))
+    return parts
 
 
 def split_sample(

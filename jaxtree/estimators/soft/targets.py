@@ -233,6 +233,11 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _learns_by_heart(self, sample: SoftSample) -> bool:
         return len(sample.weight) >= LEAST_CLASSES_TO_HOLD_OUT and _are_uneven(self._shares_of(sample))
 
+    def _as_table(self, sample: SoftSample) -> Sample:
+        labels = self._hard_target(sample.target).T
+        fields = sample.target.extras if isinstance(sample.target, ScoredTarget) else {}
+        return Sample(None, labels, Outputs(1, (self.classes_,)), sample.weight, fields, ())
+
     def _constant_leaf(self, sample: SoftSample) -> Constant:
         logits = np.log(np.maximum(self._shares_of(sample), LEAST_PROBABILITY))
         return Constant(logits, mixes_shares=getattr(self, "mixture", None) not in TOGETHER)

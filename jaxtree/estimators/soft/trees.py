@@ -117,7 +117,7 @@ class OfOneTree(BaseSoft):
         form = task.runs[0].model.form
         if is_old or self.init is not None or form.gate != "hard" or not form.depth:
             return task
-        columns = columns_of_inputs(np.asarray(rows.rows.x)[: len(rows.sample.values)], form)
+        columns = columns_of_inputs(rows.parts[0].x, form)
         found = self._stump_of(columns, rows.sample)
         if found is None or int(found[0].num_nodes) == 1:
             return task
@@ -125,7 +125,9 @@ class OfOneTree(BaseSoft):
         runs = [run._replace(model=with_root(run.model, stump, columns)) for run in task.runs]
         return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, value))
 
-    def _first_models(self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"]) -> SoftTree:
+    def _first_models(
+        self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
+    ) -> SoftTree:
         keys = jax.random.split(key, self.n_restarts)
         if self.init is None:
             return first_trees_of(form, keys, x)

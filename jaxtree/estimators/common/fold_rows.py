@@ -89,7 +89,7 @@ def divide(sample: Sample, cv: Any, seed: Any) -> list[Fold]:
     group, strata = (None if own is None else own[there] for own in (sample.fields.get("group"), _strata(sample)))
     num_units, units = (len(there), "rows") if group is None else (len(np.unique(group)), "groups")
     if num_units < 2:
-        raise InvalidInputError(f'early_stopping="cv" needs two {units} of weight or more, got {num_units}')
+        raise InvalidInputError(f"folds need two {units} of weight or more, got {num_units}")
     scheme = scheme_of(len(there), num_units) if isinstance(cv, str) else Scheme(int(cv), 1)
     if not 2 <= scheme.num_folds <= num_units:
         raise InvalidInputError(f"cv must be from 2 to {num_units}, the number of {units}, got {cv}")
