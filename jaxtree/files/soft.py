@@ -106,7 +106,7 @@ class SoftState:
         require(fits, "its model is not one of its inputs")
         num_trees = len(model.trees.leaf.value) if isinstance(model, SoftForest) else None
         require(num_trees is None or 1 <= num_trees <= MOST_TREES, "its number of trees is none")
-        wanted = _shapes(form, num_trees, mixture_of(model) or "")
+        wanted = _shapes(form, num_trees, name_of_mixture(model) or "")
         arrays, shapes = jax.tree.leaves(model), jax.tree.leaves(wanted)
         fits = jax.tree.structure(model) == jax.tree.structure(wanted)
         fits = fits and all(array.shape == shape.shape for array, shape in zip(arrays, shapes, strict=True))
@@ -195,7 +195,7 @@ def form_of(model: SoftTree | SoftForest) -> SoftForm:
     return model.trees.form if isinstance(model, SoftForest) else model.form
 
 
-def mixture_of(model: SoftTree | SoftForest) -> str | None:
+def name_of_mixture(model: SoftTree | SoftForest) -> str | None:
     """How the trees of a forest are mixed; None of a single tree."""
     if not isinstance(model, SoftForest):
         return None

@@ -125,7 +125,7 @@ def test_an_interrupt_leaves_the_folds_that_have_begun(monkeypatch):
 
 WRONG = [
     ({"cv": 3, "mixture": "by_leaf"}, "cv is for a mixture that is one of .* got 'by_leaf'"),
-    ({"cv": 5, "n_estimators": 4}, "n_estimators must be at least 5, the number of folds, got 4"),
+    ({"cv": 5, "n_estimators": 4, "mixture": "mean"}, "n_estimators must be at least 5, the number of folds, got 4"),
     ({"cv": 1}, "cv"),
     ({"cv": 3, "warm_start": True}, "warm_start goes on with one forest"),
     ({"cv": 3, "validation_fraction": 0.1}, "cv holds out folds"),

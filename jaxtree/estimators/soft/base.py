@@ -39,12 +39,17 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft import stumps
 from jaxtree.estimators.soft.parameters import (
     AUTO,
+    FEW_ROWS,
     SoftParameters,
     auto_depth,
     auto_share_held_out,
     config_of,
     epochs_of,
+    has_hard_trees_together,
     hyperparameters_of,
+    mixture_of,
+    patience_of,
+    rows_of_step,
     settings_of,
 )
 from jaxtree.estimators.soft.rows import (
@@ -61,7 +66,7 @@ from jaxtree.estimators.soft.rows import (
 )
 from jaxtree.export.functions import Function, RowAnswer
 from jaxtree.files.records import require
-from jaxtree.files.soft import InputsState, SoftState, form_of, mixture_of
+from jaxtree.files.soft import InputsState, SoftState, form_of, name_of_mixture
 from jaxtree.files.trees import RandomKey
 from jaxtree.serving.rows import given_names, warn_of_names
 from jaxtree.soft.calibration import Constant, calibrated
@@ -265,7 +270,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _rows_of(self, sample: SoftSample, held: SoftSample | None) -> SoftRows:
         """The rows of a fit, of which a share may be held out; scales are learned from the others."""
         fraction = self._share_held_out(sample)
-        folds = self._folds_of(sample)
+        folds = self._folds_of(sample, held)
         if folds:
             if held is not None or self.validation_fraction != AUTO:
                 raise InvalidInputError("cv holds out folds: give no X_val, and leave validation_fraction 'auto'")
@@ -294,7 +299,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _ordered_inputs(self, sample: SoftSample) -> Float[np.ndarray, "row column"]:
         return ordered_inputs(sample, self.inputs_, self._target_of_means(sample.target), self.random_state)
 
-    def _folds_of(self, sample: SoftSample) -> list[Fold]:
+    def _folds_of(self, sample: SoftSample, held: SoftSample | None) -> list[Fold]:
         """The folds that end the trainings of a forest; none without any."""
         return []
 
@@ -305,7 +310,8 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
         depth = self._auto_depth(num_rows, 2) if self.depth == AUTO else int(self.depth)
-        nodes, batch = 2**depth * getattr(self, "n_estimators", 1), min(self._rows_of_step(num_rows), num_rows)
+        trees = settings_of(self).n_estimators if hasattr(self, "n_estimators") else 1
+        nodes, batch = 2**depth * trees, min(self._rows_of_step(num_rows), num_rows)
         steps = epochs_of(self, num_rows, batch) * -(-num_rows // batch)
         return costs.soft(num_rows, num_columns, nodes=nodes, steps=steps, rows_of_step=batch)
 
@@ -397,8 +403,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         if goes_on:
             numbers = numbers._replace(first_temperature=numbers.last_temperature)
             config = config._replace(decay=constant)
+        patience = patience_of(self, has_folds=len(rows.parts) > 1)
         given = [
-            (part.rows, part.held_rows and Validation(part.held_rows, self.n_iter_no_change, self.init is not None))
+            (part.rows, part.held_rows and Validation(part.held_rows, patience, self.init is not None))
             for part in rows.parts
         ]
         return SoftTask(rows.sample, rows.parts, runs_of(models, given, self._key.key(), num_epochs, numbers), config)
@@ -465,7 +472,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         self.check_parameters()
         self.restore_table(state.table)
         self.inputs_ = state.inputs.inputs(self.schema_)
-        is_mixed_so = mixture_of(state.model) == getattr(self, "mixture", None)
+        is_mixed_so = name_of_mixture(state.model) == mixture_of(self)
         require(is_mixed_so, "its trees are mixed in another way than by its parameters")
         self.soft_model_, self._key = state.model_of(self.inputs_), state.key
         self.history_, self.best_epoch_ = state.history, state.best_epoch
@@ -564,7 +571,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _outputs_of(self, values: Real[np.ndarray, "row value"]) -> Float[np.ndarray, "row output"]:
         """The outputs of the model."""
         model, x, temperature = self.soft_model_, self.inputs_.transform(values), self.last_temperature_
-        nodes = 2**self.depth_ * getattr(self, "n_estimators", 1)
+        nodes = 2**self.depth_ * (model.num_trees if isinstance(model, SoftForest) else 1)
         with placed(None, lambda: costs.soft(*x.shape, nodes=nodes, steps=1, rows_of_step=len(x))):
             if current_platform() == "cpu":
                 return outputs_on_host(model, x, temperature, of_classes=is_classifier(self))
@@ -608,7 +615,10 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         fraction = self.validation_fraction
         if not isinstance(fraction, str):
             return fraction
-        return auto_share_held_out(len(sample.weight)) if self._learns_by_heart(sample) else None
+        holds_out = self._learns_by_heart(sample) or (
+            has_hard_trees_together(self) and len(sample.weight) >= FEW_ROWS and not self.warm_start
+        )
+        return auto_share_held_out(len(sample.weight)) if holds_out else None
 
     @abc.abstractmethod
     def _as_table(self, sample: SoftSample) -> Sample:
@@ -670,4 +680,4 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
 
     def _rows_of_step(self, num_rows: int) -> int:
         """The most rows of a step, of so many rows."""
-        return int(self.batch_size)
+        return rows_of_step(self, None, num_rows)

@@ -17,7 +17,16 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.estimators.soft.hard_forests import hard_ensemble
 from jaxtree.estimators.soft.numbers import SoftRegressor
-from jaxtree.estimators.soft.parameters import FROM_0_BELOW_1, PART_ABOVE_0
+from jaxtree.estimators.soft.parameters import (
+    AUTO,
+    FEW_ROWS,
+    FROM_0_BELOW_1,
+    MANY_ROWS,
+    PART_ABOVE_0,
+    is_auto,
+    mixture_of,
+    settings_of,
+)
 from jaxtree.estimators.soft.rows import SoftPart
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.soft.trees import first_trees_of
@@ -37,27 +46,32 @@ class OfOneForest(BaseSoft):
     """The model is a soft forest, its trees trained apart, or all together with their weights.
 
     Args:
-        n_estimators: The number of trees.
+        n_estimators: The number of trees. "auto" is 10, and 64 of hard gates whose scores add up.
         mixture: "mean": trees are trained apart and count alike. With all others they are trained together:
             "learned" with weights that depend on the row, "by_tree" with a weight a tree, "by_leaf" with one a leaf
-            (Marton et al., *GRANDE*, 2024); of both the scores of trees add up. For hard gates in such a forest "auto"
-            is a gate_rate of 0.01, a leaf_rate of 0.05, and a temperature of 1.
-        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates.
+            (Marton et al., *GRANDE*, 2024); of both the scores of trees add up. "auto" is "by_tree" of hard gates, and
+            "mean" of others. For hard gates in such a forest "auto" is a gate_rate of 0.03, a leaf_rate of 0.05, and a
+            temperature of 1.
+        colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates. "auto" is all, and
+            half of them of hard gates whose scores add up.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.
         cv: Folds that end trainings, of the mixtures "mean" and "by_tree": a number, a splitter of scikit-learn, or its
             splits of the rows of weight; None for none. The trees of "mean" take turns at the folds, and "by_tree"
             makes `n_estimators` trees for each. They learn from the rows of the others and keep the epoch that is best
             on the fold's; together they are one forest, which is shrunk towards the constant as far as all folds say.
-            So no row is lost to validation. The same weight of every fold is right for models that know as much.
+            "auto" is 5 folds of hard gates "by_tree", from 50 rows on and below 10,000, unless `fit` has other rows to
+            compare epochs on or goes on with a forest; above, a tenth of the rows is held out.
     """
 
-    n_estimators: Annotated[int, whole(1), Role.TRAINS] = dataclasses.field(default=10, kw_only=False)
-    mixture: Annotated[str, Words(MIXTURES), Role.TRAINS] = "mean"
-    colsample_bytree: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
+    n_estimators: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = dataclasses.field(
+        default=AUTO, kw_only=False
+    )
+    mixture: Annotated[str, Words({AUTO, *MIXTURES}), Role.FIT] = AUTO
+    colsample_bytree: Annotated[float | str, PART_ABOVE_0, Words({AUTO}), Role.TRAINS] = AUTO
     subsample: Annotated[float, PART_ABOVE_0, Role.TRAINS] = 1.0
     drop_rate: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.0
-    cv: Annotated[Any, whole(2), None, "cv_object", Role.FIT] = None
+    cv: Annotated[Any, whole(2), Words({AUTO}), None, "cv_object", Role.FIT] = AUTO
 
     _largest_auto_depth = 8
     _name_of_models = "tree"
@@ -100,22 +114,23 @@ class OfOneForest(BaseSoft):
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
         super().check_parameters()
-        if self.cv is None:
+        if self.cv is None or is_auto(self.cv):
             return
-        if self.mixture not in OF_FOLDS:
+        if mixture_of(self) not in OF_FOLDS:
             raise InvalidInputError(f"cv is for a mixture that is one of {OF_FOLDS}, got {self.mixture!r}")
         if self.warm_start:
             raise InvalidInputError("warm_start goes on with one forest, and cv makes one of each fold: give one alone")
 
-    def _folds_of(self, sample: SoftSample) -> list[Fold]:
-        if self.cv is None:
-            return []
-        folds = divide(self._as_table(sample), self.cv, self.random_state)
-        if self.mixture == "mean" and len(folds) > self.n_estimators:
-            raise InvalidInputError(
-                f"n_estimators must be at least {len(folds)}, the number of folds, got {self.n_estimators}"
-            )
-        return folds
+    def _folds_of(self, sample: SoftSample, held: SoftSample | None) -> list[Fold]:
+        table, cv = self._as_table(sample), self.cv
+        if is_auto(cv):
+            cv, group = settings_of(self).cv, table.fields.get("group")
+            num_units = table.num_rows if group is None else len(np.unique(group))
+            has_others = held is not None or self.validation_fraction != AUTO or self.warm_start
+            if has_others or mixture_of(self) not in OF_FOLDS or not FEW_ROWS <= table.num_rows < MANY_ROWS:
+                return []
+            cv = None if cv is None or num_units < cv else cv
+        return [] if cv is None else divide(table, cv, self.random_state)
 
     def _take_folds(self, models: Sequence[Trained], parts: Sequence[SoftPart]) -> None:
         num_rows = len(self._rows.weight)
@@ -135,27 +150,32 @@ class OfOneForest(BaseSoft):
     def _first_models(
         self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
     ) -> Any:
-        if self.mixture in ("mean", "learned") and (self.subsample < 1 or self.drop_rate):
+        mixture, settings = mixture_of(self), settings_of(self)
+        if mixture in ("mean", "learned") and (self.subsample < 1 or self.drop_rate):
             raise InvalidInputError(
-                f"subsample and drop_rate are for trees whose scores add up, got mixture={self.mixture!r}: take "
+                f"subsample and drop_rate are for trees whose scores add up, got mixture={mixture!r}: take "
                 "'by_tree' or 'by_leaf'"
             )
-        number = self.n_estimators * (1 if self.mixture == "mean" else num_parts)
+        if mixture == "mean" and num_parts > settings.n_estimators:
+            raise InvalidInputError(
+                f"n_estimators must be at least {num_parts}, the number of folds, got {settings.n_estimators}"
+            )
+        number = settings.n_estimators * (1 if mixture == "mean" else num_parts)
         trees = first_trees_of(form, jax.random.split(key, number), x)
-        if self.colsample_bytree < 1:
-            trees = hide_columns(trees, self.colsample_bytree, key=jax.random.fold_in(key, number))
-        if self.mixture == "mean":
+        if settings.colsample_bytree < 1:
+            trees = hide_columns(trees, settings.colsample_bytree, key=jax.random.fold_in(key, number))
+        if mixture == "mean":
             return trees
-        apart = jax.tree.map(lambda part: part.reshape(num_parts, self.n_estimators, *part.shape[1:]), trees)
-        return jax.vmap(lambda own: mix(own, self.mixture))(apart)
+        apart = jax.tree.map(lambda part: part.reshape(num_parts, -1, *part.shape[1:]), trees)
+        return jax.vmap(lambda own: mix(own, present(mixture)))(apart)
 
     def _stacked(self, model: Any) -> Any:
-        if self.mixture != "mean":
+        if mixture_of(self) != "mean":
             return super()._stacked(model)
         return model.trees if isinstance(model, SoftForest) else model
 
     def _choose(self, trained: Sequence[Trained]) -> Trained:
-        if self.mixture != "mean":
+        if mixture_of(self) != "mean":
             return super()._choose(trained)
         # An interrupt leaves trees that have not begun.
         together = stacked([one for one in trained if one.loss.size] or trained)

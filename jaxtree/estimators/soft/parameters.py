@@ -60,7 +60,8 @@ class SoftParameters(AnnotatedParameters):
         side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
         oblivious: Whether all hard gates of a level are one.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
-        batch_size: The most rows of a step.
+        batch_size: The most rows of a step. "auto" is 256, and 64 of fewer than 10,000 rows where the scores of hard
+            trees add up.
         optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
         gate_rate: The learning rate of gates. "auto" is 0.1 of hard gates, and of others 0.03 for classes and 0.02
             for numbers.
@@ -71,7 +72,8 @@ class SoftParameters(AnnotatedParameters):
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses
             less when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto"
-            is $n^{-1/5}$ of n rows, and none where training begins with `init` or targets are probabilities. For
+            is $n^{-1/5}$ of n rows, and none where training begins with `init`, targets are probabilities, or scores
+            of hard trees add up to those of classes. For
             distributions and several quantiles it is also added to targets, in deviations of these (to the
             logarithms of positive targets, to the log odds of shares; not to counts), so that none becomes as
             narrow as a single row.
@@ -86,7 +88,7 @@ class SoftParameters(AnnotatedParameters):
         monitor: By what epochs are compared on validation rows: "loss", the loss of the soft model; or "hardened",
             the share of wrong classes, or the loss of numbers, of the model whose gates decide.
         n_iter_no_change: After how many epochs without a better validation loss training ends; None is never, and
-            so is any number without validation rows.
+            so is any number without validation rows. "auto" is 40 with the folds of a forest, and else never.
         scaling: How numbers of the table are scaled: "standard", "quantile" or "none". "auto" is "standard", and
             "quantile" of hard gates. A column whose nine middle tenths take less than a ten-thousandth of its range
             becomes quantiles instead of "standard", which would make all but its ends equal.
@@ -111,7 +113,7 @@ class SoftParameters(AnnotatedParameters):
     side: Annotated[str, Words(set(SIDES)), Role.TRAINS] = "softsign"
     oblivious: Annotated[bool, "boolean", Role.TRAINS] = False
     max_epochs: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = AUTO
-    batch_size: Annotated[int, whole(1), Role.TRAINS] = 256
+    batch_size: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = AUTO
     optimizer: Annotated[Any, optax.GradientTransformation, None, Role.TRAINS] = None
     gate_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
     leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
@@ -121,7 +123,7 @@ class SoftParameters(AnnotatedParameters):
     averaging: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.99
     validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO}), Role.FIT] = AUTO
     monitor: Annotated[str, Words({"loss", "hardened"}), Role.TRAINS] = "loss"
-    n_iter_no_change: Annotated[int | None, whole(1), None, Role.TRAINS] = None
+    n_iter_no_change: Annotated[int | str | None, whole(1), None, Words({AUTO}), Role.TRAINS] = AUTO
     scaling: Annotated[str, Words({AUTO, *SCALINGS}), Role.FIT] = AUTO
     categorical_features: Annotated[Any, "array-like", Words({"from_dtype"}), None, Role.FIT] = "from_dtype"
     max_categories: Annotated[int | None, whole(1, 65_535), None, Role.FIT] = None
@@ -141,6 +143,11 @@ class Settings(NamedTuple):
         label_smoothing: The share of a label that is spread over all classes.
         scaling: How numbers of the table are scaled.
         least_depth: The least that a depth of "auto" is.
+        noise: The standard deviation of noise that is added to inputs; "auto" follows from the rows.
+        batch_size: The most rows of a step; of many rows `USUAL_BATCH` at least.
+        n_estimators: The number of trees of a forest.
+        colsample_bytree: The share of the columns that each of its trees sees.
+        cv: The number of folds that end the training of a forest, of few rows; None for none.
     """
 
     gate_rate: float
@@ -149,6 +156,11 @@ class Settings(NamedTuple):
     label_smoothing: float
     scaling: str
     least_depth: int
+    noise: float | str | None = AUTO
+    batch_size: int = 256
+    n_estimators: int = 10
+    colsample_bytree: float = 1.0
+    cv: Any = None
 
 
 BITS_OF_UNEVEN_CLASSES = 0.9
@@ -164,17 +176,45 @@ SOFT_CLASSES = Settings(0.03, 0.2, 0.3, 0.1, "standard", 3)
 SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoothing=0.0)
 HARD_ALONE = Settings(0.1, 0.1, 0.2, 0.0, "quantile", 6)
 """Hard gates of trees that are trained apart. Steps are long, and leaves many, for a row teaches but one of them."""
-HARD_TOGETHER = Settings(0.01, 0.05, 1.0, 0.0, "quantile", 4)
+HARD_TOGETHER = Settings(
+    0.03, 0.05, 1.0, 0.0, "quantile", 4, batch_size=64, n_estimators=64, colsample_bytree=0.5, cv=5
+)
 """Hard gates of trees whose scores add up."""
+
+USUAL_BATCH, MANY_ROWS, FEW_ROWS = 256, 10_000, 50
+"""The rows of a step of tables of many rows. Folds end the training of forests of fewer, and of few nothing does."""
+PATIENCE = 40
+"""Epochs without a better loss of a fold after which the training of its forest ends."""
 
 
 def settings_of(estimator: Any) -> Settings:
     """Returns the parameters of an estimator, those that are "auto" as they follow from the kind of its model."""
-    usual = SOFT_CLASSES if is_classifier(estimator) else SOFT_NUMBERS
-    if estimator.gate == "hard":
-        usual = HARD_TOGETHER if getattr(estimator, "mixture", None) in TOGETHER else HARD_ALONE
+    of_classes = is_classifier(estimator)
+    usual = SOFT_CLASSES if of_classes else SOFT_NUMBERS
+    if has_hard_trees_together(estimator):
+        usual = HARD_TOGETHER._replace(noise=None) if of_classes else HARD_TOGETHER
+    elif estimator.gate == "hard":
+        usual = HARD_ALONE
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
-    return usual._replace(**{name: value for name, value in given.items() if value != AUTO})
+    return usual._replace(**{name: value for name, value in given.items() if not is_auto(value)})
+
+
+def is_auto(value: Any) -> bool:
+    """Returns whether a parameter follows from others; it may be an array."""
+    return isinstance(value, str) and value == AUTO
+
+
+def mixture_of(estimator: Any) -> str | None:
+    """Returns how the trees of a forest are mixed: "auto" is "by_tree" of hard gates; None of a single tree."""
+    mixture = getattr(estimator, "mixture", None)
+    if mixture == AUTO:
+        return "by_tree" if estimator.gate == "hard" else "mean"
+    return mixture
+
+
+def has_hard_trees_together(estimator: Any) -> bool:
+    """Returns whether an estimator is a forest whose trees have hard gates, and whose scores add up."""
+    return estimator.gate == "hard" and mixture_of(estimator) in TOGETHER
 
 
 def auto_share_held_out(num_rows: int) -> float:
@@ -195,7 +235,17 @@ def epochs_of(estimator: Any, num_rows: int, rows_of_step: int) -> int:
 def rows_of_step(estimator: Any, loss: Any, num_rows: int) -> int:
     """The most rows of a step, of so many rows: all of them if the losses of rows depend on one another."""
     joins_all = isinstance(loss, BaseLoss) and not loss.takes_batches
-    return row_bucket(num_rows) if joins_all else int(estimator.batch_size)
+    if joins_all:
+        return row_bucket(num_rows)
+    batch_size = settings_of(estimator).batch_size
+    return max(batch_size, USUAL_BATCH) if estimator.batch_size == AUTO and num_rows >= MANY_ROWS else batch_size
+
+
+def patience_of(estimator: Any, *, has_folds: bool) -> int | None:
+    """Returns after how many epochs without a better validation loss training ends; None for never."""
+    if estimator.n_iter_no_change == AUTO:
+        return PATIENCE if has_folds else None
+    return estimator.n_iter_no_change
 
 
 def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False) -> Hyperparameters:
@@ -206,10 +256,10 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
         num_rows: The rows that it is trained on.
         is_guided: Whether training begins with a hard tree or follows a teacher: "auto" is then no noise.
     """
-    noise = estimator.noise
+    settings = settings_of(estimator)
+    noise = settings.noise
     if noise == AUTO:
         noise = None if is_guided else auto_noise(num_rows)
-    settings = settings_of(estimator)
     return Hyperparameters(
         rates=LearningRates(gate=settings.gate_rate, leaf=settings.leaf_rate),
         first_temperature=estimator.first_temperature,
@@ -226,7 +276,7 @@ def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
     """The static part of the training that follows from an estimator's parameters."""
     monitor = zero_one if estimator.monitor == "hardened" and is_classifier(estimator) else None
     engine = choose(current_platform(), knows=estimator.gate == "hard", on_host=False)
-    config = TrainingConfig(loss, monitor, predict, batch_size=int(estimator.batch_size), engine=engine)
+    config = TrainingConfig(loss, monitor, predict, engine=engine)
     return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
 
 

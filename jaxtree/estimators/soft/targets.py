@@ -23,6 +23,7 @@ from jaxtree.estimators.soft.parameters import (
     BITS_OF_UNEVEN_CLASSES,
     FROM_0_BELOW_1,
     LEAST_CLASSES_TO_HOLD_OUT,
+    mixture_of,
     rows_of_step,
     settings_of,
 )
@@ -240,7 +241,7 @@ class SoftClassifier(OfClasses, BaseSoft):
 
     def _constant_leaf(self, sample: SoftSample) -> Constant:
         logits = np.log(np.maximum(self._shares_of(sample), LEAST_PROBABILITY))
-        return Constant(logits, mixes_shares=getattr(self, "mixture", None) not in TOGETHER)
+        return Constant(logits, mixes_shares=mixture_of(self) not in TOGETHER)
 
     def _shares_of(self, sample: SoftSample) -> Float64[np.ndarray, " class"]:
         """The part of all weight that every class has."""
