@@ -18,12 +18,13 @@ KINDS = {
     "soft numbers": SoftTreeRegressor(**FEW),
     "hard": SoftTreeClassifier(gate="hard", **FEW),
     "hard together": SoftForestClassifier(2, gate="hard", mixture="by_leaf", **FEW),
-    "hard apart": SoftForestClassifier(2, gate="hard", **FEW),
+    "hard folds": SoftForestClassifier(2, gate="hard", **FEW),
+    "hard apart": SoftForestClassifier(2, gate="hard", mixture="mean", **FEW),
 }
 """Estimators whose parameters are the default."""
 
 
-@pytest.mark.parametrize("kind", are_slow(KINDS, "soft numbers", "hard apart"))
+@pytest.mark.parametrize("kind", are_slow(KINDS, "soft numbers", "hard folds", "hard apart"))
 def test_auto_is_the_numbers_that_it_stands_for(kind):
     model = KINDS[kind]
     own = {name: value for name, value in settings_of(model)._asdict().items() if hasattr(model, name)}

@@ -19,6 +19,7 @@ from jaxtree.estimators.soft.parameters import (
     auto_noise,
     epochs_of,
     hyperparameters_of,
+    rows_of_step,
 )
 
 KINDS = (SoftTreeClassifier, SoftTreeRegressor, SoftForestClassifier, SoftForestRegressor)
@@ -28,9 +29,10 @@ KINDS = (SoftTreeClassifier, SoftTreeRegressor, SoftForestClassifier, SoftForest
 def test_every_default_makes_steps_enough(num_rows):
     for kind in KINDS:
         estimator = kind()
-        epochs = epochs_of(estimator, num_rows, 256)
+        batch_size = rows_of_step(estimator, None, num_rows)
+        epochs = epochs_of(estimator, num_rows, batch_size)
         assert epochs >= LEAST_EPOCHS
-        assert epochs * -(-num_rows // estimator.batch_size) >= NUM_STEPS
+        assert epochs * -(-num_rows // batch_size) >= NUM_STEPS
         assert hyperparameters_of(estimator, num_rows).noise == pytest.approx(num_rows**-0.2)
 
 

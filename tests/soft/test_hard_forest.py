@@ -143,7 +143,7 @@ def test_equal_weights_of_leaves_make_the_mean_of_logits():
 
 
 def test_nodes_count_the_rows_of_the_fit_or_those_given():
-    soft = random_forest("four")
+    soft = random_forest("four", validation_fraction=None)
     assert (soft.harden().forest_.nodes.num_rows[soft.harden().forest_.first_node[:-1]] == len(TABLE)).all()
     weight = np.full(len(ROWS), 2.0)
     hard = soft.harden(ROWS, weight)

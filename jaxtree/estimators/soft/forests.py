@@ -22,6 +22,7 @@ from jaxtree.estimators.soft.parameters import (
     FEW_ROWS,
     FROM_0_BELOW_1,
     MANY_ROWS,
+    OF_FOLDS,
     PART_ABOVE_0,
     is_auto,
     mixture_of,
@@ -36,9 +37,6 @@ from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.runs import Trained
 from jaxtree.soft.training import stacked
 from jaxtree.table.weights import check_sample_weight
-
-OF_FOLDS = ("mean", "by_tree")
-"""Mixtures of which the forests of several folds are one forest."""
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -127,9 +125,8 @@ class OfOneForest(BaseSoft):
             cv, group = settings_of(self).cv, table.fields.get("group")
             num_units = table.num_rows if group is None else len(np.unique(group))
             has_others = held is not None or self.validation_fraction != AUTO or self.warm_start
-            if has_others or mixture_of(self) not in OF_FOLDS or not FEW_ROWS <= table.num_rows < MANY_ROWS:
+            if cv is None or has_others or num_units < cv or not FEW_ROWS <= table.num_rows < MANY_ROWS:
                 return []
-            cv = None if cv is None or num_units < cv else cv
         return [] if cv is None else divide(table, cv, self.random_state)
 
     def _take_folds(self, models: Sequence[Trained], parts: Sequence[SoftPart]) -> None:

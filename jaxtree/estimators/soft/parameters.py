@@ -183,6 +183,8 @@ HARD_TOGETHER = Settings(
 
 USUAL_BATCH, MANY_ROWS, FEW_ROWS = 256, 10_000, 50
 """The rows of a step of tables of many rows. Folds end the training of forests of fewer, and of few nothing does."""
+OF_FOLDS = ("mean", "by_tree")
+"""Mixtures of which the forests of several folds are one forest."""
 PATIENCE = 40
 """Epochs without a better loss of a fold after which the training of its forest ends."""
 
@@ -193,6 +195,7 @@ def settings_of(estimator: Any) -> Settings:
     usual = SOFT_CLASSES if of_classes else SOFT_NUMBERS
     if has_hard_trees_together(estimator):
         usual = HARD_TOGETHER._replace(noise=None) if of_classes else HARD_TOGETHER
+        usual = usual if mixture_of(estimator) in OF_FOLDS else usual._replace(cv=None)
     elif estimator.gate == "hard":
         usual = HARD_ALONE
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
