@@ -140,3 +140,9 @@ def few_growth_programs(request):
     jax.clear_caches()
     most = getattr(request.module, "MOST_GROWTH_PROGRAMS", MOST_GROWTH_PROGRAMS)
     assert number <= most, f"{number} growth programs compiled"
+
+
+@pytest.fixture
+def trained_by_programs(monkeypatch):
+    """Soft trees are trained by programs of XLA, whether or not the kernel is there."""
+    monkeypatch.setattr("jaxtree.soft.runs.is_for_kernel", lambda *own: False)

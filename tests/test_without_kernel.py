@@ -1,4 +1,7 @@
-"""Every estimator makes the same model with the kernel in C++ and without it, bit for bit."""
+"""Every estimator makes the same model with the kernel in C++ and without it, bit for bit.
+
+Soft trees alone, whose training is all sums and exponentials, are the same but for rounding.
+"""
 
 import dataclasses
 import functools
@@ -16,6 +19,7 @@ from sklearn.base import clone
 
 import jaxtree
 from jaxtree.doctor.checking import CATEGORIES, REPORTED, make_table
+from jaxtree.estimators.soft.base import BaseSoft
 from jaxtree.kernels import library
 from tests.examples import EXTRAS, predictions, unfitted
 from tests.marks import rest_is_slow
@@ -61,8 +65,16 @@ def print_sums(name):
     print(json.dumps(sums_of(name)))
 
 
+def is_soft_tree(estimator):
+    """Whether the kernel trains a model by gradients."""
+    return isinstance(estimator, BaseSoft) and not hasattr(estimator, "n_estimators")
+
+
 def sums_of(name):
-    """A sum of every array of a fitted model, of what it says of its optimality, and of its predictions."""
+    """A sum of every array of a fitted model, of what it says of its optimality, and of its predictions.
+
+    For a soft tree it returns the predictions themselves.
+    """
     estimator, X, y = (of_more_rows() | unfitted())[name]
     with warnings.catch_warnings(action="ignore"):
         fitted = clone(estimator).fit(X, y, **EXTRAS.get(name, {}))
@@ -75,7 +87,10 @@ def sums_of(name):
     found |= {
         f"parameter {number}": leaf for number, leaf in enumerate(jax.tree.leaves(getattr(fitted, "params_", ())))
     }
-    return {name: _sum(values) for name, values in found.items() if name not in REPORTED}
+    kept = {name: values for name, values in found.items() if name not in REPORTED}
+    if is_soft_tree(estimator):
+        return {name: np.asarray(values).tolist() for name, values in kept.items()}
+    return {name: _sum(values) for name, values in kept.items()}
 
 
 def _sum(values):
@@ -90,4 +105,13 @@ def test_a_model_is_the_same_without_the_kernel(name):
     command = [sys.executable, "-c", CHILD.format(name)]
     done = subprocess.run(command, env=os.environ | {"JAXTREE_NATIVE": "0"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == sums_of(name)
+    theirs, ours = json.loads(done.stdout.splitlines()[-1]), sums_of(name)
+    if not is_soft_tree((of_more_rows() | unfitted())[name][0]):
+        assert theirs == ours
+        return
+    assert theirs.keys() == ours.keys()
+    for own, values in ours.items():
+        if np.asarray(values).dtype.kind == "f":
+            np.testing.assert_allclose(theirs[own], values, rtol=1e-3, atol=1e-4, err_msg=own)
+        else:
+            assert theirs[own] == values, own

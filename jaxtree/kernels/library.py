@@ -15,7 +15,7 @@ from jaxtree.errors import present
 
 LOGGER = logging.getLogger("jaxtree")
 
-INTERFACE = 23
+INTERFACE = 24
 """The version of the arguments of the kernel's functions that this package knows."""
 
 

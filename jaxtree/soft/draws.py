@@ -27,6 +27,11 @@ _MEAN_OF_BYTES = 4 * 255 / 2
 _DEVIATION_OF_BYTES = math.sqrt(4 * (256**2 - 1) / 12)
 
 
+def seeds_of_epoch(key: PRNGKeyArray, epoch: IntLike) -> UInt32[Array, "2 2"]:
+    """Returns the seeds of an epoch of a model: that of the order of its rows, and that of all else that is drawn."""
+    return jax.random.bits(jax.random.fold_in(key, epoch), (2, 2), jnp.uint32)
+
+
 def random_words(seed: UInt32[Array, "2"], place: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
     """Returns a random word for every place.
 

@@ -19,7 +19,7 @@ from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch
+from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch, seeds_of_epoch
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
 from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts
@@ -231,8 +231,7 @@ def run_epochs(
 
         def one_epoch(state):
             epoch, made = state
-            at, own_keys = (epoch, limits.num_epochs), (jax.random.fold_in(key, epoch), key)
-            new, loss = _epoch(made.progress, rows, hyperparameters, own_keys, at, config)
+            new, loss = _epoch(made.progress, rows, hyperparameters, key, (epoch, limits.num_epochs), config)
             parts = [jnp.isfinite(loss), *(jnp.isfinite(part).all() for part in jax.tree.leaves(new.model))]
             is_finite = jnp.stack(parts).all()
             new = jax.tree.map(lambda new, old: jnp.where(is_finite, new, old), new, made.progress)
@@ -297,16 +296,16 @@ def _epoch(
     progress: Progress,
     rows: TrainingRows,
     hyperparameters: Hyperparameters,
-    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    key: PRNGKeyArray,
     at_epoch: tuple[IntLike, IntLike],
     config: TrainingConfig,
 ) -> tuple[Progress, Float[Array, ""]]:
     """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too.
 
-    The keys are those of the epoch and of the model, and the epoch is one of so many.
+    The key is that of the model, and the epoch is one of so many.
     """
-    (key, key_of_model), (epoch, num_epochs) = keys, at_epoch
-    seeds = jax.random.bits(key, (2, 2), jnp.uint32)
+    epoch, num_epochs = at_epoch
+    seeds = seeds_of_epoch(key, epoch)
     num_batches = -(-rows.num_rows // config.batch_size)
     batch_rows = -(-rows.num_rows // num_batches)
     size = rows.x.shape[0]
@@ -329,7 +328,7 @@ def _epoch(
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
         done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample
-        kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key_of_model))
+        kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key))
         options = {} if kept is None else {"kept": kept}
         progress, loss = _step(progress, (x, target, share), hyperparameters, done, config, options)
         return progress, total + loss

@@ -1,8 +1,9 @@
 """Runs: trainings of one program, each with rows, numbers and an end of its own.
 
-Runs of one form share a program. On a CPU each is trained by itself, in a thread, so that it has the bits of its lone
-run by construction. Other devices train runs on the same rows side by side, in blocks of one width that a lone run
-fills with copies.
+On a CPU each is trained by itself, in a thread, so that it has the bits of its lone run by construction: soft trees of
+classes and of squared errors by the kernel in C++, see `jaxtree.soft.kernel_epochs`, all others by a program that runs
+of one form share. Other devices train runs on the same rows side by side, in blocks of one width that a lone run fills
+with copies.
 """
 
 import contextlib
@@ -32,6 +33,12 @@ from jaxtree.soft.epochs import (
     TrainingRows,
     monitor_start,
     run_epochs,
+)
+from jaxtree.soft.kernel_epochs import (
+    MOST_EPOCHS_BY_KERNEL,
+    epochs_by_kernel,
+    is_for_kernel,
+    start_by_kernel,
 )
 from jaxtree.soft.model import SoftTree
 
@@ -107,12 +114,13 @@ class Trained(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Runs that are trained side by side."""
+    """Runs that are trained side by side, or one that the kernel in C++ trains."""
 
     numbers: list[int]
     runs: list[Run]
     width: int
     form: Hashable
+    is_for_kernel: bool
 
 
 def train_runs(
@@ -175,23 +183,28 @@ class _Session:
     def train(self, block: _Block) -> list[Trained]:
         """Trains the models of a block."""
         runs = block.runs + [block.runs[-1]] * (block.width - len(block.runs))
-        first, members = runs[0], _Members(runs, self._config)
-        held, num_epochs = None if first.validation is None else first.validation.rows, 1
+        members, num_epochs = _Members(runs, self._config, is_for_kernel=block.is_for_kernel), 1
         try:
             while members.goes_on.any() and not self.is_interrupted:
                 began = time.perf_counter()
-                with self._compiling_once(block.form):
-                    made = run_epochs(
-                        members.progress, first.rows, held, members.numbers, members.keys, members.ends(num_epochs),
-                        config=self._config,
-                    )  # fmt: skip
-                    jax.block_until_ready(made)
-                members.take(made)
+                members.take(self._make_epochs(block, members, num_epochs))
                 num_epochs = _next_number(num_epochs, time.perf_counter() - began)
                 self._tell([losses[-1] for losses in members.losses[: len(block.runs)]])
         except KeyboardInterrupt:
             self.is_interrupted = True
         return members.trained()[: len(block.runs)]
+
+    def _make_epochs(self, block: _Block, members: "_Members", num_epochs: int) -> Epochs:
+        """Makes some epochs by a program, or as many as the kernel makes in that time."""
+        first = block.runs[0]
+        held = None if first.validation is None else first.validation.rows
+        models = members.progress, first.rows, held, members.numbers, members.keys
+        if block.is_for_kernel:
+            ends = members.ends(MOST_EPOCHS_BY_KERNEL)
+            return epochs_by_kernel(*models, ends, config=self._config, seconds=SECONDS_A_CALL)
+        with self._compiling_once(block.form):
+            made = run_epochs(*models, members.ends(num_epochs), config=self._config)
+            return jax.block_until_ready(made)
 
     @contextlib.contextmanager
     def _compiling_once(self, form: Hashable) -> Iterator[None]:
@@ -227,12 +240,13 @@ class _Members:
         goes_on: Which are to be trained further.
     """
 
-    def __init__(self, runs: Sequence[Run], config: TrainingConfig):
+    def __init__(self, runs: Sequence[Run], config: TrainingConfig, *, is_for_kernel: bool):
         self.numbers = _stacked([_numbers_of(run) for run in runs])
         self.keys = _keys_together([run.key for run in runs])
         self.progress, held = _start(runs, config=config), runs[0].validation
         if held is not None and held.keeps_start:
-            self.progress = monitor_start(self.progress, held.rows, self.numbers, config=config)
+            compare = start_by_kernel if is_for_kernel else monitor_start
+            self.progress = compare(self.progress, held.rows, self.numbers, config=config)
         most = np.array([run.num_epochs for run in runs], np.int32)
         patience = [None if run.validation is None else run.validation.patience for run in runs]
         whole = [last if own is None else own for own, last in zip(patience, most, strict=True)]
@@ -284,10 +298,12 @@ def _blocks(runs: Sequence[Run], config: TrainingConfig) -> list[_Block]:
         for numbers in of_form:
             one = runs[numbers[0]]
             model = one.model.model if isinstance(one.model, Progress) else one.model
+            targets = [one.rows.target] if one.validation is None else [one.rows.target, one.validation.rows.target]
+            by_kernel = platform == "cpu" and is_for_kernel(model, targets, one.hyperparameters, one.key, config)
             width = models_side_by_side(model, one.rows.x.shape[0], config.batch_size, platform)
             for at in range(0, len(numbers), width):
                 own = numbers[at : at + width]
-                blocks.append(_Block(own, [runs[number] for number in own], width, form))
+                blocks.append(_Block(own, [runs[number] for number in own], width, form, by_kernel))
     return blocks
 
 

@@ -5,7 +5,7 @@ CMake installs this package beside `jaxtree`, which finds it there. Nothing in i
 
 from pathlib import Path
 
-INTERFACE = 23
+INTERFACE = 24
 """The version of the kernel's arguments; jaxtree uses it only if it is the one that it knows."""
 
 LIBRARY = next(Path(__file__).parent.glob("kernels.*"))

@@ -234,6 +234,7 @@ def test_what_is_wrong_with_data_is_one_line_and_status_1(run, patients, tmp_pat
     assert not isinstance(run(*arguments, "--quiet", "--debug", status=1).exception, SystemExit)
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_an_interrupted_training_ends_the_command(run, patients, tmp_path, monkeypatch):
     """In Python it returns the best parameters; a script could not tell them from those of a whole training."""
 

@@ -29,6 +29,7 @@ def scores_of(search):
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(2)])
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_settings_folds_and_restarts_share_a_program_in_any_order_and_company(monkeypatch):
     PROGRAMS.clear()
     monkeypatch.setattr(jobs, "_fit_alone", None)
@@ -65,6 +66,7 @@ def test_a_setting_that_diverges_is_named_and_keeps_its_best():
     assert np.isfinite(scores_of(search)).all() and scores_of(search)[0, 1] < -1e30
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_an_interrupt_ends_the_search(monkeypatch):
     def interrupted(*arguments, **keywords):
         raise KeyboardInterrupt

@@ -78,6 +78,7 @@ def several(seconds_a_call=1.0, order=range(6), **keywords):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_a_member_is_its_lone_run_bit_for_bit_in_any_order_and_company():
     PROGRAMS.clear()
     many = several()
@@ -90,6 +91,7 @@ def test_a_member_is_its_lone_run_bit_for_bit_in_any_order_and_company():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("trained_by_programs")
 @pytest.mark.parametrize("gate", ["oblique", "axis"])
 def test_a_block_of_an_accelerator_is_its_lone_run_bit_for_bit(gate, monkeypatch):
     monkeypatch.setattr(runs_module, "models_side_by_side", lambda *own: 4)
@@ -136,6 +138,7 @@ def test_rows_of_another_number_of_models_are_named():
         train_many(trees(), FOLDS, keys=KEYS, num_epochs=2, config=CONFIG)
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_an_error_in_a_thread_ends_the_others(monkeypatch):
     calls = []
 

@@ -310,6 +310,7 @@ def test_a_loss_that_is_no_number_stops_with_a_reason():
         train(a_tree(), make_rows(x, y), key=KEY, num_epochs=5, config=MIXTURE)
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_an_interrupt_keeps_the_best_so_far():
     x, y = made_up()
 
@@ -328,6 +329,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     assert np.isfinite(trained.model.leaf.value).all()
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_tables_of_a_like_size_and_other_numbers_share_a_program():
     PROGRAMS.clear()
     for number, rate in ((100, 0.1), (150, 0.2), (250, 0.1)):
@@ -336,6 +338,7 @@ def test_tables_of_a_like_size_and_other_numbers_share_a_program():
     assert epochs_module.run_epochs.num_programs() == 1
 
 
+@pytest.mark.usefixtures("trained_by_programs")
 def test_first_epochs_and_later_ones_share_a_program():
     PROGRAMS.clear()
     rows = make_rows(*made_up())
