@@ -17,6 +17,7 @@ from jaxtree import (
     ClassProbabilities,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    Distillation,
     SoftTreeRegressor,
     distil,
     distil_sizes,
@@ -30,6 +31,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 NUMBER = X[:, 0] + X[:, 1] ** 2 + RNG.normal(scale=0.5, size=120)
 LABEL = np.array(["no", "yes"])[(NUMBER > 1).astype(int)]
+FEW_ROWS = Distillation(n_synthetic=30)
 
 
 class Memory(RegressorMixin, BaseEstimator):
@@ -102,7 +104,7 @@ def test_further_rows_are_labelled_by_the_mean_of_the_clones_and_weigh_as_much_a
             return super().fit(X, y, sample_weight)
 
     teacher = Ridge()
-    student = distil(teacher, Recorder(max_leaf_nodes=4), X, NUMBER, n_synthetic=480)
+    student = distil(teacher, Recorder(max_leaf_nodes=4), X, NUMBER, options=Distillation(n_synthetic=480))
     table, labels, weight = student.given
     np.testing.assert_array_equal(table[:120], X)
     np.testing.assert_array_equal(labels[:120], teacher_labels(teacher, X, NUMBER))
@@ -164,7 +166,7 @@ def test_students_of_all_sizes_grow_at_once(monkeypatch):
     """Students fitted to labels are parts of one tree, those of the teacher of another, and both are one growth."""
     grown, really = [], base.grow_tables
     monkeypatch.setattr(base, "grow_tables", lambda tasks, *mesh: grown.append(len(tasks)) or really(tasks, *mesh))
-    distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, n_synthetic=30)
+    distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, options=FEW_ROWS)
     assert grown == [2, 2, 2]
 
 
@@ -204,8 +206,8 @@ def test_what_cannot_be_distilled_says_so():
         teacher_labels(of_numbers, X, NUMBER, alpha=1.5)
     with pytest.raises(InvalidInputError, match=r"alpha=0\.5 mixes the teacher's labels with y, and y is None"):
         teacher_labels(Memory().fit(X, NUMBER), X, cv=None, alpha=0.5)
-    with pytest.raises(InvalidInputError, match="n_synthetic must be a whole number of at least 0, got -1"):
-        distil(of_numbers, of_numbers, X, NUMBER, n_synthetic=-1)
+    with pytest.raises(InvalidInputError, match=r"'n_synthetic' parameter of Distillation must be .* Got -1"):
+        distil(of_numbers, of_numbers, X, NUMBER, options=Distillation(n_synthetic=-1))
     with pytest.raises(InvalidInputError, match=r"cv must be 2 or more, .* got 1"):
         teacher_labels(of_numbers, X, NUMBER, cv=1)
     with pytest.raises(InvalidInputError, match="cv must label every row, and row 0 is in no part"):
@@ -225,7 +227,9 @@ def test_targets_in_a_column_are_vectors(given):
     tree, label_tree = DecisionTreeRegressor(max_depth=2), DecisionTreeClassifier(max_depth=2)
     for model, y in ((tree, NUMBER), (label_tree, LABEL)):
         for alpha in (1.0, 0.5):
-            own, same = (distil(model, model, X, target, cv=2, alpha=alpha) for target in (given(y), y))
+            own, same = (
+                distil(model, model, X, target, cv=2, options=Distillation(alpha=alpha)) for target in (given(y), y)
+            )
             np.testing.assert_array_equal(own.predict(X), same.predict(X))
         own, same = (distil_sizes(model, model, X, target, sizes=(2,), cv=2) for target in (given(y), y))
         np.testing.assert_array_equal(own.distilled, same.distilled)
