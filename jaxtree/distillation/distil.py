@@ -94,7 +94,7 @@ def distil(
     check_student(teacher, student, options)
     generator, weight = generator_of(random_state), read_weights("distil", X, rows, "groups")
     teachers = teachers_of(teacher, X, y, weight, cv=cv, random_state=generator, groups=rows.get("groups"))
-    said = mixed(teachers, y, options.alpha)
+    said = mixed(teachers, y, options.alpha, weight)
     X, said, weight = rows_there(X, said, weight)
     part = rows_of_teachers(teachers, X, said, options.n_synthetic, generator, weight)
     blank: Any = clone(student)

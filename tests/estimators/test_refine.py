@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, refine
+from jaxtree import ClassProbabilities, DecisionTreeClassifier, DecisionTreeRegressor, SoftTreeClassifier, refine
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
@@ -64,6 +64,62 @@ def test_more_restarts_find_nothing_worse():
     assert scores == sorted(scores) and scores[0] < scores[-1]
     with pytest.raises(InvalidInputError, match="n_restarts must be an integer >= 0, got -1"):
         refine(tree, X, y, n_restarts=-1)
+
+
+RNG = np.random.default_rng(2)
+X_DRAWN = RNG.normal(size=(150, 3))
+CLASSES = np.array(["a", "b", "c"])
+KIND = ((X_DRAWN[:, 0] > 0.3) ^ (X_DRAWN[:, 1] > -0.2)) * (1 + (X_DRAWN[:, 2] > 0))
+GIVEN = 0.4 * RNG.dirichlet(np.ones(3), 150) + 0.6 * np.eye(3)[KIND]
+PROBABILITIES = ClassProbabilities(GIVEN, CLASSES)
+GROWN = DecisionTreeClassifier(max_leaf_nodes=5).fit(X_DRAWN, PROBABILITIES)
+
+
+def expected_errors(tree, weight=1.0):
+    place = np.searchsorted(CLASSES, tree.predict(X_DRAWN))
+    return (weight * (1 - GIVEN[np.arange(150), place])).sum()
+
+
+def test_probabilities_are_rows_of_one_class_with_their_weights():
+    """The tree is that of three rows in place of one, whose weights are the shares; but a row counts once."""
+    rows, weight = np.repeat(np.arange(150), 3), 1.0 + np.arange(150) % 3
+    better = refine(GROWN, X_DRAWN, PROBABILITIES, weight, n_restarts=4)
+    assert expected_errors(better, weight) < expected_errors(GROWN, weight)
+    same = refine(GROWN, X_DRAWN[rows], np.tile(CLASSES, 150), (weight[:, None] * GIVEN).reshape(-1), n_restarts=4)
+    np.testing.assert_array_equal(better.tree_.threshold, same.tree_.threshold)
+    np.testing.assert_allclose(better.tree_.count, same.tree_.count, rtol=1e-8)
+    assert better.tree_.num_rows[0] == 150 and same.tree_.num_rows[0] == 450
+    leaves = better.tree_.num_rows[better.tree_.is_leaf]
+    np.testing.assert_array_equal(leaves, np.bincount(better.apply(X_DRAWN))[better.tree_.is_leaf])
+
+
+def test_probabilities_of_one_are_classes():
+    label = PROBABILITIES.labels()
+    sure = ClassProbabilities(np.eye(3)[np.searchsorted(CLASSES, label)], CLASSES)
+    tree = DecisionTreeClassifier(max_leaf_nodes=5).fit(X_DRAWN, label)
+    one, other = (refine(tree, X_DRAWN, y, n_restarts=2) for y in (sure, label))
+    np.testing.assert_array_equal(one.predict_proba(X_DRAWN), other.predict_proba(X_DRAWN))
+
+
+def test_rows_with_a_share_of_an_unknown_class_are_left_out():
+    known = np.arange(150) > 20
+    wider = np.where(known[:, None], np.pad(GIVEN, ((0, 0), (0, 1))), np.array([0.2, 0.2, 0.2, 0.4]))
+    given = ClassProbabilities(wider, [*CLASSES, "d"])
+    one, other = refine(GROWN, X_DRAWN, given), refine(GROWN, X_DRAWN[known], PROBABILITIES.take(known))
+    np.testing.assert_array_equal(one.predict_proba(X_DRAWN), other.predict_proba(X_DRAWN))
+    nobody = ClassProbabilities(np.full((150, 2), 0.5), ["d", "e"])
+    with pytest.raises(InvalidInputError, match="a class that the tree knows, got none"):
+        refine(GROWN, X_DRAWN, nobody)
+    with pytest.raises(InvalidInputError, match=r"\[150, 2\]"):
+        refine(GROWN, X_DRAWN, PROBABILITIES.take([0, 1]))
+
+
+def test_probabilities_are_for_trees_of_classes_with_thresholds():
+    soft = SoftTreeClassifier(depth=1, max_epochs=1, random_state=0).fit(X_DRAWN, PROBABILITIES.labels())
+    numbers = DecisionTreeRegressor(max_depth=1).fit(X_DRAWN, GIVEN[:, 0])
+    for tree in (soft.harden(), numbers):
+        with pytest.raises(InvalidTypeError, match="y must be classes or numbers here, got ClassProbabilities"):
+            refine(tree, X_DRAWN, PROBABILITIES)
 
 
 def test_what_cannot_be_refined_is_named():
