@@ -74,17 +74,17 @@ def cut_at_weakest_links(tree: Any, X: Any, y: Any) -> Any:
 def fold_models(teachers: Teachers, X: Any, y: Any, kind: str, seconds: float) -> Iterator[tuple[str, Any]]:
     """The trees of every way."""
     tree = getattr(jaxtree, f"DecisionTree{kind}")(max_leaf_nodes=LEAVES, min_samples_leaf=5)
-    student = clone(tree).set_params(categorical_splits="one_vs_rest")
-    yield GROWN[0], clone(tree).fit(X, y)
-    yield GROWN[1], clone(student).fit(X, y)
+    grown = clone(tree).fit(X, y)
+    yield GROWN[0], grown
+    yield GROWN[1], clone(tree).set_params(categorical_splits="one_vs_rest").fit(X, y)
     yield GROWN[2], cut_at_weakest_links(tree, X, y)
-    yield "refined", refined_student(clone(student).fit(X, y), TablePart(X, y, {}), RESTARTS, 3)
+    yield "refined", refined_student(grown, TablePart(X, y, {}), RESTARTS, 3)
     best = getattr(jaxtree, f"OptimalTree{kind}")(max_depth=LEVELS, time_limit=seconds)
     yield "optimal", clone(best).fit(X, y)
     yield "half, optimal", clone(best).fit(X, teachers.target(mixed(teachers, y, 0.5)))
     for way, (alpha, further, restarts) in WAYS.items():
         part = rows_of_teachers(teachers, X, mixed(teachers, y, alpha), further, np.random.RandomState(2))
-        yield way, refined_student(clone(student).fit(part.X, part.y, **part.params), part, restarts, 3)
+        yield way, refined_student(clone(tree).fit(part.X, part.y, **part.params), part, restarts, 3)
 
 
 def fold_scores(name: str, arguments: argparse.Namespace) -> Iterator[dict[str, dict[str, float]]]:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy as np
 from jaxtyping import Float64
 from sklearn.base import clone, is_classifier
-from sklearn.utils._param_validation import Interval
 
 from jaxtree.dataset.sample import generator_of
 from jaxtree.distillation.labels import Teachers, mixed, teachers_of
@@ -17,6 +16,7 @@ from jaxtree.estimators.common.conventions import AnnotatedParameters, Role, che
 from jaxtree.estimators.common.jobs import TablePart
 from jaxtree.estimators.refining import refine
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.sklearn_compat import Interval
 from jaxtree.table.weights import read_weights, rows_there
 
 
@@ -76,7 +76,7 @@ def distil(
 
     Raises:
         InvalidInputError: One predicts classes and the other numbers, or an argument is not allowed; with `n_restarts`
-            the student splits into more than two groups, or into two groups of several categories, or has constraints.
+            the student splits in more than two, or has constraints.
         InvalidTypeError: The student does not learn from probabilities, or with `n_restarts` is no tree.
 
     Example:

@@ -114,7 +114,7 @@ def distil_sizes(
             parameter to its values.
         cv: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
         random_state: The seed of parts, further rows and further starts.
-        options: Those of `distil`; they concern the distilled student alone.
+        options: Options of `distil`, which concern the distilled student alone.
         **rows: `sample_weight`, the weight of every row in fits and measures; `groups`, which the splitter keeps
             together, and within its parts up to 5 parts of the teacher's.
 

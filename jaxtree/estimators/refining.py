@@ -25,6 +25,7 @@ from jaxtree.optimal.costs import CostedTarget, cost_of_classes, cost_of_numbers
 from jaxtree.optimal.nodes import CodedTable, SplitNode, node_table, split_node_at
 from jaxtree.optimal.parts import parts_of
 from jaxtree.optimal.refine import refined
+from jaxtree.optimal.subsets import with_subset_columns
 from jaxtree.soft.harden import agreement
 from jaxtree.soft.refine import Target, refined_planes
 from jaxtree.table.probabilities import ClassProbabilities
@@ -32,6 +33,9 @@ from jaxtree.table.reading import check_same_length
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 from jaxtree.tree.model import encode_known_classes, encode_known_numbers
+
+SUBSETS = ("auto", "subset", "ordered")
+"""The `categorical_splits` of trees that send subsets of categories to their branches."""
 
 AnyHardTree = TypeVar("AnyHardTree", bound=HardTreeClassifier | HardTreeRegressor)
 AnyTree = TypeVar("AnyTree", bound=BaseTree | HardTreeClassifier | HardTreeRegressor)
@@ -48,8 +52,9 @@ def refine(
     these rows, and its `agreement_` is that with the given tree.
 
     Args:
-        estimator: A fitted tree of one target of classes, or of numbers; its splits are thresholds, or one category
-            against the rest. Or the `harden()` of a soft tree with oblique gates.
+        estimator: A fitted tree of one target of classes, or of numbers, of splits in two; subsets of categories are
+            chosen again where `categorical_splits` allows any, see `jaxtree.optimal.subsets`. Or the `harden()` of a
+            soft tree with oblique gates.
         X: The table that it was fitted on, or another one.
         y: Its target. A tree that is no hardened one takes also `ClassProbabilities`, and makes no more expected errors
             of these.
@@ -59,7 +64,7 @@ def refine(
         random_state: Seed of their draws, or a NumPy generator.
 
     Raises:
-        InvalidInputError: The tree has other splits, several targets of classes, votes, or constraints
+        InvalidInputError: The tree splits in more than two, has several targets of classes, votes, or constraints
             (`monotonic_cst`, `interaction_cst`); or an argument is not allowed.
         InvalidTypeError: The estimator is no tree.
 
@@ -97,9 +102,17 @@ def _refined(estimator: Any, X: Any, y: Any, sample_weight: Any, n_restarts: int
     rows = _read_rows(estimator, codes.shape[1], y, sample_weight)
     table = CodedTable(codes[:, rows.used], schema.num_values, schema.is_categorical)
     engines = Engines.of(current_platform())
-    better = refined(split_node_at(estimator.tree_, 0), table, rows.costed, engines, restarts=n_restarts, key=key)
+    tree: Tree = estimator.tree_
+    if getattr(estimator, "categorical_splits", None) not in SUBSETS:
+        better = refined(split_node_at(tree, 0), table, rows.costed, engines, restarts=n_restarts, key=key)
+        grown = rows.node_table(better, table)
+    else:
+        columns = with_subset_columns(table, tree, rows.numbers, rows.weight)
+        start = split_node_at(columns.by_thresholds(tree), 0)
+        better = refined(start, columns.table, rows.costed, engines, restarts=n_restarts, key=key)
+        grown = columns.by_subsets(rows.node_table(better, columns.table))
     copied = copy.copy(estimator)
-    return copied.settle(decode_thresholds(rows.node_table(better, table), schema))
+    return copied.settle(decode_thresholds(grown, schema))
 
 
 class _TargetRows(NamedTuple):
@@ -108,13 +121,15 @@ class _TargetRows(NamedTuple):
     Attributes:
         used: The rows of some weight whose classes the tree knows.
         costed: Their costs.
-        shares: Their probabilities of classes; None for classes and numbers.
         weight: Their weights.
+        numbers: Their numbers; of classes the probability of each, of two classes that of the second.
+        shares: Their probabilities of classes; None for classes and numbers.
     """
 
     used: Bool[np.ndarray, " row"]
     costed: CostedTarget
     weight: Float[np.ndarray, " used"]
+    numbers: Float[np.ndarray, "number used"]
     shares: Float[np.ndarray, "class used"] | None = None
 
     def node_table(self, tree: SplitNode | None, table: CodedTable) -> Tree:
@@ -134,13 +149,15 @@ def _read_rows(estimator: Any, num_rows: int, y: Any, sample_weight: Any) -> _Ta
         check_same_length(num_rows, target[0])
         num_classes = int(estimator.n_classes_) if is_classifier(estimator) else None
         used, weight, costed = _costed(target, sample_weight, num_classes)
-        return _TargetRows(used, costed, weight)
+        own = target[:, used]
+        numbers = own if num_classes is None else own == np.arange(int(num_classes == 2), num_classes)[:, None]
+        return _TargetRows(used, costed, weight, numbers.astype(np.float64))
     check_same_length(num_rows, y)
     shares = shares_of_known(y, estimator.classes_)
     used, weight = _rows_of_weight(shares.min(axis=0) >= 0, sample_weight)
     shares = shares[:, used]
     # A leaf that predicts a class wins its probability in every row.
-    return _TargetRows(used, cost_of_rewards(shares, weight), weight, shares)
+    return _TargetRows(used, cost_of_rewards(shares, weight), weight, shares[int(len(shares) == 2) :], shares)
 
 
 def _with_refined_planes(

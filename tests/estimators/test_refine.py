@@ -1,14 +1,19 @@
+import copy
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jaxtree import ClassProbabilities, DecisionTreeClassifier, DecisionTreeRegressor, SoftTreeClassifier, refine
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.estimators.common.growing import decode_thresholds
 from jaxtree.kernels.choose import Engines
 from jaxtree.optimal.costs import cost_of_classes, cost_of_numbers
-from jaxtree.optimal.nodes import CodedTable, SplitNode, objective_of, split_nodes
+from jaxtree.optimal.nodes import CodedTable, SplitNode, node_table, objective_of, split_node_at, split_nodes
 from jaxtree.optimal.refine import refined
+from jaxtree.optimal.subsets import with_subset_columns
 from jaxtree.tree import SplitKind
 from tests.examples import mixed_classes, mixed_table
 
@@ -122,10 +127,55 @@ def test_probabilities_are_for_trees_of_classes_with_thresholds():
             refine(tree, X_DRAWN, PROBABILITIES)
 
 
+CATEGORY = RNG.integers(0, 9, 400)
+SIZE = RNG.normal(size=400)
+WORDS = pd.DataFrame({"shop": pd.Categorical([f"s{code}" for code in CATEGORY]), "size": SIZE})
+WORDS.loc[::20, "shop"] = None
+IS_SOLD = np.isin(CATEGORY, [1, 3, 4, 7]) ^ (SIZE > 0.2)
+
+
+@pytest.mark.parametrize("categorical_splits", ["auto", "ordered"])
+def test_subsets_of_categories_are_chosen_again(categorical_splits):
+    noise = RNG.normal(size=400) / 9
+    options = {"max_leaf_nodes": 4, "categorical_splits": categorical_splits}
+    for kind, y in ((DecisionTreeClassifier, IS_SOLD), (DecisionTreeRegressor, IS_SOLD + noise)):
+        tree = kind(**options).fit(WORDS, y)
+        better = refine(tree, WORDS, y, n_restarts=4)
+        assert better.score(WORDS, y) > max(0.8, tree.score(WORDS, y) - 1e-12) and better.get_n_leaves() <= 4
+        assert (better.tree_.split_kind[~better.tree_.is_leaf] == SplitKind.SUBSET).any()
+        ends = np.bincount(better.apply(WORDS), minlength=better.tree_.node_count)
+        np.testing.assert_array_equal(better.tree_.num_rows[better.tree_.is_leaf], ends[better.tree_.is_leaf])
+        weight = np.arange(400) % 3
+        rows = np.repeat(np.arange(400), weight)
+        doubled = refine(tree, WORDS.iloc[rows], y[rows], n_restarts=2)
+        weighted = refine(tree, WORDS, y, weight, n_restarts=2)
+        np.testing.assert_array_equal(doubled.apply(WORDS), weighted.apply(WORDS))
+
+
+def test_one_category_stays_against_the_rest_where_that_is_asked():
+    tree = DecisionTreeClassifier(max_leaf_nodes=4, categorical_splits="one_vs_rest").fit(WORDS, IS_SOLD)
+    kinds = refine(tree, WORDS, IS_SOLD, n_restarts=4).tree_.split_kind
+    assert set(kinds.tolist()) <= {int(SplitKind.THRESHOLD), int(SplitKind.ONE_VS_REST)}
+
+
+def test_a_subset_of_a_tree_has_a_column_of_its_own():
+    """Whatever its categories are, the tree comes back as it was."""
+    tree = DecisionTreeClassifier(max_leaf_nodes=6).fit(WORDS, IS_SOLD)
+    codes, schema = tree.encode(WORDS), tree.schema_
+    table = CodedTable(codes, schema.num_values, schema.is_categorical)
+    columns = with_subset_columns(table, tree.tree_, RNG.normal(size=(2, 400)), np.ones(400))
+    start = split_node_at(columns.by_thresholds(tree.tree_), 0)
+    made = columns.by_subsets(node_table(start, columns.table, cost_of_classes(IS_SOLD.astype(int), 2, None)))
+    back = copy.copy(tree).settle(decode_thresholds(made, schema))
+    np.testing.assert_array_equal(back.predict_proba(WORDS), tree.predict_proba(WORDS))
+    np.testing.assert_array_equal(back.tree_.num_rows, tree.tree_.num_rows)
+
+
 def test_what_cannot_be_refined_is_named():
     table = mixed_table()
     classes = mixed_classes(table)
-    with pytest.raises(InvalidInputError, match="one category against the rest"):
-        refine(DecisionTreeClassifier().fit(table[["color"]], classes), table[["color"]], classes)
+    branches = DecisionTreeClassifier(categorical_splits="multiway").fit(table[["color"]], classes)
+    with pytest.raises(InvalidInputError, match=r"split in two.* split of kind multiway"):
+        refine(branches, table[["color"]], classes)
     with pytest.raises(InvalidTypeError, match="got list"):
         refine([], table, classes)
