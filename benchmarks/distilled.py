@@ -123,6 +123,8 @@ def measure(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
     for base in (grown, "optimal"):
         gain = gains["grown" if base == grown else base] = {}
         for way in ("refined", "optimal", "half, optimal", *WAYS):
+            if way == base:
+                continue
             own, other = mean[way]["score"], mean[base]["score"]
             of_folds = [
                 100 * (1 - fold[way]["score"] / fold[base]["score"])
@@ -146,7 +148,7 @@ def print_summary(tables: dict[str, Any]) -> None:
     """Prints on how many tables each way is better, of all and of those that nothing was chosen on."""
     for beside in ("grown", "optimal"):
         for way in next(iter(tables.values()))["beside"][beside]:
-            for names in (tables, [name for name in tables if name not in CHOSEN_ON]):
+            for names in filter(None, (list(tables), [name for name in tables if name not in CHOSEN_ON])):
                 gains = {name: tables[name]["beside"][beside][way] for name in names}
                 good = sum(own["gain"] >= GOOD[tables[name]["unit"]] for name, own in gains.items())
                 bad = sum(own["gain"] <= -GOOD[tables[name]["unit"]] for name, own in gains.items())
