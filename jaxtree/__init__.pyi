@@ -19,6 +19,7 @@ from jaxtree import serving as serving
 from jaxtree import soft as soft
 from jaxtree.additive.scorecard import to_scorecard as to_scorecard
 from jaxtree.devices.policy import set_device as set_device
+from jaxtree.distillation.distil import Distillation as Distillation
 from jaxtree.distillation.distil import distil as distil
 from jaxtree.distillation.labels import teacher_labels as teacher_labels
 from jaxtree.distillation.sizes import distil_sizes as distil_sizes

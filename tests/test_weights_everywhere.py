@@ -234,6 +234,22 @@ def _distilled(X, y, weight, fold):
     return jaxtree.distil(BOOSTED, TREE, X, y, cv=folds, sample_weight=weight).predict(NEW)
 
 
+def _refined_distilled(teacher: Any, student: Any) -> Way:
+    options = jaxtree.Distillation(alpha=0.5, n_restarts=2)
+
+    def way(X, y, weight, fold):
+        folds = PredefinedSplit(fold)
+        return _said(jaxtree.distil(teacher, student, X, y, cv=folds, options=options, sample_weight=weight))
+
+    return way
+
+
+def _refined_on_probabilities(X, y, weight, fold):
+    is_yes = np.where(np.asarray(y) == "yes", 0.8, 0.1)
+    given = jaxtree.ClassProbabilities(np.stack([1 - is_yes, is_yes], axis=1), ["no", "yes"])
+    return _said(jaxtree.refine(FITTED_WORDS, X, given, weight, n_restarts=2))
+
+
 def _fine_tuned(X, y, weight, fold):
     """Leaves that move, as training rows and those that choose the epoch say."""
     model = jaxtree.GradientBoostingRegressor(4, **PLAIN).fit(globals()["X"], NUMBER)
@@ -299,6 +315,7 @@ OF_NUMBERS: dict[str, Way] = {
         resampling.BorutaSelector(TREE, max_rounds=3).fit(X, y, sample_weight=weight).importances_
     ),
     "distillation": _distilled,
+    "refined distillation": _refined_distilled(BOOSTED, TREE),
     "sizes of distillation": lambda X, y, weight, fold: (
         lambda table: (table.on_labels, table.distilled, table.teacher)
     )(jaxtree.distil_sizes(BOOSTED, TREE, X, y, sizes=(2, 4), cv=2, sample_weight=weight)),
@@ -393,6 +410,8 @@ OF_CLASSES: dict[str, Way] = {
         _charts(told_by(jaxtree.to_html(FITTED_WORDS, X, y, sample_weight=weight)))
     ),
     "refining": lambda X, y, weight, fold: jaxtree.refine(FITTED_WORDS, X, y, weight).predict_proba(NEW),
+    "refining on probabilities": _refined_on_probabilities,
+    "refined distillation of classes": _refined_distilled(BOOSTED_WORDS, WORDS),
     "leaf penalties": lambda X, y, weight, fold: jaxtree.leaf_penalty_path(
         jaxtree.OptimalTreeClassifier(max_depth=2), X, y, weight
     ),

@@ -18,9 +18,9 @@ from jaxtree.estimators.common.folds import Split, folds_of, shuffled_splitter
 from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.sklearn_compat import safe_split
 from jaxtree.table.probabilities import ClassProbabilities
-from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree.kinds import Prediction, prediction_of
+from jaxtree.tree.model import encode_known_classes
 
 Values = Float[np.ndarray, "row *output"]
 
@@ -90,7 +90,8 @@ def teacher_labels(
         True
     """
     teachers = teachers_of(teacher, X, y, sample_weight, cv=cv, random_state=random_state, groups=groups)
-    return teachers.target(mixed(teachers, y, alpha))
+    weight = check_sample_weight(sample_weight, len(teachers.said))
+    return teachers.target(mixed(teachers, y, alpha, weight))
 
 
 def teachers_of(
@@ -127,8 +128,11 @@ def teachers_of(
     return Teachers(models, classes, said / number.reshape(-1, *(1,) * (said.ndim - 1)))
 
 
-def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
-    """Returns what was said of the rows of a table, with a share of their own target."""
+def mixed(teachers: Teachers, y: Any, alpha: float, weight: Float[np.ndarray, " row"] | None = None) -> Values:
+    """Returns what was said of the rows of a table, with a share of their own target.
+
+    A row of weight 0 whose class the teacher does not know keeps what was said.
+    """
     if not 0 <= alpha <= 1:
         raise InvalidInputError(f"alpha must be from 0 to 1, the share of the teacher in the labels, got {alpha}")
     if alpha == 1:
@@ -136,17 +140,20 @@ def mixed(teachers: Teachers, y: Any, alpha: float) -> Values:
     if y is None:
         raise InvalidInputError(f"alpha={alpha} mixes the teacher's labels with y, and y is None")
     own = np.asarray(plain_target(vector_of_column(y)))
+    is_unknown = np.zeros(len(own), bool)
     if teachers.classes is not None:
-        target = encode_classes(own)
-        place = {name: number for number, name in enumerate(teachers.classes.tolist())}
-        unknown = [name for name in target.classes[0].tolist() if name not in place]
-        if unknown:
+        codes = encode_known_classes(own, (teachers.classes,))[0]
+        is_unknown = codes < 0
+        counts = is_unknown if weight is None else is_unknown & (weight > 0)
+        if counts.any():
+            unknown = np.unique(own[counts]).tolist()
             raise InvalidInputError(f"y has the classes {unknown}; the teacher knows {teachers.classes.tolist()}")
-        codes = np.array([place[name] for name in target.classes[0].tolist()])[target.codes[0]]
         own = np.eye(len(teachers.classes))[codes]
     if own.shape != teachers.said.shape:
         raise InvalidInputError(f"y must have the shape {teachers.said.shape} of the labels, got {own.shape}")
-    return alpha * teachers.said + (1 - alpha) * own
+    labels = alpha * teachers.said + (1 - alpha) * own
+    labels[is_unknown] = teachers.said[is_unknown]
+    return labels
 
 
 def splits_of(

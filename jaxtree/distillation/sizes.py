@@ -12,8 +12,8 @@ from sklearn.utils import indexable
 
 from jaxtree.dataset.arguments import plain_target, vector_of_column
 from jaxtree.dataset.sample import generator_of
-from jaxtree.distillation.distil import check_student, rows_of_teachers
-from jaxtree.distillation.labels import Teachers, in_columns_of, said_by, splits_of, teachers_of
+from jaxtree.distillation.distil import Distillation, check_student, refined_student, rows_of_teachers
+from jaxtree.distillation.labels import Teachers, in_columns_of, mixed, said_by, splits_of, teachers_of
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.jobs import Job, TablePart, fit_many
 from jaxtree.export.node_tables import check_backend, frame_of
@@ -94,8 +94,8 @@ def distil_sizes(
     *,
     sizes: Sequence[int] | Mapping[str, Sequence[int]] = SIZES,
     cv: Any = 5,
-    n_synthetic: int = 0,
     random_state: Any = 0,
+    options: Distillation | None = None,
     **rows: Any,
 ) -> SizeTable:
     """Returns what a student of several sizes says of rows that it has not seen, taught by labels or by a teacher.
@@ -113,15 +113,15 @@ def distil_sizes(
         sizes: Values of the student's `max_leaf_nodes`, or if it has none of `max_depth` or `depth`; or a dict from one
             parameter to its values.
         cv: The number of parts, or a splitter of scikit-learn, or pairs of rows to fit on and to score.
-        n_synthetic: The number of further rows that the teacher labels, see `distil`.
-        random_state: The seed of parts and further rows.
+        random_state: The seed of parts, further rows and further starts.
+        options: Options of `distil`, which concern the distilled student alone.
         **rows: `sample_weight`, the weight of every row in fits and measures; `groups`, which the splitter keeps
             together, and within its parts up to 5 parts of the teacher's.
 
     Raises:
         InvalidInputError: One predicts classes and the other numbers; the student has no such parameter; there are
             several targets; or an argument is not allowed.
-        InvalidTypeError: The student does not learn from probabilities.
+        InvalidTypeError: The student does not learn from probabilities, or with `n_restarts` is no tree.
 
     Example:
         >>> from sklearn.datasets import load_diabetes
@@ -137,7 +137,8 @@ def distil_sizes(
                      2  ...
     """
     student = getattr(student, "best_estimator_", student)  # of a fitted search
-    check_student(teacher, student)
+    options = Distillation() if options is None else options
+    check_student(teacher, student, options)
     parameter, values = _sizes_of(student, sizes)
     table = _read_rows(X, y, rows)
     # A part may lack a class that is scored on.
@@ -154,11 +155,14 @@ def distil_sizes(
         said = teachers.say(held.X)
         of_teacher[fold] = held.measures(in_columns_of(classes, teachers.classes, said), classes)
         synthetic = generator_of(generator.randint(2**31 - 1))
-        taught = rows_of_teachers(teachers, own.X, teachers.said, n_synthetic, synthetic, own.weight)
+        said = mixed(teachers, own.y, options.alpha)
+        taught = rows_of_teachers(teachers, own.X, said, options.n_synthetic, synthetic, own.weight)
+        seed = synthetic.randint(2**31 - 1)
         on_labels = TablePart(own.X, own.y, None if own.weight is None else {"sample_weight": own.weight})
         for fitted in fit_many([Job(sized, part) for part in (on_labels, taught) for sized in students]):
             way, number = divmod(fitted.number, len(values))
-            scores[way, number, fold] = held.measures(said_by(fitted.made, held.X, classes), classes)
+            made = refined_student(fitted.made, taught, options.n_restarts, seed) if way else fitted.made
+            scores[way, number, fold] = held.measures(said_by(made, held.X, classes), classes)
     measures = ("accuracy", "log_loss") if classes is not None else ("rmse", "r2")
     return SizeTable(parameter, values, measures, scores[0], scores[1], of_teacher)
 

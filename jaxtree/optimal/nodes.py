@@ -92,9 +92,8 @@ def split_node_at(tree: Tree, node: int) -> SplitNode | None:
     kind, missing_branch = int(tree.split_kind[node]), int(tree.missing_branch[node])
     if kind not in (SplitKind.THRESHOLD, SplitKind.ONE_VS_REST) or missing_branch > 1:
         raise InvalidInputError(
-            "refine takes trees whose splits are thresholds, or one category against the rest "
-            "(categorical_splits='one_vs_rest'), and send missing values to one branch; node "
-            f"{node} has a split of kind {SplitKind(kind).name.lower()}"
+            "refine takes trees that split in two, by thresholds, categories or subsets of them, and send missing "
+            f"values to one branch; node {node} has a split of kind {SplitKind(kind).name.lower()}"
         )
     first = int(tree.first_child[node])
     sides = split_node_at(tree, first), split_node_at(tree, first + 1)

@@ -17,9 +17,13 @@ from jaxtree import (
     ClassProbabilities,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    Distillation,
+    RandomForestClassifier,
+    RandomForestRegressor,
     SoftTreeRegressor,
     distil,
     distil_sizes,
+    refine,
     teacher_labels,
 )
 from jaxtree.distillation.synthetic import NEAR, SWAPPED, with_synthetic_rows
@@ -30,6 +34,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 3))
 NUMBER = X[:, 0] + X[:, 1] ** 2 + RNG.normal(scale=0.5, size=120)
 LABEL = np.array(["no", "yes"])[(NUMBER > 1).astype(int)]
+FEW_ROWS = Distillation(n_synthetic=30)
 
 
 class Memory(RegressorMixin, BaseEstimator):
@@ -102,7 +107,7 @@ def test_further_rows_are_labelled_by_the_mean_of_the_clones_and_weigh_as_much_a
             return super().fit(X, y, sample_weight)
 
     teacher = Ridge()
-    student = distil(teacher, Recorder(max_leaf_nodes=4), X, NUMBER, n_synthetic=480)
+    student = distil(teacher, Recorder(max_leaf_nodes=4), X, NUMBER, options=Distillation(n_synthetic=480))
     table, labels, weight = student.given
     np.testing.assert_array_equal(table[:120], X)
     np.testing.assert_array_equal(labels[:120], teacher_labels(teacher, X, NUMBER))
@@ -164,7 +169,7 @@ def test_students_of_all_sizes_grow_at_once(monkeypatch):
     """Students fitted to labels are parts of one tree, those of the teacher of another, and both are one growth."""
     grown, really = [], base.grow_tables
     monkeypatch.setattr(base, "grow_tables", lambda tasks, *mesh: grown.append(len(tasks)) or really(tasks, *mesh))
-    distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, n_synthetic=30)
+    distil_sizes(Memory(), DecisionTreeRegressor(), X, NUMBER, sizes=(2, 4, 8), cv=3, options=FEW_ROWS)
     assert grown == [2, 2, 2]
 
 
@@ -204,8 +209,14 @@ def test_what_cannot_be_distilled_says_so():
         teacher_labels(of_numbers, X, NUMBER, alpha=1.5)
     with pytest.raises(InvalidInputError, match=r"alpha=0\.5 mixes the teacher's labels with y, and y is None"):
         teacher_labels(Memory().fit(X, NUMBER), X, cv=None, alpha=0.5)
-    with pytest.raises(InvalidInputError, match="n_synthetic must be a whole number of at least 0, got -1"):
-        distil(of_numbers, of_numbers, X, NUMBER, n_synthetic=-1)
+    with pytest.raises(InvalidInputError, match=r"'n_synthetic' parameter of Distillation must be .* Got -1"):
+        distil(of_numbers, of_numbers, X, NUMBER, options=Distillation(n_synthetic=-1))
+    with pytest.raises(InvalidInputError, match=r"'alpha' parameter of Distillation must be .* Got 1\.5"):
+        distil(of_numbers, of_numbers, X, NUMBER, options=Distillation(alpha=1.5))
+    with pytest.raises(InvalidInputError, match=r"'n_restarts' parameter of Distillation must be .* Got -1"):
+        distil_sizes(of_numbers, of_numbers, X, NUMBER, options=Distillation(n_restarts=-1))
+    with pytest.raises(InvalidTypeError, match=r"n_restarts chooses splits of a tree again, .* got Ridge"):
+        distil(of_numbers, Ridge(), X, NUMBER, options=Distillation(n_restarts=1))
     with pytest.raises(InvalidInputError, match=r"cv must be 2 or more, .* got 1"):
         teacher_labels(of_numbers, X, NUMBER, cv=1)
     with pytest.raises(InvalidInputError, match="cv must label every row, and row 0 is in no part"):
@@ -225,7 +236,9 @@ def test_targets_in_a_column_are_vectors(given):
     tree, label_tree = DecisionTreeRegressor(max_depth=2), DecisionTreeClassifier(max_depth=2)
     for model, y in ((tree, NUMBER), (label_tree, LABEL)):
         for alpha in (1.0, 0.5):
-            own, same = (distil(model, model, X, target, cv=2, alpha=alpha) for target in (given(y), y))
+            own, same = (
+                distil(model, model, X, target, cv=2, options=Distillation(alpha=alpha)) for target in (given(y), y)
+            )
             np.testing.assert_array_equal(own.predict(X), same.predict(X))
         own, same = (distil_sizes(model, model, X, target, sizes=(2,), cv=2) for target in (given(y), y))
         np.testing.assert_array_equal(own.distilled, same.distilled)
@@ -270,3 +283,83 @@ def test_groups_reach_the_splitter():
         distil(teacher, student, table, y, cv=4, groups=group)
     with pytest.raises(InvalidTypeError, match="of rows it takes sample_weight and groups"):
         distil(teacher, student, table, y, group=group)
+
+
+def make_boxes(number, seed):
+    """Rows with classes whose best tree of few leaves needs its splits chosen together."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(number, 3))
+    return table, np.where((table[:, 0] > 0.2) ^ (table[:, 1] > -0.1), "in", "out")
+
+
+BOXES, SIDE = make_boxes(300, 1)
+NUMBERS_OF_BOXES = (SIDE == "in") + 0.1 * BOXES[:, 2]
+SMALL, SMALL_OF_NUMBERS = DecisionTreeClassifier(max_leaf_nodes=4), DecisionTreeRegressor(max_leaf_nodes=4)
+
+
+def expected_errors(tree, table, labels):
+    place = np.searchsorted(tree.classes_, tree.predict(table))
+    return (1 - labels.probabilities[np.arange(len(table)), place]).sum()
+
+
+def test_a_refined_student_is_a_better_one_on_the_rows_that_it_learned_from():
+    teacher = RandomForestClassifier(20, random_state=0)
+    labels = teacher_labels(teacher, BOXES, SIDE, alpha=0.5)
+    plain, refined_, better = (
+        distil(teacher, SMALL, BOXES, SIDE, options=Distillation(alpha=0.5, n_restarts=number))
+        for number in (None, 0, 8)
+    )
+    errors = [expected_errors(tree, BOXES, labels) for tree in (plain, refined_, better)]
+    assert errors[0] > errors[1] >= errors[2] and better.get_n_leaves() <= 4
+    assert better.score(*make_boxes(500, 2)) > plain.score(*make_boxes(500, 2)) + 0.1
+    same = refine(SMALL.fit(BOXES, labels), BOXES, labels)
+    np.testing.assert_array_equal(refined_.predict_proba(BOXES), same.predict_proba(BOXES))
+
+
+def test_refined_students_of_numbers_learn_from_further_rows_too():
+    given = {"teacher": RandomForestRegressor(20, random_state=0), "X": BOXES, "y": NUMBERS_OF_BOXES}
+    options = [Distillation(alpha=0.5, n_synthetic=400, n_restarts=number) for number in (None, 4)]
+    plain, better = (distil(student=SMALL_OF_NUMBERS, **given, options=own) for own in options)
+    assert better.get_n_leaves() <= 4 and better.tree_.num_rows[0] == 700
+    X_new, side = make_boxes(500, 2)
+    numbers = (side == "in") + 0.1 * X_new[:, 2]
+    assert better.score(X_new, numbers) > plain.score(X_new, numbers) + 0.1
+
+
+def test_the_same_seed_gives_the_same_student(monkeypatch):
+    options = Distillation(alpha=0.5, n_synthetic=50, n_restarts=3)
+    given = {
+        "teacher": DecisionTreeClassifier(max_depth=4),
+        "student": SMALL,
+        "X": BOXES,
+        "y": SIDE,
+        "options": options,
+    }
+    first, again = distil(**given), distil(**given)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    alone = distil(**given)
+    for other in (again, alone):
+        np.testing.assert_array_equal(first.tree_.threshold, other.tree_.threshold)
+        np.testing.assert_array_equal(first.predict_proba(BOXES), other.predict_proba(BOXES))
+
+
+def test_sizes_are_those_of_refined_students():
+    options = Distillation(alpha=0.5, n_restarts=2)
+    teacher = DecisionTreeClassifier(max_depth=4, random_state=0)
+    plain, refined_ = (
+        distil_sizes(teacher, DecisionTreeClassifier(), BOXES, SIDE, sizes=(2, 4), cv=2, options=own)
+        for own in (Distillation(alpha=0.5), options)
+    )
+    np.testing.assert_array_equal(plain.on_labels, refined_.on_labels)
+    assert (refined_.distilled[1, :, 0] > plain.distilled[1, :, 0]).all()
+
+
+def test_a_row_of_weight_0_may_have_a_class_that_the_teacher_does_not_know():
+    label, weight = np.where(np.arange(120) == 7, "strange", LABEL), np.where(np.arange(120) == 7, 0.0, 1.0)
+    given = {"cv": [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))], "alpha": 0.5}
+    teacher = DecisionTreeClassifier(max_depth=2)
+    labels, whole = (teacher_labels(teacher, X, own, weight, **given) for own in (label, LABEL))
+    rest = np.delete(np.arange(120), 7)
+    np.testing.assert_array_equal(labels.probabilities[rest], whole.probabilities[rest])
+    with pytest.raises(InvalidInputError, match=r"y has the classes \['strange'\]; the teacher knows \['no', 'yes'\]"):
+        teacher_labels(Prior().fit(X, LABEL), X, label, cv=None, alpha=0.5)

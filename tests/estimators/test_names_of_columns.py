@@ -11,6 +11,7 @@ import pytest
 from jaxtree import (
     DecisionTreeClassifier,
     DecisionTreeRegressor,
+    Distillation,
     ExplainableBoostingRegressor,
     distil,
     explain_row,
@@ -121,7 +122,7 @@ def test_a_row_by_names_is_that_row(fitted, key):
 @pytest.mark.parametrize("key", NAMES)
 def test_tables_of_any_names_are_drawn_from(fitted, key):
     X, tree, _ = fitted[key]
-    student = distil(tree, DecisionTreeRegressor(max_depth=2), X, Y, n_synthetic=20)
+    student = distil(tree, DecisionTreeRegressor(max_depth=2), X, Y, options=Distillation(n_synthetic=20))
     assert student.schema_.column_names == tree.schema_.column_names
     selector = BorutaSelector(DecisionTreeRegressor(max_depth=3), max_rounds=2).fit(X, Y)
     assert hasattr(selector, "feature_names_in_") == (key != "those of pandas")

@@ -31,7 +31,7 @@ def declared_in(source):
     return dict(found)
 
 
-ROOMS = [PACKAGE / "estimators", PACKAGE / "resampling"]
+ROOMS = [PACKAGE / "estimators", PACKAGE / "distillation", PACKAGE / "resampling"]
 DECLARED = {
     name: own for room in ROOMS for file in room.rglob("*.py") for name, own in declared_in(file.read_text()).items()
 }

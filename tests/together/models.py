@@ -113,6 +113,9 @@ TREES_BY_NAME = {
         lambda own: jaxtree.refine(own, ROWS, CLASSES),
         _fit(TREE(max_depth=3, categorical_splits="one_vs_rest"), CLASSES),
     ),
+    "refined tree of subsets": lambda: _of(
+        lambda own: jaxtree.refine(own, ROWS, CLASSES), _fit(TREE(max_depth=3, categorical_splits="subset"), CLASSES)
+    ),
     "fine-tuned tree": lambda: _of(
         lambda own: jaxtree.fine_tune(own, ROWS, CLASSES, options=jaxtree.FineTuning(max_epochs=3)),
         _fit(TREE(max_depth=3), CLASSES),

@@ -32,7 +32,7 @@ from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, 
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.extras import fit_fields
 from jaxtree.estimators.soft.base import BaseSoft
-from jaxtree.estimators.soft.parameters import LEAST_NUMBERS_TO_HOLD_OUT, rows_of_step
+from jaxtree.estimators.soft.parameters import AUTO, LEAST_NUMBERS_TO_HOLD_OUT, auto_noise, rows_of_step
 from jaxtree.estimators.soft.rows import SoftTask
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.export.functions import RowAnswer
@@ -154,10 +154,13 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
     def _with_target_noise(self, numbers: Hyperparameters, sample: SoftSample) -> Hyperparameters:
         loss = self._loss
         has_width = loss.num_scores > self.n_outputs_ and (isinstance(loss, Distribution) or loss.renewal is not None)
-        if not has_width or numbers.noise is None:
+        noise = numbers.noise
+        if noise is None and self.noise == AUTO and self.init is None:
+            noise = auto_noise(len(sample.weight))  # of ensembles of hard trees targets alone have some
+        if not has_width or noise is None:
             return numbers
         spread = spread_to_blur(loss, sample.target, sample.weight)
-        return numbers if spread is None else numbers._replace(target_noise=numbers.noise * spread)
+        return numbers if spread is None else numbers._replace(target_noise=noise * spread)
 
     def _as_table(self, sample: SoftSample) -> Sample:
         rows = sample.target

@@ -73,7 +73,7 @@ class SoftParameters(AnnotatedParameters):
             less when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
         noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto"
             is $n^{-1/5}$ of n rows, and none where training begins with `init`, targets are probabilities, or scores
-            of hard trees add up to those of classes. For
+            of hard trees add up. For
             distributions and several quantiles it is also added to targets, in deviations of these (to the
             logarithms of positive targets, to the log odds of shares; not to counts), so that none becomes as
             narrow as a single row.
@@ -177,7 +177,7 @@ SOFT_NUMBERS = SOFT_CLASSES._replace(gate_rate=0.02, leaf_rate=0.05, label_smoot
 HARD_ALONE = Settings(0.1, 0.1, 0.2, 0.0, "quantile", 6)
 """Hard gates of trees that are trained apart. Steps are long, and leaves many, for a row teaches but one of them."""
 HARD_TOGETHER = Settings(
-    0.03, 0.05, 1.0, 0.0, "quantile", 4, batch_size=64, n_estimators=64, colsample_bytree=0.5, cv=5
+    0.03, 0.05, 1.0, 0.0, "quantile", 4, noise=None, batch_size=64, n_estimators=64, colsample_bytree=0.5, cv=5
 )
 """Hard gates of trees whose scores add up."""
 
@@ -191,11 +191,9 @@ PATIENCE = 40
 
 def settings_of(estimator: Any) -> Settings:
     """Returns the parameters of an estimator, those that are "auto" as they follow from the kind of its model."""
-    of_classes = is_classifier(estimator)
-    usual = SOFT_CLASSES if of_classes else SOFT_NUMBERS
+    usual = SOFT_CLASSES if is_classifier(estimator) else SOFT_NUMBERS
     if has_hard_trees_together(estimator):
-        usual = HARD_TOGETHER._replace(noise=None) if of_classes else HARD_TOGETHER
-        usual = usual if mixture_of(estimator) in OF_FOLDS else usual._replace(cv=None)
+        usual = HARD_TOGETHER if mixture_of(estimator) in OF_FOLDS else HARD_TOGETHER._replace(cv=None)
     elif estimator.gate == "hard":
         usual = HARD_ALONE
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
