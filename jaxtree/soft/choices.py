@@ -26,7 +26,7 @@ def sparsemax(logits: Float[AnyArray, "*batch column"]) -> Float[Array, "*batch 
     shifted = logits - jnp.max(logits, axis=-1, keepdims=True)
     ordered = jnp.sort(shifted, axis=-1, descending=True)
     threshold = (jnp.cumsum(ordered, axis=-1) - 1) / jnp.arange(1, shifted.shape[-1] + 1, dtype=shifted.dtype)
-    # That of the most columns that are all above theirs.
+    # It is the threshold of the most columns that are all above theirs.
     number = jnp.sum(threshold <= ordered, axis=-1, keepdims=True)
     return jnp.maximum(shifted - jnp.take_along_axis(threshold, number - 1, axis=-1), 0)
 
