@@ -237,15 +237,13 @@ def make_epochs(
     return KernelEpochs(arguments.new_state(), made, is_finite, goes_on, losses[0, :made], losses[1, :made])
 
 
-def loss_of_start(
-    form: KernelForm, rows: KernelRows, held: KernelRows, numbers: KernelNumbers, state: KernelState
-) -> KernelState:
+def loss_of_start(form: KernelForm, held: KernelRows, numbers: KernelNumbers, state: KernelState) -> KernelState:
     """Returns the state with the loss of its average on held rows as that of the best.
 
     Raises:
         MemoryError: There is too little memory.
     """
-    arguments = _Arguments(form, rows, held, numbers, state)
+    arguments = _Arguments(form, held, held, numbers, state)
     if not _find("jaxtree_compare_soft_tree")(*arguments.pointers):
         raise MemoryError("comparing a soft tree")
     return arguments.new_state()

@@ -147,10 +147,10 @@ class Progress(NamedTuple):
     model: Any
     average: Any
     steps: Any
-    number: Int[Array, "*model"]
+    number: Int[AnyArray, "*model"]
     best: Any
-    best_loss: Float[Array, "*model"]
-    best_epoch: Int[Array, "*model"]
+    best_loss: Float[AnyArray, "*model"]
+    best_epoch: Int[AnyArray, "*model"]
 
 
 def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) -> str:
@@ -189,11 +189,11 @@ class Epochs(NamedTuple):
     """
 
     progress: Progress
-    number: Int[Array, "*model"]
-    is_finite: Bool[Array, "*model"]
-    goes_on: Bool[Array, "*model"]
-    loss: Float[Array, "*model epoch"]
-    validation_loss: Float[Array, "*model epoch"]
+    number: Int[AnyArray, "*model"]
+    is_finite: Bool[AnyArray, "*model"]
+    goes_on: Bool[AnyArray, "*model"]
+    loss: Float[AnyArray, "*model epoch"]
+    validation_loss: Float[AnyArray, "*model epoch"]
 
 
 @compiled("config", what=_in_words)

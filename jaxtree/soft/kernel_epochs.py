@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jaxtyping import Array, Float32, Int, Key, PRNGKeyArray, PyTree
 
 from jaxtree.errors import instance_of
@@ -95,27 +96,43 @@ def epochs_by_kernel(
     seconds: float,
 ) -> Epochs:
     """Makes epochs of one model as `run_epochs` does, whose arguments it has; it begins none after some seconds."""
-    training = _Training(progress, rows, validation, hyperparameters, config)
-    first, stop, num_epochs, patience = (int(own[0]) for own in limits)
+    own = _Training(progress, rows, validation, hyperparameters, config)
+    first, stop, num_epochs, patience = (int(limit[0]) for limit in limits)
     key = np.asarray(jax.random.key_data(keys))[0]
-    made = make_epochs(*training.arguments, (first, stop, num_epochs, patience), key=key, seconds=seconds)
-    single = (np.asarray(own)[None] for own in (made.number, made.is_finite, made.goes_on))
-    return Epochs(training.progress_of(made.state), *single, made.loss[None], made.held_loss[None])
+    made = make_epochs(
+        own.form, own.rows, own.held, own.numbers, own.state, (first, stop, num_epochs, patience),
+        key=key, seconds=seconds,
+    )  # fmt: skip
+    number, is_finite, goes_on = (np.asarray(part)[None] for part in (made.number, made.is_finite, made.goes_on))
+    return Epochs(own.progress_of(made.state), number, is_finite, goes_on, made.loss[None], made.held_loss[None])
+
+
+def begin_for_kernel(models: PyTree) -> Progress:
+    """Returns the state of models, with an axis of them in front, before their first step: without a program for it."""
+    models = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), models)
+    number = len(jax.tree.leaves(models)[0])
+    zero, zeros = np.zeros(number, np.int32), jax.tree.map(np.zeros_like, models)
+    steps = optax.ScaleByAdamState(zero, zeros, zeros), optax.EmptyState()
+    return Progress(models, models, steps, zero, models, np.full(number, np.inf, np.float32), zero)
 
 
 def start_by_kernel(
     progress: Progress, validation: TrainingRows, hyperparameters: Hyperparameters, *, config: TrainingConfig
 ) -> Progress:
     """Makes the model to begin with the first candidate for the best, as `monitor_start` does."""
-    training = _Training(progress, validation, validation, hyperparameters, config)
-    return training.progress_of(loss_of_start(*training.arguments))
+    own = _Training(progress, validation, None, hyperparameters, config)
+    return own.progress_of(loss_of_start(own.form, own.rows, own.numbers, own.state))
 
 
 class _Training:
     """A training as the kernel takes it.
 
     Attributes:
-        arguments: Its form, rows, validation rows, numbers and state.
+        form: The model and its loss.
+        rows: The rows to train on.
+        held: The rows to compare checkpoints on.
+        numbers: The numbers.
+        state: The state before.
     """
 
     def __init__(
@@ -126,17 +143,15 @@ class _Training:
         hyperparameters: Hyperparameters,
         config: TrainingConfig,
     ):
-        tree = instance_of(SoftTree, progress.model)
-        adam, *self._others = progress.steps
-        parts = progress.model, progress.average, adam.mu, adam.nu, progress.best
-        self._progress, self._adam = progress, adam
-        state = KernelState(
-            np.stack([_flat(part) for part in parts]),
-            *(own.item() for own in (adam.count, progress.number, progress.best_loss, progress.best_epoch)),
-        )
-        form = _form_of(tree, rows.target, config)
-        held = None if validation is None else _rows_of(form, validation)
-        self.arguments = form, _rows_of(form, rows), held, _numbers_of(hyperparameters), state
+        self._adam, *self._others = progress.steps
+        parts = progress.model, progress.average, self._adam.mu, self._adam.nu, progress.best
+        counts = self._adam.count, progress.number, progress.best_loss, progress.best_epoch
+        self._progress = progress
+        self.form = _form_of(instance_of(SoftTree, progress.model), rows.target, config)
+        self.rows = _rows_of(self.form, rows)
+        self.held = None if validation is None else _rows_of(self.form, validation)
+        self.numbers = _numbers_of(hyperparameters)
+        self.state = KernelState(np.stack([_flat(part) for part in parts]), *(own.item() for own in counts))
 
     def progress_of(self, state: KernelState) -> Progress:
         """Returns a state of the kernel as that of the training."""
@@ -160,7 +175,7 @@ def _one(number: float | int, dtype: Any) -> Int[np.ndarray, "1"] | Float32[np.n
 
 
 def _flat(parts: PyTree) -> Float32[np.ndarray, " parameter"]:
-    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(parts)])
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(parts)], dtype=np.float32)
 
 
 def _form_of(tree: SoftTree, target: Any, config: TrainingConfig) -> KernelForm:
@@ -188,10 +203,10 @@ def _rows_of(form: KernelForm, rows: TrainingRows) -> KernelRows:
     if isinstance(target, ScoredTarget):
         start, unit = (np.array(np.broadcast_to(own, outputs), np.float32) for own in (target.start, target.unit))
         target = target.target
-    target = np.asarray(target)
-    if form.loss == "squared":
-        target = target.astype(np.float32, copy=False).reshape(-1, outputs)
-    return KernelRows(np.asarray(rows.x), target, np.asarray(rows.weight), start, unit, int(rows.num_rows))
+    target = np.asarray(target, np.int32 if form.loss == "cross entropy" else np.float32)
+    target = target.reshape(-1, outputs) if form.loss == "squared" else target
+    x, weight = (np.asarray(own, np.float32) for own in (rows.x, rows.weight))
+    return KernelRows(x, target, weight, start, unit, int(rows.num_rows))
 
 
 def _numbers_of(given: Hyperparameters) -> KernelNumbers:

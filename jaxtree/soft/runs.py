@@ -36,6 +36,7 @@ from jaxtree.soft.epochs import (
 )
 from jaxtree.soft.kernel_epochs import (
     MOST_EPOCHS_BY_KERNEL,
+    begin_for_kernel,
     epochs_by_kernel,
     is_for_kernel,
     start_by_kernel,
@@ -243,7 +244,7 @@ class _Members:
     def __init__(self, runs: Sequence[Run], config: TrainingConfig, *, is_for_kernel: bool):
         self.numbers = _stacked([_numbers_of(run) for run in runs])
         self.keys = _keys_together([run.key for run in runs])
-        self.progress, held = _start(runs, config=config), runs[0].validation
+        self.progress, held = _start(runs, is_for_kernel=is_for_kernel, config=config), runs[0].validation
         if held is not None and held.keeps_start:
             compare = start_by_kernel if is_for_kernel else monitor_start
             self.progress = compare(self.progress, held.rows, self.numbers, config=config)
@@ -363,10 +364,12 @@ def _stacked(parts: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *own: np.stack(own), *parts)
 
 
-def _start(runs: Sequence[Run], *, config: TrainingConfig) -> Progress:
+def _start(runs: Sequence[Run], *, is_for_kernel: bool, config: TrainingConfig) -> Progress:
     """The state of models before their first step, or before their first further one."""
     models = _stacked([run.model for run in runs])
-    return _go_on(models) if isinstance(models, Progress) else _begin(models, config=config)
+    if isinstance(models, Progress):
+        return _go_on(models)
+    return begin_for_kernel(models) if is_for_kernel else _begin(models, config=config)
 
 
 @compiled("config")

@@ -71,8 +71,9 @@ def train_many(
 ) -> Trained:
     """Trains many models of one form with one program; each has the bits that `train` gives it.
 
-    On a CPU every model has a thread, on as many as there are cores; other devices train models on the same rows side
-    by side. A model whose loss is no longer finite ends with its best until then, and a warning; the others go on.
+    On a CPU every model has a thread, on as many as there are cores, where the kernel in C++ trains soft trees of
+    classes and of squared errors; other devices train models on the same rows side by side. A model whose loss is no
+    longer finite ends with its best until then, and a warning; the others go on.
 
     Args:
         models: As in `train`; every array has an axis of models in front, as `jax.vmap(init)` has it.

@@ -16,7 +16,7 @@ from jaxtree.soft import runs as runs_module
 from jaxtree.soft.epochs import Hyperparameters, TrainingConfig, make_rows
 from jaxtree.soft.forest import apply_forest, init_forest
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.kernel_epochs import is_for_kernel
+from jaxtree.soft.kernel_epochs import begin_for_kernel, is_for_kernel
 from jaxtree.soft.losses import cross_entropy_of_shares, smoothed_cross_entropy, zero_one
 from jaxtree.soft.model import apply, log_mixture
 from jaxtree.soft.rates import LearningRates, constant
@@ -204,6 +204,15 @@ def test_a_tree_that_diverges_ends_alone_with_its_start():
     for number in (0, 2):
         alone = trained(np.array([number]))
         assert_member(together, number, alone)
+
+
+def test_a_training_begins_in_the_state_of_the_program():
+    trees = jax.vmap(lambda key: init(AXIS, key=key))(jax.random.split(KEY, 2))
+    ours, theirs = begin_for_kernel(trees), runs_module._begin(trees, config=PLAIN)
+    assert jax.tree.structure(ours) == jax.tree.structure(theirs)
+    for one, other in zip(jax.tree.leaves(ours), jax.tree.leaves(theirs), strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
 
 
 def test_fits_that_go_on_are_made_by_the_kernel(monkeypatch):

@@ -21,7 +21,7 @@ JAXTREE_INLINE Word Mixed(Word word) {
 }
 
 template <typename Word>
-JAXTREE_INLINE Word RandomWords(const uint32_t* seed, const Word& place) {
+JAXTREE_INLINE Word RandomWords(const Word* seed, const Word& place) {
   return Mixed<Word>(Mixed<Word>(place ^ seed[0]) + seed[1]);
 }
 
@@ -53,12 +53,14 @@ inline void SeedsOfEpoch(const uint32_t* key, uint32_t epoch, uint32_t* seeds) {
 }
 
 // Numbers of mean 0 and deviation 1, nearly normal: sums of four random bytes.
-JAXTREE_INLINE Lanes Noise(const uint32_t* seed, const Bits& place) {
-  const Bits word = RandomWords<Bits>(seed, place);
-  const Bits halves = (word & 0x00FF00FFu) + ((word >> 8) & 0x00FF00FFu);
-  const Words total = (Words)((halves & 0xFFFFu) + (halves >> 16));
+template <int kWidth>
+JAXTREE_INLINE Lanes<kWidth> Noise(const Bits<kWidth>* seed, const Bits<kWidth>& place) {
+  const Bits<kWidth> word = RandomWords<Bits<kWidth>>(seed, place);
+  const Bits<kWidth> halves = (word & 0x00FF00FFu) + ((word >> 8) & 0x00FF00FFu);
+  // Whole numbers in the lowest bits of 1.5 2**23.
+  const auto shifted = SameBits<Lanes<kWidth>>((halves & 0xFFFFu) + (halves >> 16) + 0x4B400000u);
   const float inverse = static_cast<float>(1 / std::sqrt(4 * (256.0 * 256.0 - 1) / 12));
-  return (__builtin_convertvector(total, Lanes) - 510.0f) * inverse;
+  return (shifted - (0x1.8p23f + 510.0f)) * inverse;
 }
 
 // Writes the numbers of rows in a random order; `size` is their number with padding, which decides how it is drawn.

@@ -16,7 +16,8 @@ namespace jaxtree::soft {
 
 // Divides exponentials of the rows of a table by their sums; the greatest number of a row is subtracted, and then all are
 // multiplied by `factor`.
-JAXTREE_INLINE void Softmax(const float* from, int64_t num_rows, int64_t width, float factor, Vectors& to) {
+template <int kWidth>
+JAXTREE_INLINE void Softmax(const float* from, int64_t num_rows, int64_t width, float factor, Rack<kWidth>& to) {
   float* const out = to.floats();
   for (int64_t row = 0; row < num_rows; ++row) {
     const float* const own = from + row * width;
@@ -41,6 +42,7 @@ JAXTREE_INLINE void SoftmaxSlope(const float* share, float* slope, int64_t width
   for (int64_t at = 0; at < width; ++at) slope[at] = share[at] * (slope[at] - mean) * factor;
 }
 
+template <int kWidth>
 class Gates {
  public:
   explicit Gates(const Form& form)
@@ -235,7 +237,7 @@ class Gates {
   std::vector<float> plane, scale, missing;
 
  private:
-  Vectors share_;
+  Rack<kWidth> share_;
   std::vector<float> slope_of_share_, ordered_;
 };
 

@@ -25,7 +25,11 @@ constexpr int64_t kRowsToCompare = 256;                                        /
 constexpr int64_t kStepsOfClock = 16;                                          // after which the time is looked at
 
 // Rows that are looked at together: vectors of sixteen, padded with rows of no weight.
+template <int kWidth>
 class Batch {
+  using Lanes = soft::Lanes<kWidth>;
+  using Bits = soft::Bits<kWidth>;
+
  public:
   Batch(const Form& form, int64_t most_rows)
       : form_(form), width_(form.num_features + 1), most_(NumVectors(most_rows)), clean_(most_ * width_), noisy_(most_ * width_),
@@ -64,13 +68,15 @@ class Batch {
   // Adds noise to the inputs; `place` is that of the first.
   JAXTREE_INLINE void AddNoise(const uint32_t* seed, uint32_t place, float deviation) {
     const uint32_t num_features = form_.num_features;
-    Bits lane;
-    for (uint32_t at = 0; at < kLanes; ++at) lane[at] = at * num_features;
+    const Bits of_seed[] = {seed[0], seed[1]};
+    uint32_t places[kLanes];
+    for (uint32_t at = 0; at < kLanes; ++at) places[at] = at * num_features;
+    const Bits lane = SameBits<Bits>(places);
     for (int64_t vector = 0; vector < num_vectors_; ++vector) {
       const Lanes* const from = clean_.data() + vector * width_;
       Lanes* const to = noisy_.data() + vector * width_;
       const Bits first = lane + (place + static_cast<uint32_t>(vector * kLanes) * num_features);
-      for (uint32_t at = 0; at < num_features; ++at) to[at] = from[at] + deviation * Noise(seed, first + at);
+      for (uint32_t at = 0; at < num_features; ++at) to[at] = from[at] + deviation * Noise<kWidth>(of_seed, first + at);
       to[num_features] = from[num_features];
     }
     x_ = noisy_.data();
@@ -99,12 +105,16 @@ class Batch {
   const Form& form_;
   const int64_t width_, most_;
   int64_t num_vectors_ = 0;
-  Vectors clean_, noisy_, target_, share_;
+  Rack<kWidth> clean_, noisy_, target_, share_;
   const Lanes* x_ = nullptr;
 };
 
 // A tree at a temperature, and what passes through it forwards and back.
+template <int kWidth>
 class Tree {
+  using Lanes = soft::Lanes<kWidth>;
+  using Bits = soft::Bits<kWidth>;
+
  public:
   Tree(const Form& form, int64_t most_vectors)
       : form_(form), gates_(form), num_gates_(form.num_gates()), num_inner_(form.num_inner()), num_leaves_(form.num_leaves()),
@@ -131,7 +141,7 @@ class Tree {
   }
 
   // Writes the outputs of rows.
-  JAXTREE_INLINE void Pass(const Batch& batch) {
+  JAXTREE_INLINE void Pass(const Batch<kWidth>& batch) {
     PassGates(batch);
     for (int64_t vector = 0; vector < batch.num_vectors(); ++vector) PassNodes<false>(vector, z_.data() + vector * num_gates_);
   }
@@ -139,7 +149,7 @@ class Tree {
   Lanes* output(int64_t vector) { return output_.data() + vector * form_.num_outputs; }
 
   // Returns the sum of losses of rows, each times its weight over `mean`, and writes the slope of the parameters.
-  JAXTREE_INLINE float Slope(Batch& batch, const Rows& rows, const float* parameters, float mean, float temperature, float* slope) {
+  JAXTREE_INLINE float Slope(Batch<kWidth>& batch, const Rows& rows, const float* parameters, float mean, float temperature, float* slope) {
     const int64_t num_outputs = form_.num_outputs;
     PassGates(batch);
     Lanes total{};
@@ -154,28 +164,28 @@ class Tree {
       form_.gate == Gate::kHard ? PassBack<true>(vector, z) : PassBack<false>(vector, z);
     }
     const int64_t width = batch.width();
-    SumProducts({z_.data(), num_gates_}, num_gates_, {batch.x(0), width}, width, batch.num_vectors(), sums_.data());
+    SumProducts<kWidth>({z_.data(), num_gates_}, num_gates_, {batch.x(0), width}, width, batch.num_vectors(), sums_.data());
     gates_.Slopes(parameters, sums_.data(), temperature, slope);
     float* const of_values = slope + gates_.num_parameters();
-    SumProducts({leaf_.data(), num_leaves_}, num_leaves_, {output_.data(), num_outputs}, num_outputs, batch.num_vectors(), of_values);
+    SumProducts<kWidth>({leaf_.data(), num_leaves_}, num_leaves_, {output_.data(), num_outputs}, num_outputs, batch.num_vectors(), of_values);
     if (form_.is_mixture) {
       for (int64_t leaf = 0; leaf < num_leaves_; ++leaf) {
         SoftmaxSlope(value_.floats() + leaf * num_outputs, of_values + leaf * num_outputs, num_outputs, 1);
       }
     }
-    return Sum(total);
+    return Sum<kWidth>(total);
   }
 
   // Returns the losses of sixteen rows, and turns their outputs into slopes.
-  JAXTREE_INLINE Lanes Losses(Batch& batch, const Rows& rows, int64_t vector, Lanes* out) const {
+  JAXTREE_INLINE Lanes Losses(Batch<kWidth>& batch, const Rows& rows, int64_t vector, Lanes* out) const {
     const Lanes* const target = batch.target(vector);
-    if (form_.loss == Loss::kSquared) return LossOfSquares(target, form_.num_outputs, rows.start, rows.unit, out);
-    return LossOfShares(target, form_.num_outputs, form_.is_mixture, out);
+    if (form_.loss == Loss::kSquared) return LossOfSquares<kWidth>(target, form_.num_outputs, rows.start, rows.unit, out);
+    return LossOfShares<kWidth>(target, form_.num_outputs, form_.is_mixture, out);
   }
 
  private:
   template <int kVectors, int kGates>
-  JAXTREE_INLINE void PassSome(const Batch& batch, int64_t vector, int64_t gate) {
+  JAXTREE_INLINE void PassSome(const Batch<kWidth>& batch, int64_t vector, int64_t gate) {
     const int64_t width = batch.width();
     const float* const plane = gates_.plane.data() + gate * width;
     const Lanes* const x = batch.x(vector);
@@ -202,12 +212,12 @@ class Tree {
   }
 
   // Writes the values of all gates.
-  JAXTREE_INLINE void PassGates(const Batch& batch) {
+  JAXTREE_INLINE void PassGates(const Batch<kWidth>& batch) {
     constexpr int kTogether = 3;
     int64_t vector = 0;
     const auto pass = [&](auto together) {
       ByFours(num_gates_, [&](int64_t gate, auto number) {
-        PassSome<decltype(together)::value, decltype(number)::value>(batch, vector, gate);
+        this->template PassSome<decltype(together)::value, decltype(number)::value>(batch, vector, gate);
       });
     };
     for (; vector + kTogether <= batch.num_vectors(); vector += kTogether) pass(std::integral_constant<int, kTogether>());
@@ -220,14 +230,14 @@ class Tree {
     const bool is_hard = form_.gate == Gate::kHard;
     for (int64_t gate = 0; gate < num_gates_; ++gate) {
       if (is_hard) {
-        right_[gate] = z[gate] > Lanes{} ? Same(1) : Lanes{};
+        right_[gate] = IsPositive<kWidth>(z[gate]);
         if (kKeeps) slope_of_side_[gate] = SlopeOfSide(z[gate]);
       } else {
-        right_[gate] = Sigmoid(z[gate]);
+        right_[gate] = Sigmoid<kWidth>(z[gate]);
       }
     }
     Lanes* const leaf = leaf_.data() + vector * num_leaves_;
-    (num_inner_ ? reach_[0] : leaf[0]) = Same(1);
+    (num_inner_ ? reach_[0] : leaf[0]) = Lanes(1.0f);
     const auto divide = [&](int64_t first, int64_t last, Lanes* children) {
       for (int64_t node = first; node < last; ++node, children += 2) {
         const Lanes reach = reach_[node], to_the_right = reach * right_[gate_of_[node]];
@@ -253,15 +263,15 @@ class Tree {
 
   JAXTREE_INLINE Lanes SlopeOfSide(const Lanes& z) const {
     if (form_.side == Side::kSoftsign) {
-      const Lanes far = 1.0f + Size(z);
+      const Lanes far = 1.0f + Size<kWidth>(z);
       return 0.5f / (far * far);
     }
     if (form_.side == Side::kSigmoid) {
-      const Lanes share = Sigmoid(z);
+      const Lanes share = Sigmoid<kWidth>(z);
       return share * (1.0f - share);
     }
-    const Lanes two = Same(2), size = Size(z) > two ? two : Size(z);
-    const Lanes root = (Root(8.0f - size * size) - size) * 0.25f, share = root * root, other = Root(1.0f - share);
+    const Lanes size = Size<kWidth>(Within<kWidth>(z, 2));
+    const Lanes root = (Root<kWidth>(8.0f - size * size) - size) * 0.25f, share = root * root, other = Root<kWidth>(1.0f - share);
     return root * other / (root + other);
   }
 
@@ -299,14 +309,18 @@ class Tree {
   }
 
   const Form& form_;
-  Gates gates_;
+  Gates<kWidth> gates_;
   const int64_t num_gates_, num_inner_, num_leaves_, num_values_;
   std::vector<int64_t> gate_of_;
-  Vectors value_, z_, right_, slope_of_side_, reach_, back_, leaf_, output_;
+  Rack<kWidth> value_, z_, right_, slope_of_side_, reach_, back_, leaf_, output_;
   std::vector<float> sums_;
 };
 
+template <int kWidth>
 class Training {
+  using Lanes = soft::Lanes<kWidth>;
+  using Bits = soft::Bits<kWidth>;
+
  public:
   Training(const Form& form, const Rows& rows, const Rows* held, const Numbers& numbers, State& state)
       : form_(form), rows_(rows), held_(held), numbers_(numbers), state_(state), batch_(form, std::min(form.batch_size, rows.size)),
@@ -361,23 +375,23 @@ class Training {
   // The loss by which checkpoints are compared.
   float Compare() {
     double total = 0;
-    WithWidest([&] { tree_.Set(Part(kAverage), numbers_.monitor_temperature); });
+    WithVectors<kWidth>([&] { tree_.Set(Part(kAverage), numbers_.monitor_temperature); });
     for (int64_t first = 0; first < held_->num_rows; first += kRowsToCompare) {
       const int64_t number = std::min(kRowsToCompare, held_->num_rows - first);
       if (held_->num_rows > kRowsToCompare || held_batch_.num_vectors() == 0) {
         held_batch_.Take(*held_, number, [&](int64_t lane) { return first + lane; });
       }
-      WithWidest([&] {
+      WithVectors<kWidth>([&] {
         tree_.Pass(held_batch_);
         Lanes sum{};
         for (int64_t vector = 0; vector < held_batch_.num_vectors(); ++vector) {
           Lanes* const out = tree_.output(vector);
           const Lanes weight = held_batch_.weight(vector);
-          const Lanes loss = form_.compares_errors ? Errors(held_batch_.target(vector), form_.num_outputs, out)
+          const Lanes loss = form_.compares_errors ? Errors<kWidth>(held_batch_.target(vector), form_.num_outputs, out)
                                                    : tree_.Losses(held_batch_, *held_, vector, out);
           sum += weight * loss;
         }
-        total += Sum(sum);
+        total += Sum<kWidth>(sum);
       });
     }
     return static_cast<float>(total / WeightOf(*held_));
@@ -422,7 +436,7 @@ class Training {
       }
       const double done = static_cast<double>(epoch * num_batches_ + number) / static_cast<double>(num_epochs * num_batches_);
       if (numbers_.noise > 0) {
-        WithWidest([&] { batch_.AddNoise(seeds + 2, static_cast<uint32_t>(number) * numbers_of_step, numbers_.noise); });
+        WithVectors<kWidth>([&] { batch_.AddNoise(seeds + 2, static_cast<uint32_t>(number) * numbers_of_step, numbers_.noise); });
       }
       total += MakeStep(done);
     }
@@ -443,7 +457,7 @@ class Training {
     float* const model = Part(kModel);
     float* const slope = slope_.floats();
     float loss = 0;
-    WithWidest([&] {
+    WithVectors<kWidth>([&] {
       tree_.Set(model, temperature);
       loss = tree_.Slope(batch_, rows_, model, mean_weight_, temperature, slope);
     });
@@ -455,7 +469,7 @@ class Training {
       }
       loss += numbers_.leaf_penalty / 2 * squares;
     }
-    WithWidest([&] { Update(static_cast<float>(factor), part, part_of_squares, kept); });
+    WithVectors<kWidth>([&] { Update(static_cast<float>(factor), part, part_of_squares, kept); });
     return loss;
   }
 
@@ -470,7 +484,7 @@ class Training {
       const Lanes slope = slope_[at];
       mean[at] = (1 - kDecay) * slope + kDecay * mean[at];
       square[at] = (1 - kDecayOfSquares) * (slope * slope) + kDecayOfSquares * square[at];
-      const Lanes change = mean[at] * inverse / (Root(square[at] * inverse_of_squares) + kLeastRoot);
+      const Lanes change = mean[at] * inverse / (Root<kWidth>(square[at] * inverse_of_squares) + kLeastRoot);
       model[at] -= factor * rate_[at] * change;
       // So what stays as it is stays so to the last digit.
       average[at] = model[at] + kept * (average[at] - model[at]);
@@ -482,11 +496,11 @@ class Training {
   const Rows* const held_;
   const Numbers& numbers_;
   State& state_;
-  Batch batch_;
-  Tree tree_;
-  Batch held_batch_;
+  Batch<kWidth> batch_;
+  Tree<kWidth> tree_;
+  Batch<kWidth> held_batch_;
   const int64_t size_, num_vectors_;
-  Vectors slope_, rate_, own_, before_;
+  Rack<kWidth> slope_, rate_, own_, before_;
   std::vector<uint32_t> order_, other_;
   int64_t num_batches_ = 0, rows_of_batch_ = 0;
   float mean_weight_ = 0;
@@ -503,7 +517,9 @@ using namespace jaxtree::soft;
 bool jaxtree_train_soft_tree(const Form* form, const Rows* rows, const Rows* held, const Numbers* numbers, State* state,
                              const Ends* ends, const uint32_t* key, Results* results) {
   try {
-    Training(*form, *rows, held, *numbers, *state).Run(*ends, key, *results);
+    WithWidth([&](auto width) {
+      Training<decltype(width)::value>(*form, *rows, held, *numbers, *state).Run(*ends, key, *results);
+    });
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -513,7 +529,9 @@ bool jaxtree_train_soft_tree(const Form* form, const Rows* rows, const Rows* hel
 // Makes the model to begin with the first candidate for the best.
 bool jaxtree_compare_soft_tree(const Form* form, const Rows* rows, const Rows* held, const Numbers* numbers, State* state) {
   try {
-    state->best_loss = Training(*form, *rows, held, *numbers, *state).Compare();
+    WithWidth([&](auto width) {
+      state->best_loss = Training<decltype(width)::value>(*form, *rows, held, *numbers, *state).Compare();
+    });
     return true;
   } catch (const std::bad_alloc&) {
     return false;
