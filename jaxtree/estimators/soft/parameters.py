@@ -237,8 +237,10 @@ def rows_of_step(estimator: Any, loss: Any, num_rows: int) -> int:
     joins_all = isinstance(loss, BaseLoss) and not loss.takes_batches
     if joins_all:
         return row_bucket(num_rows)
-    batch_size = settings_of(estimator).batch_size
-    return max(batch_size, USUAL_BATCH) if estimator.batch_size == AUTO and num_rows >= MANY_ROWS else batch_size
+    if estimator.batch_size != AUTO:
+        return int(estimator.batch_size)
+    usual = settings_of(estimator).batch_size
+    return max(usual, USUAL_BATCH) if num_rows >= MANY_ROWS else usual
 
 
 def patience_of(estimator: Any, *, has_folds: bool) -> int | None:
