@@ -15,7 +15,8 @@ NAMES = {"macro_f1": "macro F1", "log_loss": "log loss"}
 
 def verdict(results: Results) -> list[str]:
     """Returns the findings, a paragraph each, those over the kept tables first."""
-    found = [_ranking(results, figure) for figure in FIGURES] if results["ranks"] else []
+    found = [_in_short(results["differences"])] if results["differences"] else []
+    found += [_ranking(results, figure) for figure in results["ranks"]]
     others = dict.fromkeys(row["way"] for row in results["differences"])
     found += [_against(way, [row for row in results["differences"] if row["way"] == way]) for way in others]
     found += [_beside_constants(results), _seconds(results)]
@@ -52,6 +53,25 @@ def difference_in_words(row: dict[str, Any]) -> str:
     return f"{signed(row['mean'])}{interval} over {number} table{'' if number == 1 else 's'}"
 
 
+def _in_short(differences: list[dict[str, Any]]) -> str:
+    parts = []
+    for kind in ("better", "worse"):
+        ways = {
+            name: [f"“{row['way']}”" for row in differences if row["figure"] == figure and _sure(row) == kind]
+            for figure, name in NAMES.items()
+        }
+        than = [f"by {name} than {listed(own or ['none'])}" for name, own in ways.items()]
+        parts.append(f"surely {kind} {' and '.join(than)}")
+    return f"Over the kept tables “{GRADIENTS}” is {', and '.join(parts)}."
+
+
+def _sure(row: dict[str, Any]) -> str:
+    """Whether a difference to another way is a gain or a loss."""
+    if not row["is_sure"]:
+        return "not sure"
+    return "better" if (row["mean"] > 0) == (row["figure"] == "macro_f1") else "worse"
+
+
 def _ranking(results: Results, figure: str) -> str:
     mean, friedman = results["ranks"][figure]["mean"], results["ranks"][figure]["friedman"]
     order = listed([f"“{way}” {mean[way]:.2f}" for way in sorted(mean, key=mean.get)])
@@ -66,12 +86,8 @@ def _ranking(results: Results, figure: str) -> str:
 def _against(way: str, rows: list[dict[str, Any]]) -> str:
     parts = []
     for row in rows:
-        is_loss = row["figure"] == "log_loss"
-        better = f"lower on {row['below']}" if is_loss else f"higher on {row['above']}"
-        kind = "no sure difference"
-        if row["is_sure"]:
-            kind = "a sure gain" if (row["mean"] > 0) != is_loss else "a sure loss"
-        parts.append(f"{NAMES[row['figure']]} {difference_in_words(row)}, {better}, {kind}")
+        wins = f"lower on {row['below']}" if row["figure"] == "log_loss" else f"higher on {row['above']}"
+        parts.append(f"{NAMES[row['figure']]} {difference_in_words(row)}, {wins}")
     return f"“{GRADIENTS}” less “{way}”: {'; '.join(parts)}."
 
 

@@ -12,13 +12,10 @@ import warnings
 from importlib.metadata import version
 from typing import Any
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-warnings.filterwarnings("ignore")
-
-import numpy as np  # noqa: E402
-import pandas  # noqa: E402
-import sklearn.preprocessing  # noqa: E402  GRANDE names this module and the next without importing them.
-import sklearn.utils.class_weight  # noqa: E402, F401
+import numpy as np
+import pandas
+import sklearn.preprocessing  # GRANDE names this module and the next without importing them.
+import sklearn.utils.class_weight  # noqa: F401
 
 # As in the examples of the authors.
 EPOCHS = {"epochs": 1000, "early_stopping_epochs": 25, "batch_size": 64}
@@ -68,6 +65,8 @@ def fit(grande: Any, handed: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Reads, fits and prints; a fit that fails has its reason in place of a report."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    warnings.filterwarnings("ignore")
     grande = importlib.import_module("GRANDE.GRANDE").GRANDE
     with open(sys.argv[1]) as file:
         handed = json.load(file)

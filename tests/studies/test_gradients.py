@@ -260,11 +260,15 @@ def test_the_worker_hands_tables_without_gaps(monkeypatch, classes):
 
 def test_no_difference_is_not_sure():
     sentences = verdict(results_of())
-    assert sentences[0].startswith("By macro F1 the mean ranks on 6 kept tables are: “gradients” 2.50")
-    assert "Friedman's test does not find a difference (p = 1.000)" in sentences[1]
-    assert sentences[3] == (
-        "“gradients” less “boosting by folds”: macro F1 ±0.000 (±0.000 to ±0.000) over 6 tables, higher on 0, no sure "
-        "difference; log loss ±0.000 (±0.000 to ±0.000) over 6 tables, lower on 0, no sure difference."
+    assert sentences[0] == (
+        "Over the kept tables “gradients” is surely better by macro F1 than none and by log loss than none, and surely "
+        "worse by macro F1 than none and by log loss than none."
+    )
+    assert sentences[1].startswith("By macro F1 the mean ranks on 6 kept tables are: “gradients” 2.50")
+    assert "Friedman's test does not find a difference (p = 1.000)" in sentences[2]
+    assert sentences[4] == (
+        "“gradients” less “boosting by folds”: macro F1 ±0.000 (±0.000 to ±0.000) over 6 tables, higher on 0; log loss "
+        "±0.000 (±0.000 to ±0.000) over 6 tables, lower on 0."
     )
 
 
@@ -276,11 +280,15 @@ def test_a_sure_gain_and_a_sure_loss_are_stated():
         return {"macro_f1": 0.9} if way == OBLIQUE and table == "zoo" else {}
 
     sentences = verdict(results_of(change))
-    assert "“random forest” 4.00" in sentences[0]
-    assert "“random forest” 1.00" in sentences[1] and "test finds a difference" in sentences[1]
-    against = next(s for s in sentences if s.startswith("“gradients” less “random forest”"))
-    assert "macro F1 +0.035 (" in against and "over 6 tables, higher on 6, a sure gain; " in against
-    assert "log loss +0.007 (" in against and against.endswith("over 6 tables, lower on 0, a sure loss.")
+    assert sentences[0] == (
+        "Over the kept tables “gradients” is surely better by macro F1 than “random forest” and by log loss than none, "
+        "and surely worse by macro F1 than none and by log loss than “random forest”."
+    )
+    assert "“random forest” 4.00" in sentences[1]
+    assert "“random forest” 1.00" in sentences[2] and "test finds a difference" in sentences[2]
+    less = next(s for s in sentences if s.startswith("“gradients” less “random forest”"))
+    assert "macro F1 +0.035 (" in less and "over 6 tables, higher on 6; log loss +0.007 (" in less
+    assert less.endswith("over 6 tables, lower on 0.")
     # The table that chose the defaults is in no rank and interval.
     assert "to “random forest” +0.500 and +0.100" in sentences[-1]
 
