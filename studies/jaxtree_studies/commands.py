@@ -88,6 +88,49 @@ def prunings(
     console.print(f"report: {written[0]}", soft_wrap=True)
 
 
+@study.command()
+def gradients(
+    data: Annotated[
+        Path, typer.Option(exists=True, file_okay=False, help="Folder of tables, as in DATA/gradtree/wdbc.data.")
+    ],
+    out: Out = Path("report-gradients"),
+    peer: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Python of an environment that has GRANDE.")
+    ] = None,
+    tables: Annotated[
+        str | None, typer.Option(help="Names of tables with commas between them.", show_default="all")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Divisions of every table.", show_default="5, quick: 1")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fit tiny ensembles on two tables.")] = False,
+) -> None:
+    """Compares ensembles trained by gradients with boosting, forests and GRANDE; goes on from earlier runs in OUT."""
+    from rich.console import Console
+
+    from jaxtree_studies.report import check_output_dir
+
+    check_output_dir(out)
+    from jaxtree.cli.session import progress_bar
+    from jaxtree_studies import gradients
+    from jaxtree_studies.gradients_page import write_report
+
+    chosen = tuple(tables.split(",")) if tables else gradients.QUICK if quick else tuple(gradients.TITLES)
+    plan = gradients.GradientsPlan(data, chosen, seeds or (1 if quick else 5), peer, quick)
+    with progress_bar() as progress:
+        task = progress.add_task("reading", total=None)
+
+        def on_step(doing: str, steps: int) -> None:
+            # The first call comes before the first step.
+            progress.update(task, description=doing, total=steps, advance=0 if progress.tasks[0].total is None else 1)
+
+        results = gradients.run(plan, out, on_step)
+        written = write_report(results, out)
+    console = Console()
+    _print_gradients(console, results)
+    console.print(f"report: {written[0]}", soft_wrap=True)
+
+
 def _print_reproduction(console: Any, results: dict[str, Any]) -> None:
     from jaxtree_studies.dropout_paper import verdict
 
@@ -150,3 +193,26 @@ def _print_comparison(console: Any, results: dict[str, Any]) -> None:
     for absent in results["skipped"]:
         console.print(f"skipped: {absent['name']}, {absent['reason']}", highlight=False)
     console.print(f"{results['seconds']['in all']:.1f} s in all")
+
+
+def _print_gradients(console: Any, results: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from jaxtree_studies.gradients_page import score_rows
+    from jaxtree_studies.gradients_verdict import NAMES, verdict
+
+    for figure, name in NAMES.items():
+        table = Table(title=f"Test {name}", caption="bold: the best on a table; *: defaults were chosen on it")
+        for heading in ("table", *results["ways"]):
+            table.add_column(heading, justify="left" if heading == "table" else "right")
+        for row in score_rows(results, figure):
+            cells = ("–" if cell["figure"] is None else f"{cell['figure']:.3f}" for cell in row["cells"])
+            marked = (f"[bold]{text}[/]" if c["is_best"] else text for text, c in zip(cells, row["cells"], strict=True))
+            table.add_row(row["title"] + ("" if row["is_kept"] else "*"), *marked)
+        console.print(table)
+    for sentence in verdict(results):
+        console.print(f"• {sentence}", highlight=False)
+    for absent in results["skipped"]:
+        console.print(f"skipped: {absent['name']}, {absent['reason']}", highlight=False)
+    for reason in dict.fromkeys(failure["reason"] for failure in results["failed"]):
+        console.print(f"GRANDE: {reason}", highlight=False)

@@ -129,7 +129,7 @@ def run(plan: StudyPlan, on_step: Callable[[str, int], None] = lambda doing, ste
         "skipped": skipped,
         "seconds": {table["name"]: seconds for table, seconds in measured},
     }
-    results["ranks"] = _ranks(results)
+    results["ranks"] = ranks.summary(accuracies(results), list(first))
     results["seconds"]["in all"] = time.perf_counter() - start
     return results
 
@@ -299,17 +299,6 @@ def _tune(base: DecisionTreeClassifier, fold: _OuterFold) -> tuple[float, float]
 def _fit(estimator: Any, setting: Setting, X: Any, y: np.ndarray) -> Any:
     fresh: Any = clone(estimator)
     return fresh.set_params(**setting).fit(X, y)
-
-
-def _ranks(results: Results) -> Results:
-    """Mean ranks of all methods, and whether they differ."""
-    accuracy = accuracies(results)
-    num_data, num_methods = accuracy.shape
-    return {
-        "mean": dict(zip((m["name"] for m in results["methods"]), ranks.mean_ranks(accuracy).tolist(), strict=True)),
-        "friedman": ranks.friedman(accuracy)._asdict(),
-        "critical_difference": ranks.critical_difference(num_methods, num_data),
-    }
 
 
 def _means(folds: Sequence[dict[str, Any]]) -> dict[str, float]:

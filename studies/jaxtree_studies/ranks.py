@@ -3,6 +3,7 @@ r"""Whether methods differ over several data sets (Demšar, *Statistical compari
 On every data set the methods are *ranked* by accuracy, the best 1; equal ones share the mean of their ranks.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,12 @@ SAME = 1e-9
 """Accuracies are means of shares of rows: closer than this they are the same number."""
 
 ALPHA = 0.05
-"""The level of significance of every test."""
+"""The level of significance of every test, and what intervals leave out."""
+
+DRAWS = 10_000
+"""Samples of a bootstrap."""
+LEAST_FOR_INTERVAL = 5
+"""Samples drawn from fewer data sets are too much alike for an interval."""
 
 
 class Friedman(NamedTuple):
@@ -51,6 +57,31 @@ class Comparison(NamedTuple):
         return self.p_value < ALPHA
 
 
+class Difference(NamedTuple):
+    """A mean difference over data sets.
+
+    Attributes:
+        mean: The mean.
+        low: The lower end of its interval of 95 %, by a bootstrap over the data sets; None for too few of them.
+        high: The upper end.
+        above: On how many the difference is above 0.
+        below: On how many it is below 0.
+        number: The number of data sets.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    above: int
+    below: int
+    number: int
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether there is an interval, and 0 is not in it."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
 def mean_ranks(accuracy: Float[np.ndarray, "data method"]) -> Float[np.ndarray, " method"]:
     """Returns the mean rank of every method.
 
@@ -59,6 +90,15 @@ def mean_ranks(accuracy: Float[np.ndarray, "data method"]) -> Float[np.ndarray, 
         [2.0, 1.75, 2.25]
     """
     return scipy.stats.rankdata(-_rounded(accuracy), axis=1).mean(axis=0)
+
+
+def summary(accuracy: Float[np.ndarray, "data method"], names: Sequence[str]) -> dict[str, Any]:
+    """Returns the mean ranks of three methods or more by name, Friedman's test, and Nemenyi's critical difference."""
+    return {
+        "mean": dict(zip(names, mean_ranks(accuracy).tolist(), strict=True)),
+        "friedman": friedman(accuracy)._asdict(),
+        "critical_difference": critical_difference(len(names), len(accuracy)),
+    }
 
 
 def friedman(accuracy: Float[np.ndarray, "data method"]) -> Friedman:
@@ -109,6 +149,25 @@ def compare(method: Float[np.ndarray, " data"], other: Float[np.ndarray, " data"
         found: Any = scipy.stats.wilcoxon(difference, zero_method="zsplit")
         p_value = float(found.pvalue)
     return Comparison(wins, len(difference) - wins - losses, losses, float(difference.mean()), p_value)
+
+
+def difference(one: Float[np.ndarray, " data"], other: Float[np.ndarray, " data"]) -> Difference:
+    """Returns the mean of one method's figures less another's, and its interval.
+
+    Example:
+        >>> difference(np.array([0.9, 0.8]), np.array([0.8, 0.8])).low is None
+        True
+        >>> found = difference(np.array([0.9, 0.8] * 3), np.full(6, 0.8))
+        >>> [round(number, 3) for number in found]
+        [0.05, 0.017, 0.083, 3, 0, 6]
+    """
+    found = np.asarray(one, np.float64) - np.asarray(other, np.float64)
+    low = high = None
+    if len(found) >= LEAST_FOR_INTERVAL:
+        drawn = np.random.default_rng(0).integers(0, len(found), (DRAWS, len(found)))
+        low, high = np.quantile(found[drawn].mean(axis=1), [ALPHA / 2, 1 - ALPHA / 2]).tolist()
+    above, below = int((found > SAME).sum()), int((found < -SAME).sum())
+    return Difference(float(found.mean()), low, high, above, below, len(found))
 
 
 def _rounded(accuracy: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

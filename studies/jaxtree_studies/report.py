@@ -95,12 +95,18 @@ def write_report(
     folder = check_output_dir(out_dir)
     pictures = {name: render_png(figure) for name, figure in figures.items()}
     page = _render(template, **values, pictures={name: _embed(picture) for name, picture in pictures.items()})
-    stated = json.dumps(results, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    files = {folder / "report.html": page.encode(), folder / "report.json": stated.encode()}
+    files = {folder / "report.html": page.encode(), folder / "report.json": _stated(results)}
     files |= {folder / "figures" / f"{name}.png": picture for name, picture in pictures.items()}
     for path, content in files.items():
         _write_atomically(path, content)
     return list(files)
+
+
+def write_results(out_dir: str | os.PathLike, results: Mapping[str, Any]) -> Path:
+    """Writes `report.json` alone, complete or, after a failure, what it was before; returns its path."""
+    path = check_output_dir(out_dir) / "report.json"
+    _write_atomically(path, _stated(results))
+    return path
 
 
 @house_style()
@@ -125,6 +131,10 @@ def duration(seconds: float) -> str:
     if seconds >= 120:
         return f"{seconds / 60:.1f} minutes"
     return f"{seconds:.2f} seconds"
+
+
+def _stated(results: Mapping[str, Any]) -> bytes:
+    return (json.dumps(results, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

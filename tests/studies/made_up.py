@@ -36,11 +36,7 @@ def comparison(gains: dict[str, Any] | None = None, num_data: int = NUM_DATA) ->
         "data": data,
         "skipped": [{"name": "letter", "reason": "its file letter/letter-recognition.data is absent"}],
         "seconds": {**{table["name"]: _seconds() for table in data}, "in all": 12.5},
-        "ranks": {
-            "mean": dict(zip(FAMILIES, ranks.mean_ranks(accuracy).tolist(), strict=True)),
-            "friedman": ranks.friedman(accuracy)._asdict(),
-            "critical_difference": ranks.critical_difference(len(FAMILIES), num_data),
-        },
+        "ranks": ranks.summary(accuracy, list(FAMILIES)),
     }
 
 
