@@ -2,7 +2,7 @@
 
 A *division* of a table has a fifth of its rows for the test. GRANDE compares its epochs on a fifth of the others, the
 *validation rows*; the other ways divide all rows that are not for the test themselves where they need to. The tables
-are *kept* ones, on which nothing was chosen, and those on which the defaults of the ensembles were.
+are *kept* ones, and those on which trees, folds, columns and rows of the ensembles of hard trees were chosen.
 """
 
 import importlib.metadata

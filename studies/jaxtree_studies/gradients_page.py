@@ -5,13 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from jaxtree_studies import rank_figure, report
-from jaxtree_studies.gradients import BOOSTING, FIGURES, FOREST, GRADIENTS, OBLIQUE, Results
+from jaxtree_studies.gradients import BOOSTING, CHOSEN_ON, FIGURES, FOREST, GRADIENTS, KEPT, OBLIQUE, Results
 from jaxtree_studies.gradients_verdict import NAMES, difference_in_words, median_seconds, verdict, worst_ratio
 from jaxtree_studies.ranks import SAME
 from jaxtree_studies.report import BLUE, GREEN, INK, SKY, VERMILLION
 
 COLORS = {GRADIENTS: VERMILLION, OBLIQUE: SKY, BOOSTING: BLUE, FOREST: GREEN}
 """The colour of every way; another library has that of the ink."""
+
+BOOSTING_CHOSEN_ON = [
+    *("transfusion", "wdbc", "heart-failure", "heart-cleveland"),
+    *("hepatitis", "horse-colic", "dermatology"),
+]
+"""Kept tables among those on which the defaults of boosting were chosen, see `benchmarks/defaults.py`."""
 
 TRIED = (
     ("32 trees a fold, and noise of inputs", "1.02 to 1.05"),
@@ -50,6 +56,8 @@ def write_report(results: Results, out_dir: str | os.PathLike) -> list[Path]:
         "costs": [_costs(results, way) for way in results["ways"]],
         "reasons": _reasons(results),
         "tried": TRIED,
+        "chosen_on": list(CHOSEN_ON.values()),
+        "boosting_chosen_on": [KEPT[name] for name in BOOSTING_CHOSEN_ON],
     }
     colors = {way: COLORS.get(way, INK) for way in results["ways"]}
     figures = {f"ranks_{figure}": rank_figure.draw(found, colors) for figure, found in results["ranks"].items()}

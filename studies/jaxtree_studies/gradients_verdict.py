@@ -15,7 +15,8 @@ NAMES = {"macro_f1": "macro F1", "log_loss": "log loss"}
 
 def verdict(results: Results) -> list[str]:
     """Returns the findings, a paragraph each, those over the kept tables first."""
-    found = [_in_short(results["differences"])] if results["differences"] else []
+    has_intervals = any(row["low"] is not None for row in results["differences"])
+    found = [_in_short(results["differences"])] if has_intervals else []
     found += [_ranking(results, figure) for figure in results["ranks"]]
     others = dict.fromkeys(row["way"] for row in results["differences"])
     found += [_against(way, [row for row in results["differences"] if row["way"] == way]) for way in others]
@@ -98,7 +99,7 @@ def _beside_constants(results: Results) -> str:
 
 
 def _seconds(results: Results) -> str:
-    seconds = [f"“{way}” {median_seconds(results, way):.1f}" for way in results["ways"]]
+    seconds = [f"“{way}” {median_seconds(results, way):.2f}" for way in results["ways"]]
     return f"The median CPU seconds of a fit: {listed(seconds)}."
 
 

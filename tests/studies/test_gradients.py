@@ -12,12 +12,14 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import log_loss
 from typer.testing import CliRunner
 
+from benchmarks.defaults import part_of
 from jaxtree.cli import app
 from jaxtree.errors import InvalidInputError
 from jaxtree_studies import gradients, peer_worker, peers
 from jaxtree_studies.gradients import BOOSTING, FOREST, GRADIENTS, OBLIQUE, Division, GradientsPlan, Table
-from jaxtree_studies.gradients_page import score_rows, write_report
+from jaxtree_studies.gradients_page import BOOSTING_CHOSEN_ON, score_rows, write_report
 from jaxtree_studies.gradients_verdict import verdict
+from jaxtree_studies.tables.owners import NAMES
 
 GRANDE = "GRANDE, 512 trees"
 KEPT = ["transfusion", "wdbc", "heart-failure", "hepatitis", "zoo", "cmc"]
@@ -218,7 +220,7 @@ def test_a_python_that_does_not_run_is_no_peer(folder, tmp_path):
 
 
 class FakeGrande:
-    """What the worker hands to GRANDE, and even shares of the classes of the training rows."""
+    """A stand-in that keeps its arguments, and predicts even shares of the classes of the training rows."""
 
     def __init__(self, params, args):
         FakeGrande.last = self
@@ -297,13 +299,14 @@ def test_the_worst_ratio_names_its_table():
     sentences = verdict(results_of(lambda table, way: {"loss": 1.38} if (table, way) == ("cmc", BOOSTING) else {}))
     ratios = next(s for s in sentences if s.startswith("The highest ratio"))
     assert "“boosting by folds” 2.00 (Contraceptive)" in ratios and "“random forest” 0.72" in ratios
-    assert "“random forest” 1.5" in next(s for s in sentences if s.startswith("The median CPU seconds"))
+    assert "“random forest” 1.50" in next(s for s in sentences if s.startswith("The median CPU seconds"))
 
 
 def test_without_kept_tables_there_are_no_ranks(tmp_path):
     results = results_of(tables=("glass",))
     assert results["ranks"] == {} and results["differences"] == []
     assert verdict(results)[0].startswith("The highest ratio")
+    assert verdict(results_of(tables=KEPT[:4]))[0].startswith("By macro F1 the mean ranks on 4 kept tables")
     assert "ranks_macro_f1" not in write_report(results, tmp_path)[0].read_text()
 
 
@@ -331,8 +334,13 @@ def test_the_page_has_every_table_and_marks_the_best(tmp_path):
     assert text.count("data:image/png;base64,") == 2 and text.count('<td class="best">0.912</td>') == 7
     assert text.count('<td class="best">0.123</td>') == 7 and '<th scope="row">Glass*</th>' in text
     assert "Skipped: vote (its file vote/vote.arff is absent)." in text and "What was tried without gain" in text
+    assert all(title in text for title in gradients.CHOSEN_ON.values())
     assert json.loads(paths[1].read_text())["verdict"] == verdict(results)
     assert not any(word in text for word in ("http:", "https:", "url(", "<script", "<link"))
+
+
+def test_tables_that_chose_boosting_s_defaults_are_named():
+    assert [name for name in gradients.KEPT if name in NAMES and part_of(name) == "chosen"] == BOOSTING_CHOSEN_ON
 
 
 def test_the_command_goes_on_and_prints(folder, tmp_path, cheap_ways):
