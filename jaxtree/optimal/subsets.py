@@ -20,7 +20,7 @@ FEWEST = 4
 """Up to three categories every subset is one against the rest."""
 
 STEPS = 2**30
-"""Means are compared in so many steps of their range, so that the order of sums over rows does not matter."""
+"""The steps of their range in which means are compared, so that the order of sums over rows does not matter."""
 
 
 class SubsetColumns(NamedTuple):

@@ -302,7 +302,7 @@ def _epoch(
 ) -> tuple[Progress, Float[Array, ""]]:
     """Sees all rows once, in batches of nearly equal size; returns the mean loss of the steps too.
 
-    The key is that of the model, and the epoch is one of so many.
+    The key is that of the model. `at_epoch` has the number of the epoch, and of all epochs.
     """
     epoch, num_epochs = at_epoch
     seeds = seeds_of_epoch(key, epoch)

@@ -200,6 +200,8 @@ class SoftForestClassifier(OfOneForest, SoftClassifier):
         inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
+        oof_predictions_: With folds, what trees that have not seen a row predict for it, of rows of weight; NaN where
+            all have seen it. Files do not keep them.
         classes_: The classes in ascending order.
 
     Example:
@@ -223,6 +225,8 @@ class SoftForestRegressor(OfOneForest, SoftRegressor):
         inputs_: How the table becomes rows of it, a `jaxtree.soft.inputs.Inputs`.
         history_: The losses after every epoch: "loss", and "validation_loss" if there were such rows.
         best_epoch_: The number of epochs after which the model stood as it is.
+        oof_predictions_: With folds, what trees that have not seen a row predict for it, of rows of weight; NaN where
+            all have seen it. Files do not keep them.
 
     Example:
         >>> import numpy as np

@@ -35,7 +35,7 @@ Real SlopeOf(Side side, Real value) {
   return root * other / (root + other);
 }
 
-// Rows whose gates are computed at once: so many values of a gate stay in a near cache.
+// Rows whose gates are computed at once: their values stay in a near cache.
 constexpr int64_t kBlock = 256;
 
 // Adds a multiple of a vector to another. Blocks of fixed sizes become vectors whatever the number of columns.
