@@ -133,6 +133,9 @@ class _Training:
         held: The rows to compare checkpoints on.
         numbers: The numbers.
         state: The state before.
+
+    Raises:
+        InvalidInputError: The rows have other columns than the tree.
     """
 
     def __init__(
@@ -147,7 +150,11 @@ class _Training:
         parts = progress.model, progress.average, self._adam.mu, self._adam.nu, progress.best
         counts = self._adam.count, progress.number, progress.best_loss, progress.best_epoch
         self._progress = progress
-        self.form = _form_of(instance_of(SoftTree, progress.model), rows.target, config)
+        tree = instance_of(SoftTree, progress.model)
+        for own in (rows, validation):
+            if own is not None:
+                tree.form.check_rows("x", own.x)
+        self.form = _form_of(tree, rows.target, config)
         self.rows = _rows_of(self.form, rows)
         self.held = None if validation is None else _rows_of(self.form, validation)
         self.numbers = _numbers_of(hyperparameters)

@@ -9,7 +9,7 @@ import pytest
 
 from jaxtree import SoftTreeClassifier
 from jaxtree.boosting import poisson, squared
-from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning
+from jaxtree.errors import DivergedFitWarning, InterruptedFitWarning, InvalidInputError
 from jaxtree.kernels import library
 from jaxtree.soft import init
 from jaxtree.soft import runs as runs_module
@@ -223,3 +223,14 @@ def test_fits_that_go_on_are_made_by_the_kernel(monkeypatch):
     estimator.fit(X, CODES).partial_fit(X[:100], CODES[:100])
     assert estimator.progress_.number > steps > 0
     assert apply(estimator.soft_model_, estimator.inputs_.transform(X[:5].astype(np.float64))).shape == (5, 3)
+
+
+@pytest.mark.parametrize("num_columns", [0, 4, 6])
+@pytest.mark.parametrize("wrong", ["rows", "validation"])
+def test_rows_of_other_columns_than_the_tree_are_refused(wrong, num_columns):
+    rows = {"rows": make_rows(X, CODES), "validation": make_rows(X[:NUM_HELD], CODES[:NUM_HELD])}
+    other = np.zeros((NUM_HELD, num_columns), np.float32)
+    rows[wrong] = make_rows(other, CODES[:NUM_HELD])
+    held = Validation(rows["validation"], keeps_start=True)
+    with pytest.raises(InvalidInputError, match=rf"x must have the shape \(row, 5\), got \(\d+, {num_columns}\)"):
+        train(init(OBLIQUE, key=KEY), rows["rows"], key=KEY, num_epochs=1, config=PLAIN, validation=held)
