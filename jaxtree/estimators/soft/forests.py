@@ -58,8 +58,9 @@ class OfOneForest(BaseSoft):
             splits of the rows of weight; None for none. The trees of "mean" take turns at the folds, and "by_tree"
             makes `n_estimators` trees for each. They learn from the rows of the others and keep the epoch that is best
             on the fold's; together they are one forest, which is shrunk towards the constant as far as all folds say.
-            "auto" is 5 folds of hard gates "by_tree", from 50 rows on and below 10,000, unless `fit` has other rows to
-            compare epochs on or goes on with a forest; above, a tenth of the rows is held out.
+            "auto" is 5 folds of hard gates "by_tree", and of other gates for classes if the trees are 5 at least, from
+            50 rows on and below 10,000, unless `fit` has other rows to compare epochs on or goes on with a forest.
+            Above, a tenth of the rows is held out of hard gates "by_tree".
     """
 
     n_estimators: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = dataclasses.field(
@@ -122,10 +123,13 @@ class OfOneForest(BaseSoft):
     def _folds_of(self, sample: SoftSample, held: SoftSample | None) -> list[Fold]:
         table, cv = self._as_table(sample), self.cv
         if is_auto(cv):
-            cv, group = settings_of(self).cv, table.fields.get("group")
-            num_units = table.num_rows if group is None else len(np.unique(group))
+            settings, group = settings_of(self), table.fields.get("group")
+            cv, num_units = settings.cv, table.num_rows if group is None else len(np.unique(group))
             has_others = held is not None or self.validation_fraction != AUTO or self.warm_start
-            if cv is None or has_others or num_units < cv or not FEW_ROWS <= table.num_rows < MANY_ROWS:
+            if cv is None or has_others or not FEW_ROWS <= table.num_rows < MANY_ROWS:
+                return []
+            num_trees = settings.n_estimators if mixture_of(self) == "mean" else cv
+            if min(num_units, num_trees) < cv:
                 return []
         return [] if cv is None else divide(table, cv, self.random_state)
 
