@@ -8,7 +8,9 @@ import pathlib
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
+from benchmarks import blended, fine_tuned
 from benchmarks.suite.cases import make_cases
 from benchmarks.suite.contenders import PLACES
 from benchmarks.suite.contenders.base import Timing
@@ -190,3 +192,22 @@ def test_a_tiny_run_on_users_tables(tmp_path, capsys):
     assert cell["ratios"]["cpu"] == cell["jaxtree"]["warm_cpu"] / cell["sklearn"]["warm_cpu"]
     assert cell["cold_minus_warm_cpu"] > 0
     assert set(report["summary"]) == {"depth-8", "all"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", [blended, fine_tuned])
+def test_a_tiny_run_beside_boosting_by_folds(benchmark, tmp_path, capsys, monkeypatch):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    monkeypatch.setattr(benchmark, "read_table", lambda name, data: (X, y.to_numpy()))
+    few = ["--seeds", "1"] if benchmark is blended else ["--folds", "2"]
+    benchmark.main(["--data", ".", "--tables", "iris", "--rows", "60", *few, "--out", str(tmp_path)])
+    assert "of 1 tables" in capsys.readouterr().out
+    ((_, own),) = json.loads(next(tmp_path.glob("*.json")).read_text())["tables"].items()
+    losses = own["losses"]
+    assert all(0 < loss < 1 for loss in losses.values())
+    if benchmark is blended:
+        # The log loss is convex in scores, whose mean is never worse than both are in the mean.
+        assert losses["halved"] <= (losses["boosted"] + losses["gradients"]) / 2
+    else:
+        gains = own["percent less than"]["leaves alone"]
+        assert gains["by folds"] == 100 * (1 - losses["leaves alone"] / losses["by folds"])
