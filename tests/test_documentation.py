@@ -19,7 +19,7 @@ import jaxtree
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
 ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
-GUIDES = [PAGES / f"{name}.md" for name in ("index", "which_estimator", "faq")]
+GUIDES = [PAGES / f"{name}.md" for name in ("index", "install", "which_estimator", "faq")]
 NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
 PUBLIC_ROOMS = (
     "jaxtree",
