@@ -4,9 +4,12 @@ JAX takes a second and 150 MB to load, SciPy, narwhals and scikit-learn some mor
 the kernel needs none of them (`jaxtree.serving`), and modules that predictions use take them from here.
 """
 
+import contextlib
 import functools
 import importlib
+import itertools
 import pkgutil
+import re
 import sys
 from collections.abc import Callable
 from itertools import repeat
@@ -28,12 +31,27 @@ def modules_of_stub(package: str) -> dict[str, str]:
 def load_name(package: str, module_of: dict[str, str], name: str) -> Any:
     """Returns what a package hands on by a name, which it then has; raises AttributeError if there is no such name."""
     if name not in module_of:
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        room = None if name.startswith("_") else _room_of(package, module_of, name)
+        hint = f": it is {package}.{room}.{name}" if room else ""
+        # By the module and the name Python finds what is spelled alike.
+        message = f"module {package!r} has no attribute {name!r}{hint}"
+        raise AttributeError(message, name=name, obj=sys.modules[package])
     if module_of[name] == package:
         return importlib.import_module(f"{package}.{name}")
     value = getattr(importlib.import_module(module_of[name]), name)
     setattr(sys.modules[package], name, value)
     return value
+
+
+def _room_of(package: str, module_of: dict[str, str], name: str) -> str | None:
+    """Returns the room of a package that hands on a name, by the text of its imports; None if there is none."""
+    line = re.compile(rf"^from .* as {re.escape(name)}$".encode(), re.MULTILINE)
+    rooms = [own for own, module in module_of.items() if module == package]
+    for room, file in itertools.product(rooms, ("__init__.pyi", "__init__.py")):
+        with contextlib.suppress(OSError):
+            if line.search(pkgutil.get_data(package, f"{room}/{file}") or b""):
+                return room
+    return None
 
 
 def names_of_stub(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:

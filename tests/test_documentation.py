@@ -19,7 +19,7 @@ import jaxtree
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
 ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
-GUIDES = [PAGES / f"{name}.md" for name in ("index", "which_estimator", "faq")]
+GUIDES = [PAGES / f"{name}.md" for name in ("index", "install", "which_estimator", "faq")]
 NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
 PUBLIC_ROOMS = (
     "jaxtree",
@@ -343,3 +343,16 @@ def test_what_the_readme_names_is_there_after_import_jaxtree_alone():
 def test_a_name_that_jaxtree_does_not_have_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'jaxtree' has no attribute 'compile'"):
         jaxtree.compile  # noqa: B018
+
+
+@pytest.mark.parametrize("place", ["plot.plot_tree", "explain.shap_values", "boosting.poisson", "prune.cost_complexity"])
+def test_a_name_of_a_room_is_found_by_its_error(place):
+    name = place.split(".")[1]
+    with pytest.raises(AttributeError, match=f"'jaxtree' has no attribute '{name}': it is jaxtree.{place}$"):
+        getattr(jaxtree, name)
+
+
+def test_a_name_that_is_misspelled_is_suggested():
+    code = "import jaxtree; jaxtree.DecisionTreeClasifier"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+    assert said.strip().endswith("Did you mean: 'DecisionTreeClassifier'?")

@@ -216,7 +216,7 @@ class Session:
 
     device: Annotated[
         Literal["auto", "cpu", "gpu", "tpu"],
-        _run(help="The device to compute on; auto: where it is done sooner."),
+        _run(help="The device to compute on; auto: whichever should finish first."),
     ] = "auto"
     cores: Annotated[int | None, _run(min=1, help="The number of cores to use.", show_default="all")] = None
     quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False

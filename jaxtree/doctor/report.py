@@ -212,10 +212,10 @@ def _machine(report: Report) -> list[str]:
 
 
 def _busy(machine: Machine) -> str:
-    """Says that other programs have had the cores, where they have: times then say little."""
+    """Says that other programs use the cores, where they do: timings are then unreliable."""
     if machine.load is None or machine.load < machine.cores / 2:
         return ""
-    return f"; {machine.load:.1f} programs wanted them in the minute before, so that times say little"
+    return f"; load {machine.load:.1f} on {machine.cores} cores: timings are unreliable"
 
 
 def _programs(report: Report) -> list[str]:

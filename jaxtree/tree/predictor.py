@@ -81,7 +81,7 @@ class Roots(NamedTuple):
 
 
 def _in_its_place(walk: Callable) -> Callable:
-    """Decorates what walks rows through trees: it is done where it is done sooner, see `jaxtree.devices`."""
+    """Decorates what walks rows through trees: it runs on the device that should finish first (`jaxtree.devices`)."""
 
     @functools.wraps(walk)
     def placed_walk(self: Any, values: Any, *more: Any) -> Any:

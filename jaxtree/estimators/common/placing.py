@@ -17,7 +17,7 @@ from jaxtree.table.sources import open_source
 
 @contextlib.contextmanager
 def placed_fit(estimator: Any, X: Any, mesh: Mesh | None = None, *, num_fits: int = 1) -> Iterator[Exchange]:
-    """Fits an estimator where it is done sooner, see `jaxtree.devices`, on as many cores as its `n_jobs` says.
+    """Fits an estimator on the device that should finish first (`jaxtree.devices`), on as many cores as `n_jobs` says.
 
     Gives the exchange of the fit. Where several processes share its rows, a fit that fails in one leaves the estimator
     as it was in all.
