@@ -15,6 +15,7 @@ from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
+from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
@@ -52,8 +53,11 @@ def to_html(
     title: str | None = None,
     tree: int = 0,
     **extras: Any,
-) -> str:
+) -> Page:
     """Returns one interactive page of a fitted model; it needs no network, nor other files.
+
+    The page is a text that a notebook shows in a frame; `page.save("model.html")` writes it, `page.open()` shows it
+    in the browser.
 
     It has how right the model is on the given rows: of classes the confusion matrix, ROC curves and calibration; of
     numbers residuals; of distributions how many targets their intervals hold; of survival times concordance, and
@@ -126,7 +130,7 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
     return {name: values for name, values in extras.items() if not name.endswith("_val")}, held
 
 
-def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> str:
+def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> Page:
     """The page of rows that are read."""
     estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
     name = type(estimator).__name__
@@ -205,7 +209,7 @@ HINT_OF_PLANES = (
 )
 
 
-def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> str:
+def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> Page:
     """Returns a page from its template, from what its script is sent, and from what the template asks for.
 
     Raises:
@@ -215,8 +219,10 @@ def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_ter
     names = [*SHARED_SCRIPTS, *parts, "finish"]
     script = "\n".join(asset(f"{name}.js") for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return template_of(template).render(
-        style=asset("page.css"), script=script, script_hash=digest, data=_as_json(sent), **facts
+    return Page(
+        template_of(template).render(
+            style=asset("page.css"), script=script, script_hash=digest, data=_as_json(sent), **facts
+        )
     )
 
 

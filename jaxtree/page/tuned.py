@@ -9,6 +9,7 @@ from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.figures.classes import OneClass
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.figures.searches import Scale, mean_curve, scale_of
+from jaxtree.files.pages import Page
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted, line, plot
 from jaxtree.page.page import Group, render
 from jaxtree.page.quality import calibration_chart, means_chart
@@ -21,7 +22,7 @@ MOST_CURVES = 5
 MOST_CLASSES = 12
 
 
-def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str:
+def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Page:
     """Returns a page about what a tuning has found; it needs no network.
 
     Args:
