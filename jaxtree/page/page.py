@@ -19,7 +19,7 @@ from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
-from jaxtree.page.model import PageModel, PageTable, page_model, read_table, score_of_table
+from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table, score_of_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
 from jaxtree.page.terms import terms_to_json
 from jaxtree.page.trees import (
@@ -36,7 +36,7 @@ from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
-SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
+SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""
@@ -105,6 +105,7 @@ def to_html(
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
     model = page_model(estimator)
+    model = model._replace(target=name_of_target(estimator, y, y_val))
     if not model.predicts.is_observed or getattr(estimator, "learns_from_rewards", False):
         check_takes_no_target(model, y is not None or X_val is not None)
     seen, held = _extras_by_table(model, extras)
@@ -349,7 +350,8 @@ def _importance_cards(model: PageModel) -> list[Card]:
 def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
     """Returns names and values for the head of the page."""
     estimator = model.estimator
-    said = [("loss", loss_in_words(estimator))] if model.adds_up else []
+    said = [("target", _target_in_words(model))] if model.target and model.predicts.is_observed else []
+    said += [("loss", loss_in_words(estimator))] if model.adds_up else []
     if model.predicts == Prediction.EFFECTS:
         return [*facts(model), *((name, f"{number:,}") for name, number in _sizes(model))]
     said += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
@@ -367,6 +369,21 @@ def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree 
     if isinstance(out_of_bag, float):
         said.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
     return said
+
+
+FEW_CLASSES, FEW_LETTERS = 4, 40
+"""Classes that the head of a page names, and the letters of their names."""
+
+
+def _target_in_words(model: PageModel) -> str:
+    """The target's name, with the classes where they are few.
+
+    >>> _target_in_words(PageModel(None, None, ["bad", "good"], "credit"))
+    'credit: bad, good'
+    """
+    names = ", ".join(model.classes)
+    is_short = 0 < len(model.classes) <= FEW_CLASSES and len(names) <= FEW_LETTERS
+    return f"{model.target}: {names}" if is_short else model.target
 
 
 def _sizes(model: PageModel) -> list[tuple[str, int]]:
