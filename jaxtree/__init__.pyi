@@ -85,6 +85,7 @@ from jaxtree.export.programs import to_jax_export as to_jax_export
 from jaxtree.export.sql import to_sql as to_sql
 from jaxtree.export.text import export_text as export_text
 from jaxtree.export.treelite_models import to_treelite as to_treelite
+from jaxtree.files.pages import Page as Page
 from jaxtree.files.registry import load as load
 from jaxtree.page import to_html as to_html
 from jaxtree.search.search import SearchCV as SearchCV

@@ -73,7 +73,7 @@ def readme():
         ("print(jaxtree.export_text(tree.fit(table, y)))", f"{jaxtree.export_text(tree)}\n"),
         ("print(jaxtree.explain_row(tree, table[-1:]))", f"{jaxtree.explain_row(tree, X[-1:])}\n"),
         ('page = jaxtree.to_html(tree, table, y, title="Car evaluation")', ""),
-        ('Path("car.html").write_text(page)', f"{len(page)}\n"),
+        ('page.save("car.html")', "PosixPath('car.html')\n"),
     ]
     text = "".join(f"<b>&gt;&gt;&gt;</b> {html.escape(line)}\n{html.escape(output)}" for line, output in session)
     seen = base64.b64encode(photograph(page, width=1180, height=822)).decode()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Real
+from jaxtyping import Int, Real
 
 from jaxtree.arrays import spread
 from jaxtree.table.schema import Column
@@ -82,10 +82,10 @@ def card_of_tables(
     """
     rows = ("Rows", tuple(f"{table.name} rows" for table in tables))
     if options is None:
-        charts = {str(place): chart_of(table) for place, table in enumerate(tables)}
+        charts = {str(place): chart_of(table) | {"table": table.name} for place, table in enumerate(tables)}
         return Card(name, title, hint, charts, (rows,), (len(tables) - 1,))
     charts = {
-        f"{place},{option}": chart_of(table, option)
+        f"{place},{option}": chart_of(table, option) | {"table": table.name}
         for place, table in enumerate(tables)
         for option in range(len(options[1]))
     }
@@ -140,7 +140,10 @@ def with_places(values: Real[np.ndarray, " entry"]) -> list[str]:
 
 
 def axis(label: str = "", **limits: Any) -> dict[str, Any]:
-    """Returns an axis: its label, and perhaps `low`, `high`, `isWhole` and `ticks`."""
+    """Returns an axis: its label, and perhaps `low`, `high`, `isWhole`, `ticks`, `isTime` and `isLog`.
+
+    A label says behind a semicolon what does not belong to the name of its numbers.
+    """
     return {"label": label} | {name: value for name, value in limits.items() if value is not None}
 
 
@@ -165,11 +168,20 @@ def points_on_line(name: str, colour: str, x: Any, y: Any) -> list[dict[str, Any
     return [joined, joined | {"kind": "dots"}]
 
 
-def dots(name: str, colour: str, x: Any, y: Any) -> dict[str, Any]:
-    """Returns a series of a plot of single points, of which as many are kept as can be distinguished."""
+def dots(name: str, colour: str, x: Any, y: Any, rows: Int[np.ndarray, " row"]) -> dict[str, Any]:
+    """Returns a series of a plot of single rows, of which as many are kept as can be distinguished.
+
+    Args:
+        name: The name of the series.
+        colour: Its colour.
+        x: Where the rows lie across.
+        y: Where they lie up.
+        rows: Their places in the given table, by which the page opens them.
+    """
     kept = spread(len(x), MOST_DOTS)
     x, y = np.asarray(x, np.float64)[kept], np.asarray(y, np.float64)[kept]
-    return {"kind": "dots", "name": name, "colour": colour, "x": compacted(x), "y": compacted(y)}
+    found = {"kind": "dots", "name": name, "colour": colour, "x": compacted(x), "y": compacted(y)}
+    return found | {"rows": rows[kept].tolist()}
 
 
 def bars(name: str, colour: str, edges: Any, heights: Any) -> dict[str, Any]:

@@ -73,7 +73,9 @@ def _dependence_card(model: PageModel, table: PageTable, place: int, tried: Depe
 
 def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dependence, outputs: list[int]) -> Chart:
     column, own = model.schema.columns[place], table.values[:, place]
-    unit = f"{model.unit} of {model.classes[outputs[0]]}" if model.classes and len(outputs) == 1 else model.unit
+    unit = f"{model.unit} of {model.in_target(outputs[0])}" if model.classes and len(outputs) == 1 else model.unit
+    if model.predicts == Prediction.NUMBERS and model.target:
+        unit = f"predicted {model.target}"
     curves: list[_Curve] = [
         (model.name(output) if len(outputs) > 1 else "", model.colour(output), tried.means[:, output])
         for output in outputs
@@ -94,9 +96,10 @@ def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves
         series += [own | {"kind": "dots", "name": ""} for own in series]
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 1.0)
     is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
-    unit = f"{column.unit}; " if column.unit and column.time is not None and column.time.kind == "duration" else ""
+    unit = f" in {column.unit}" if column.unit and column.time is not None and column.time.kind == "duration" else ""
     ticks = ticks_of_times(column, low, high)
-    x = axis(f"{unit}below, how many rows", isWhole=is_whole or None, ticks=ticks or None)
+    x = axis(f"{column.name}{unit}; below, how many rows", isWhole=is_whole or None, ticks=ticks or None)
+    x |= {"isTime": True} if ticks else {}
     missing = ""
     if not known.all():
         means = [decimal_near(float(own[~known][0]), least_digits=3) for _, _, own in curves[:FEW_CLASSES]]
@@ -113,7 +116,9 @@ def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Depend
     legend = [{"name": name, "colour": colour} for name, colour, _ in curves]
     left = len(np.unique(own[np.isfinite(own)])) - np.isfinite(tried.values).sum()
     caption = "At the right, the share of the rows." + (f" {left} rarer categories are left out." if left > 0 else "")
-    return {"kind": "list", "items": items, "caption": caption} | ({"legend": legend} if len(curves) > 1 else {})
+    return {"kind": "list", "items": items, "caption": caption, "end": "of the rows"} | (
+        {"legend": legend} if len(curves) > 1 else {}
+    )
 
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 40
@@ -160,10 +165,16 @@ def explained_rows(model: PageModel, tables: list[PageTable]) -> list[ExplainedR
     ]
 
 
+def _with_target(model: PageModel, found: Explained) -> Explained:
+    """The values with the target's name at that of each class."""
+    named = {name: model.in_target(place) for place, name in enumerate(model.classes)}
+    return found._replace(labels=[named.get(label, label) for label in found.labels])
+
+
 def summary_cards(model: PageModel, table: PageTable, explained: ExplainedRows) -> list[Card]:
     """Returns the cards of how much columns count: mean sizes, and every row's value."""
     found = explained.found
-    shown = of_class(found, model.classes, None)
+    shown = _with_target(model, of_class(found, model.classes, None))
     sizes, order = shown.sizes, [own for own in shown.order() if shown.sizes[own].any()]
     if not order:
         return []
@@ -174,7 +185,10 @@ def summary_cards(model: PageModel, table: PageTable, explained: ExplainedRows) 
     number, all_of = len(shown.labels), "classes" if model.classes else "scores"
     of_all = f" mean of all {all_of}" if number > 2 else f" {shown.of_what[0]}"
     hint = f"Mean size of the Shapley values of {rows},{of_all}."
-    swarms = {str(at): _swarm(shown.only(at), DOTS // number) for at in range(number)}
+    swarms = {
+        str(at): _swarm(shown.only(at), DOTS // number, table.number[explained.rows]) | {"table": table.name}
+        for at in range(number)
+    }
     return [
         Card("shapley", "How much columns count", hint, {"": bars}),
         Card("swarm", "Effects of values of columns", f"A dot for each of {rows}: the addition of its value to the "
@@ -183,8 +197,8 @@ def summary_cards(model: PageModel, table: PageTable, explained: ExplainedRows) 
     ]  # fmt: skip
 
 
-def _swarm(found: Explained, most: int) -> Chart:
-    """The chart of one class or score."""
+def _swarm(found: Explained, most: int, number: Int[np.ndarray, " row"]) -> Chart:
+    """The chart of one class or score; rows have their numbers in the given table."""
     worth, kept = found.values[:, :, 0], spread(len(found.rows), max(30, min(MOST_EXPLAINED, most)))
     items = []
     for place in found.order():
@@ -192,10 +206,10 @@ def _swarm(found: Explained, most: int) -> Chart:
             continue
         tones = np.round(found.ranks(place)[kept] * (NUM_TONES - 1))
         sent = [None if np.isnan(one) else int(one) for one in tones]
-        swarm = {"x": compacted(worth[kept, place], 4), "tone": sent}
+        swarm = {"x": compacted(worth[kept, place], 4), "tone": sent, "column": int(place)}
         items.append({"name": found.schema.columns[place].name, "swarm": swarm})
     label, words = f"Shapley values of the {found.of_what[0]}", f"added to the {found.of_what[0]}"
-    return {"kind": "list", "label": label, "x": axis(words), "items": items}
+    return {"kind": "list", "label": label, "x": axis(words), "items": items, "rows": number[kept].tolist()}
 
 
 DIGITS = 9
@@ -276,7 +290,7 @@ def _contributions(model: PageModel, table: PageTable, explained: ExplainedRows)
         output = present(table.said)[explained.rows]
     every = np.arange(len(explained.rows))
     return {
-        "outputs": found.of_what,
+        "outputs": _with_target(model, found).of_what,
         "of": output.tolist(),
         "base": compacted(found.base, DIGITS),
         "total": compacted(found.totals[every, output], DIGITS),

@@ -34,11 +34,13 @@ class PageModel(NamedTuple):
         estimator: The estimator.
         schema: Its columns.
         classes: The names of the classes; none for others.
+        target: The name of the target's column; empty if nobody has named it.
     """
 
     estimator: Any
     schema: Schema
     classes: list[str]
+    target: str = ""
 
     @property
     def kind(self) -> ModelKind:
@@ -80,6 +82,18 @@ class PageModel(NamedTuple):
     def name(self, place: int) -> str:
         """Returns the name of an output: a class, "quantile 0.9", or "output 1"."""
         return self.classes[place] if self.classes else output_labels(self.estimator, place + 1)[place]
+
+    def in_target(self, place: int) -> str:
+        """Returns a class with the name of the target, such as "species setosa" or "survived = 1".
+
+        >>> named = PageModel(None, None, ["setosa", "1"], "species")
+        >>> named.in_target(0), named.in_target(1), named._replace(target="").in_target(0)
+        ('species setosa', 'species = 1', 'setosa')
+        """
+        name = self.classes[place]
+        if not self.target:
+            return name
+        return f"{self.target} = {name}" if name[:1].isdigit() else f"{self.target} {name}"
 
     def colour(self, place: int) -> str:
         """Returns the colour of a class, or of an output."""
@@ -136,6 +150,23 @@ def page_model(estimator: Any) -> PageModel:
     else:
         exported_with_planes(estimator, no_missing=True)
     return PageModel(estimator, estimator.encoder_.schema_, class_labels(estimator))
+
+
+def name_of_target(estimator: Any, *targets: Any) -> str:
+    """Returns the name of a target's column: that of the first series or table that has one, or of the fit's source.
+
+    >>> import pandas as pd
+    >>> from jaxtree import DecisionTreeClassifier
+    >>> name_of_target(DecisionTreeClassifier(), None, pd.Series([1], name="age"))
+    'age'
+    """
+    for target in targets:
+        columns = [*getattr(target, "columns", ())]
+        name = target if isinstance(target, str) else columns[0] if len(columns) == 1 else getattr(target, "name", None)
+        if isinstance(name, str) and name:
+            return name
+    names = getattr(estimator, "other_columns_", ())
+    return str(names[0]) if len(names) else ""
 
 
 def read_table(model: PageModel, name: str, X: Any, y: Any, extras: Mapping[str, Any]) -> PageTable | None:

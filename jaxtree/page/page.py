@@ -15,10 +15,11 @@ from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
+from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
-from jaxtree.page.model import PageModel, PageTable, page_model, read_table, score_of_table
+from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table, score_of_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
 from jaxtree.page.terms import terms_to_json
 from jaxtree.page.trees import (
@@ -35,7 +36,7 @@ from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
-SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
+SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""
@@ -52,8 +53,11 @@ def to_html(
     title: str | None = None,
     tree: int = 0,
     **extras: Any,
-) -> str:
+) -> Page:
     """Returns one interactive page of a fitted model; it needs no network, nor other files.
+
+    The page is a text that a notebook shows in a frame; `page.save("model.html")` writes it, `page.open()` shows it
+    in the browser.
 
     It has how right the model is on the given rows: of classes the confusion matrix, ROC curves and calibration; of
     numbers residuals; of distributions how many targets their intervals hold; of survival times concordance, and
@@ -101,6 +105,7 @@ def to_html(
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
     model = page_model(estimator)
+    model = model._replace(target=name_of_target(estimator, y, y_val))
     if not model.predicts.is_observed or getattr(estimator, "learns_from_rewards", False):
         check_takes_no_target(model, y is not None or X_val is not None)
     seen, held = _extras_by_table(model, extras)
@@ -126,7 +131,7 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
     return {name: values for name, values in extras.items() if not name.endswith("_val")}, held
 
 
-def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> str:
+def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> Page:
     """The page of rows that are read."""
     estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
     name = type(estimator).__name__
@@ -205,7 +210,7 @@ HINT_OF_PLANES = (
 )
 
 
-def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> str:
+def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_terms: bool = False, **facts: Any) -> Page:
     """Returns a page from its template, from what its script is sent, and from what the template asks for.
 
     Raises:
@@ -215,8 +220,10 @@ def render(template: str, sent: dict[str, Any], *, of_tree: bool = False, of_ter
     names = [*SHARED_SCRIPTS, *parts, "finish"]
     script = "\n".join(asset(f"{name}.js") for name in names)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return template_of(template).render(
-        style=asset("page.css"), script=script, script_hash=digest, data=_as_json(sent), **facts
+    return Page(
+        template_of(template).render(
+            style=asset("page.css"), script=script, script_hash=digest, data=_as_json(sent), **facts
+        )
     )
 
 
@@ -343,7 +350,8 @@ def _importance_cards(model: PageModel) -> list[Card]:
 def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
     """Returns names and values for the head of the page."""
     estimator = model.estimator
-    said = [("loss", loss_in_words(estimator))] if model.adds_up else []
+    said = [("target", _target_in_words(model))] if model.target and model.predicts.is_observed else []
+    said += [("loss", loss_in_words(estimator))] if model.adds_up else []
     if model.predicts == Prediction.EFFECTS:
         return [*facts(model), *((name, f"{number:,}") for name, number in _sizes(model))]
     said += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
@@ -361,6 +369,21 @@ def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree 
     if isinstance(out_of_bag, float):
         said.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
     return said
+
+
+FEW_CLASSES, FEW_LETTERS = 4, 40
+"""Classes that the head of a page names, and the letters of their names."""
+
+
+def _target_in_words(model: PageModel) -> str:
+    """The target's name, with the classes where they are few.
+
+    >>> _target_in_words(PageModel(None, None, ["bad", "good"], "credit"))
+    'credit: bad, good'
+    """
+    names = ", ".join(model.classes)
+    is_short = 0 < len(model.classes) <= FEW_CLASSES and len(names) <= FEW_LETTERS
+    return f"{model.target}: {names}" if is_short else model.target
 
 
 def _sizes(model: PageModel) -> list[tuple[str, int]]:

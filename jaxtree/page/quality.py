@@ -29,7 +29,20 @@ from jaxtree.losses.curves import SurvivalCurves
 from jaxtree.losses.predicted import PARAMETERS, PredictedDistribution
 from jaxtree.metrics import concordance_index
 from jaxtree.page import cards
-from jaxtree.page.cards import ACCENT, INK, SHARE, SOFT, Card, Chart, axis, card_of_tables, dots, line, plot
+from jaxtree.page.cards import (
+    ACCENT,
+    INK,
+    SHARE,
+    SOFT,
+    Card,
+    Chart,
+    axis,
+    card_of_tables,
+    compacted,
+    dots,
+    line,
+    plot,
+)
 from jaxtree.page.model import PageModel, PageTable, shifted_scores
 from jaxtree.table.numerals import decimal_near, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
@@ -75,7 +88,7 @@ def confusion_chart(model: PageModel, table: PageTable) -> Chart:
 
 def one_class(model: PageModel, table: PageTable, label: int) -> OneClass:
     """Returns a class against all others."""
-    return OneClass(model.classes[label], label, table.labels == label, table.predicted[:, label], table.weight)
+    return OneClass(model.in_target(label), label, table.labels == label, table.predicted[:, label], table.weight)
 
 
 def _roc_chart(model: PageModel, table: PageTable, label: int) -> Chart:
@@ -83,7 +96,7 @@ def _roc_chart(model: PageModel, table: PageTable, label: int) -> Chart:
     curves = {other: roc_of(one_class(model, table, other)) for other in others}
     own, name = curves.pop(label), model.classes[label]
     series = [
-        line("", model.colour(other), curve.wrong, curve.right, isFaint=True)
+        line("", model.colour(other), curve.wrong, curve.right, isFaint=True, said=model.classes[other])
         for other, curve in curves.items()
         if curve is not None
     ]
@@ -91,8 +104,8 @@ def _roc_chart(model: PageModel, table: PageTable, label: int) -> Chart:
     if own is None:
         words = f"No curve of {name}: the {table.name} rows are all of one kind."
         return plot("ROC curve", x, y, series, words, isDiagonal=True)
-    words = f"Area {own.area:z.4f}: {name} against the rest, {table.name} rows."
-    series.append(line("", model.colour(label), own.wrong, own.right))
+    words = f"Area {own.area:z.4f}: {model.in_target(label)} against the rest, {table.name} rows."
+    series.append(line("", model.colour(label), own.wrong, own.right, said=name))
     return plot("ROC curve", x, y, series, words, isDiagonal=True, value=own.area)
 
 
@@ -130,15 +143,15 @@ def number_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     else:
         found = _cards_of_quantiles(model, tables) if hasattr(model.estimator, "quantiles_at") else []
         outputs = ("Output", [model.name(output) for output in range(number)]) if number > 1 else None
-        chart_of = _predictions_chart if outputs is None else functools.partial(_output_chart, model)
+        chart_of = functools.partial(_predictions_chart if outputs is None else _output_chart, model)
         hint = f"A point a row; {ON_THE_LINE}"
         found.append(card("predictions", "Predictions and targets", hint, chart_of, outputs))
     if number == 1:
         hint = f"Mean target by the mean prediction, tenths of the rows; {ON_THE_LINE}"
         found += [
-            card("residuals", "Residuals", "Targets less predictions.", _residuals_chart),
+            card("residuals", "Residuals", "Targets less predictions.", functools.partial(_residuals_chart, model)),
             card("calibration", "Means by prediction", hint, lambda table: means_chart(
-                table.predicted[:, 0], table.truth[:, 0], table.weight, table.name)),
+                table.predicted[:, 0], table.truth[:, 0], table.weight, (model.target, table.name))),
         ]  # fmt: skip
     return found
 
@@ -156,7 +169,7 @@ def _cards_of_quantiles(model: PageModel, tables: Sequence[PageTable]) -> list[C
         found[table.name] = some, model.estimator.quantiles_at(table.values[some], parts)
     return [
         card("intervals", "Predicted intervals", "Targets by the predicted median, and the intervals that are to hold "
-             f"{COVERAGE:.0%} of them.", lambda table: _quantile_intervals_chart(table, *found[table.name])),
+             f"{COVERAGE:.0%} of them.", lambda table: _quantile_intervals_chart(model, table, *found[table.name])),
         card("coverage", "Coverage", "How many targets lie in predicted intervals, by the share of the targets that "
              "they are to hold.", lambda table: _quantile_coverage_chart(table, *found[table.name])),
     ]  # fmt: skip
@@ -168,12 +181,13 @@ def _ends_of(level: int, quantiles: Float[np.ndarray, "some part"]) -> Float[np.
 
 
 def _quantile_intervals_chart(
-    table: PageTable, some: Int[np.ndarray, " some"], quantiles: Float[np.ndarray, "some part"]
+    model: PageModel, table: PageTable, some: Int[np.ndarray, " some"], quantiles: Float[np.ndarray, "some part"]
 ) -> Chart:
     ends = _ends_of(int(np.argmin(np.abs(LEVELS - COVERAGE))), quantiles)
     found = intervals_of(ends, table.truth[some, 0], table.weight[some])
-    middle, target = quantiles[found.rows, len(LEVELS)], table.truth[some, 0][found.rows]
-    return _intervals_of_rows(found, middle, target, len(some), "median")
+    rows = some[found.rows]
+    points = quantiles[found.rows, len(LEVELS)], table.truth[rows, 0], table.number[rows]
+    return _intervals_of_rows(model, found, points, len(some), "median")
 
 
 def _quantile_coverage_chart(
@@ -198,18 +212,19 @@ def measures(table: PageTable) -> dict[str, float]:
     }
 
 
-def _of_targets(colour: str, target: Float[np.ndarray, " row"], predicted: Float[np.ndarray, " row"], words: str,
-                value: float) -> Chart:  # fmt: skip
-    series = [dots("", colour, target, predicted)]
-    label = "Predictions and targets"
-    return plot(label, axis("target"), axis("prediction"), series, words, isDiagonal=True, value=value)
+def _of_targets(model: PageModel, table: PageTable, output: int, words: str, value: float) -> Chart:
+    target, predicted = table.truth[:, min(output, table.truth.shape[1] - 1)], table.predicted[:, output]
+    series = [dots("", model.colour(output), target, predicted, table.number)]
+    name = model.target or "target"
+    x, y = axis(name if table.truth.shape[1] == 1 else "target"), axis("prediction")
+    return plot(f"Predictions and {name}", x, y, series, words, isDiagonal=True, value=value)
 
 
-def _predictions_chart(table: PageTable) -> Chart:
+def _predictions_chart(model: PageModel, table: PageTable) -> Chart:
     found = measures(table)
     root = decimal_near(found["root mean squared error"], least_digits=FEW_DIGITS)
     words = f"R² {score_in_words(found['R²'])}, root mean squared error {root}: {len(table.truth):,} {table.name} rows."
-    return _of_targets(ACCENT, table.truth[:, 0], table.predicted[:, 0], words, found["R²"])
+    return _of_targets(model, table, 0, words, found["R²"])
 
 
 def _output_chart(model: PageModel, table: PageTable, output: int) -> Chart:
@@ -217,30 +232,31 @@ def _output_chart(model: PageModel, table: PageTable, output: int) -> Chart:
     target, predicted = table.truth[:, min(output, table.truth.shape[1] - 1)], table.predicted[:, output]
     below = float(np.average(target <= predicted, weights=table.weight))
     words = f"{below:.1%} of the {table.name} targets are at or below the prediction."
-    return _of_targets(model.colour(output), target, predicted, words, below)
+    return _of_targets(model, table, output, words, below)
 
 
-def _residuals_chart(table: PageTable) -> Chart:
+def _residuals_chart(model: PageModel, table: PageTable) -> Chart:
     found = residuals_of(table.truth[:, 0], table.predicted[:, 0], table.weight)
     middle, low, high = (
         decimal_near(own, least_digits=FEW_DIGITS).replace("-", "−") for own in (found.median, found.low, found.high)
     )
     words = f"Median {middle}; nine of ten rows between {low} and {high}."
     series = [cards.bars("", ACCENT, *found.histogram)]
-    return plot("Histogram of residuals", axis("target − prediction"), axis("rows", low=0), series, words, mark=0)
+    x = axis(f"{model.target or 'target'} − prediction")
+    return plot("Histogram of residuals", x, axis("rows", low=0), series, words, mark=0)
 
 
 def means_chart(
     predicted: Float[np.ndarray, " row"],
     target: Float[np.ndarray, " row"],
     weight: Float[np.ndarray, " row"],
-    name: str,
+    names: tuple[str, str],
 ) -> Chart:
-    """Returns the chart of tenths of some rows."""
+    """Returns the chart of tenths of some rows, from the names of their target and of the table."""
     bins = calibration_of(predicted, target, weight)
     series = cards.points_on_line("", ACCENT, bins.mean, bins.observed)
-    x, y = axis("mean prediction"), axis("mean target")
-    return plot(f"Mean targets by prediction, {name} rows", x, y, series, isDiagonal=True)
+    x, y = axis("mean prediction"), axis(f"mean {names[0] or 'target'}")
+    return plot(f"Mean targets by prediction, {names[1]} rows", x, y, series, isDiagonal=True)
 
 
 def _distribution(model: PageModel, table: PageTable) -> PredictedDistribution:
@@ -274,23 +290,32 @@ def _pit_chart(model: PageModel, table: PageTable) -> Chart:
 def _intervals_chart(model: PageModel, table: PageTable) -> Chart:
     found = intervals_of(_distribution(model, table).interval(COVERAGE), table.truth[:, 0], table.weight)
     mean, target = table.predicted[found.rows, 0], table.truth[found.rows, 0]
-    return _intervals_of_rows(found, mean, target, len(table.values), "mean")
+    return _intervals_of_rows(model, found, (mean, target, table.number[found.rows]), len(table.values), "mean")
 
 
-def _intervals_of_rows(
-    found: Intervals, mean: Float[np.ndarray, " some"], target: Float[np.ndarray, " some"], number: int, name: str
-) -> Chart:
+_Points = tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"], Int[np.ndarray, " some"]]
+"""The middles and targets of rows, and their numbers in the given table."""
+
+
+def _intervals_of_rows(model: PageModel, found: Intervals, points: _Points, number: int, name: str) -> Chart:
     """The chart of some rows, which are judged among a number of them."""
+    mean = points[0]
     parts = [own for own in np.array_split(np.argsort(mean, kind="stable"), NUM_STEPS) if len(own)]
     smooth, low, high = (np.array([np.median(own[part]) for part in parts]) for own in (mean, found.low, found.high))
     series = [
         line("", ACCENT, smooth, high, kind="band", y0=cards.compacted(low)),
         line(name, SOFT, smooth, smooth, isDashed=True),
-        dots("in its interval", ACCENT, mean[found.is_inside], target[found.is_inside]),
-        dots("outside", "#d55e00", mean[~found.is_inside], target[~found.is_inside]),
+        *(
+            dots(words, colour, *(own[shown] for own in points))
+            | {"said": model.target or "target", "ends": [compacted(found.low[shown]), compacted(found.high[shown])]}
+            for words, colour, shown in (
+                ("in its interval", ACCENT, found.is_inside),
+                ("outside", "#d55e00", ~found.is_inside),
+            )
+        ),
     ]
     words = f"{found.share:.1%} of {number:,} rows are in their interval."
-    return plot("Predicted intervals", axis(f"predicted {name}"), axis("target"), series, words)
+    return plot("Predicted intervals", axis(f"predicted {name}"), axis(model.target or "target"), series, words)
 
 
 GROUP_COLOURS = ("#009E73", "#56B4E9", "#E69F00", "#D55E00")
@@ -351,7 +376,9 @@ def _survival_chart(table: PageTable, times: WatchedRows, groups: list[RiskGroup
     for name, colour, group in zip(_names(len(groups)), GROUP_COLOURS, groups, strict=False):
         series.append(line(name, colour, group.observed.time, group.observed.share, kind="steps"))
         if group.predicted is not None:
-            series.append(line("", colour, group.times, group.predicted, isDashed=True, isFaint=True))
+            series.append(
+                line("", colour, group.times, group.predicted, isDashed=True, isFaint=True, said=f"{name}, predicted")
+            )
     index = concordance_index(times.time, times.risk, event=times.is_event, sample_weight=times.weight)
     words = f"Concordance {index:z.4f}: the share of pairs of {table.name} rows whose order is right."
     y = axis("share without the event", **SHARE)

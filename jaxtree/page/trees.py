@@ -191,11 +191,13 @@ def row_columns(tree_shown: ShownTree, rows: PageRows) -> dict[str, Any]:
     """Returns rows as the page takes them.
 
     `ended` has their sums where walks end when nothing is pruned, a list a node, see `HeldOut`; `middle` is what
-    numbers are counted from there. `shown` are the first rows one by one: `end`, `target`, and for every column its
-    `cells`.
+    numbers are counted from there. `shown` are the first rows one by one: `number`, their places in the given
+    table, None where these are those in the list; `end`, `target`, and for every column its `cells`.
     """
     most = max(1, min(MOST_ROWS, MOST_CELLS // len(tree_shown.schema.columns)))
+    number = rows.table.number[:most]
     shown = {
+        "number": None if (number == np.arange(len(number))).all() else number.tolist(),
         "end": compacted(rows.end[:most]),
         "target": compacted(rows.target[:most], ALL_DIGITS),
         "cells": [

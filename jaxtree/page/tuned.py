@@ -9,6 +9,7 @@ from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.figures.classes import OneClass
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.figures.searches import Scale, mean_curve, scale_of
+from jaxtree.files.pages import Page
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted, line, plot
 from jaxtree.page.page import Group, render
 from jaxtree.page.quality import calibration_chart, means_chart
@@ -21,7 +22,7 @@ MOST_CURVES = 5
 MOST_CLASSES = 12
 
 
-def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> str:
+def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Page:
     """Returns a page about what a tuning has found; it needs no network.
 
     Args:
@@ -117,7 +118,7 @@ def _comparison(tuned: Any) -> Card:
         "kind": "list",
         "label": f"Scores of the {kind}, the best setting and the defaults on every fold",
         "items": items,
-        "x": axis(f"{yardstick.in_words}: {better} is better"),
+        "x": axis(f"{yardstick.in_words}; {better} is better"),
         "caption": reason_in_words(tuned),
     }
     title = f"{kind.capitalize()}, best setting, defaults"
@@ -218,7 +219,7 @@ def _calibration(tuned: Any) -> Card:
     known &= weight > 0
     predicted, target, weight = predicted[known], yardstick.target[known], weight[known]
     if yardstick.classes is None:
-        chart = means_chart(predicted[:, 0], target, weight, "held-out")
+        chart = means_chart(predicted[:, 0], target, weight, ("", "held-out"))
         return Card("calibration", "Means by prediction", "Mean target by the mean prediction on other folds, tenths "
                     "of the rows.", {"": chart})  # fmt: skip
     number = len(yardstick.classes)
@@ -292,6 +293,7 @@ def _scatter_chart(name: str, scored: _Scored) -> Chart:
         powers = np.arange(np.floor(np.log10(above.min())), np.ceil(np.log10(above.max())) + 1)
         zero = float(powers[0] - 1)
         ticks = [[float(power), exact_decimal(float(f"1e{power:.0f}"))] for power in powers]
+        x["isLog"] = True
         x["ticks"] = [[zero, "0"], *ticks] if scale == Scale.WITH_ZERO else ticks
         numbers = np.log10(numbers, where=numbers > 0, out=np.full(len(numbers), zero))
     series = [

@@ -33,6 +33,7 @@ from jaxtree.estimators.common.conventions import generator_of, progress_of, who
 from jaxtree.estimators.common.folds import Split, folds_for
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.estimators.common.scorers import scorer_named
+from jaxtree.files.pages import Page
 from jaxtree.kernels import library
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.search.budget import MOST_SETTINGS, Budget
@@ -229,7 +230,7 @@ class TunedSearchCV(SearchCV):
         shown = super()._html_repr()
         return shown + self.leaderboard()._repr_html_() if hasattr(self, "tuned_") else shown
 
-    def to_html(self, *, title: str | None = None) -> str:
+    def to_html(self, *, title: str | None = None) -> Page:
         """Returns a page about the settings, their learning curves, calibration and importances.
 
         Args:

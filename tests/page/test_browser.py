@@ -114,8 +114,7 @@ def test_charts_follow_the_sliders(show, html, tree):
     view = show(html)
     slide(view, depth=3)
     pruned = prune_to(tree, prune.max_depth(tree.tree_, 3))
-    titles = view.eval_on_selector_all("#tree-confusion .cell title", "all => all.map(title => title.textContent)")
-    cells = [int(title.split(": ")[1].split(" ")[0]) for title in titles]
+    cells = view.eval_on_selector_all("#tree-confusion .cell", "all => all.map(cell => Number(cell.dataset.rows))")
     np.testing.assert_array_equal(np.reshape(cells, (3, 3)), confusion_matrix(Y_VAL, pruned.predict(X_VAL)))
     for place, name in enumerate(tree.classes_):
         view.select_option("#roc-class", str(place))

@@ -15,6 +15,7 @@ function confusionChart(tree, sums, pruned) {
     cells: hasUnknown ? table : table.slice(0, -1),
     caption: `${percent(right)} of ${inWords(sums.total)} ${sums.set.name} rows are right.`,
     value: right,
+    table: sums.set.name,
   };
 }
 
@@ -28,7 +29,7 @@ function rocChart(tree, sums, pruned, chosen) {
   const caption = `${tree.classes[chosen]} against the rest, ${sums.set.name} rows: ${words}`;
   const series = curves
     .filter((curve) => !Number.isNaN(curve.area))
-    .map(({ label, points }) => ({ kind: "line", name: "", colour: tree.colours[label], x: points.map(([x]) => x), y: points.map(([, y]) => y), isFaint: label !== chosen }));
+    .map(({ label, points }) => ({ kind: "line", name: "", colour: tree.colours[label], said: tree.classes[label], x: points.map(([x]) => x), y: points.map(([, y]) => y), isFaint: label !== chosen }));
   const ends = { low: 0, high: 1 };
   return { kind: "plot", label: `ROC curve of ${caption}`, x: { label: "false positive rate", ...ends }, y: { label: "true positive rate", ...ends }, series, isDiagonal: true, caption, value: area };
 }
@@ -37,6 +38,7 @@ function rocChart(tree, sums, pruned, chosen) {
 function predictionsChart(tree, sums, pruned) {
   const { end, target } = sums.set.shown;
   const predicted = end.map((node) => tree.nodes.mean[pruned.shown(tree, node)]);
+  const rows = sums.set.shown.number ?? end.map((_, i) => i);
   const label = `Predictions against targets; ${scoreWords(sums, sums.quality(pruned))}`;
-  return { kind: "plot", label, x: { label: "target" }, y: { label: "prediction" }, series: [{ kind: "dots", name: "", colour: "accent", x: target, y: predicted }], isDiagonal: true };
+  return { kind: "plot", label, x: { label: "target" }, y: { label: "prediction" }, series: [{ kind: "dots", name: "", colour: "accent", x: target, y: predicted, rows }], isDiagonal: true, table: sums.set.name };
 }

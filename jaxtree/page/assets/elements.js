@@ -46,6 +46,9 @@ function inWords(number, digits = 4) {
   return number.toLocaleString("en", options).replace("-", "−");
 }
 
+/** A number of rows. */
+const inRows = (number) => `${inWords(number, 3)} ${number === 1 ? "row" : "rows"}`;
+
 /** How many digits tell numbers between two ends apart, if these are enough where one end is 0. */
 function digitsBetween(low, high, digits = 4) {
   const size = Math.max(Math.abs(low), Math.abs(high));

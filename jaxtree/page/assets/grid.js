@@ -30,18 +30,21 @@ function gridPicture(chart, width) {
   picture.append(textAt(0, 10, ["truth"], { anchor: "start" }), textAt(start, 10, above, { anchor: "start" }), textAt(edge, 10, ["right"], { anchor: "end" }));
   shown.forEach((line, i) => line.length && picture.append(textAt(start + cell * (i + 0.5), head - 8 - (line.length - 1) * LINE, line, { whole: columns[i] })));
   let top = head;
+  const marks = [];
   chart.cells.forEach((row, i) => {
     picture.append(textAt(left, top + tall[i] / 2 - (lines[i].length * LINE) / 2 + 10, lines[i], { anchor: "end", whole: prefix(i) + names[i], klass: "tick name" }));
     row.forEach((count, j) => {
       const share = sums[i] ? count / sums[i] : 0;
-      const box = draw("rect", { class: i === j ? "cell right" : "cell wrong", style: `--share: ${share.toFixed(3)}`, x: (start + cell * j).toFixed(1), y: top.toFixed(1), width: Math.max(cell - 1.5, 1).toFixed(1), height: (tall[i] - 1.5).toFixed(1), rx: Math.min(4, cell / 5) });
-      box.append(draw("title", {}, `${names[i]}, predicted ${columns[j]}: ${inWords(count)} (${percent(share)})`));
+      const box = draw("rect", { "data-rows": count, class: i === j ? "cell right" : "cell wrong", style: `--share: ${share.toFixed(3)}`, x: (start + cell * j).toFixed(1), y: top.toFixed(1), width: Math.max(cell - 1.5, 1).toFixed(1), height: (tall[i] - 1.5).toFixed(1), rx: Math.min(4, cell / 5) });
+      const words = [`truth ${names[i]}, predicted ${columns[j]}`, `${inRows(count)}, ${percent(share)} of ${names[i]}`];
+      const corner = [start + cell * j, top, Math.max(cell - 1.5, 1), tall[i] - 1.5];
+      marks.push({ x: start + cell * (j + 0.5), y: top + tall[i] / 2, box: corner, line: i, words, act: count ? actOf(chart, [names[i], columns[j]]) : null });
       picture.append(box);
-      const words = inWords(count);
-      if (count && widthOf(words) + 4 < cell) picture.append(textAt(start + cell * (j + 0.5) - 0.75, top + tall[i] / 2 + 3, [words], { klass: "tick count" }));
+      const number = inWords(count);
+      if (count && widthOf(number) + 4 < cell) picture.append(textAt(start + cell * (j + 0.5) - 0.75, top + tall[i] / 2 + 3, [number], { klass: "tick count" }));
     });
     if (sums[i] && i < columns.length) picture.append(textAt(edge, top + tall[i] / 2 + 3, [percent(row[i] / sums[i])], { anchor: "end" }));
     top += tall[i];
   });
-  return picture;
+  return readable(picture, marks);
 }

@@ -31,6 +31,19 @@ function histogramPicture(tree, node, width, height) {
   return picture;
 }
 
+/** The marks of a drawing of 300 by 90: the rows of every bar, by class. */
+function histogramMarks(tree, node, end) {
+  const { bars, low, high } = tree.histograms[node];
+  const { name, categories } = tree.columns[tree.nodes.column[node]];
+  const edge = (i) => low + ((high - low) * i) / bars.length;
+  return bars.map((bar, i) => {
+    const of = categories ? `${name} ${end(edge(i), 0.5)}` : `${name} ${end(edge(i), 0)} to ${end(edge(i + 1), 0)}`;
+    const counts = bar.flatMap((rows, stack) => (rows && tree.isOfClasses ? [`${inWords(rows)} of ${stack === bar.length - 1 && tree.classes.length > bar.length ? "other classes" : tree.classes[stack] ?? "unknown classes"}`] : []));
+    const all = inRows(bar.reduce((sum, rows) => sum + rows, 0));
+    return { x: (300 * (i + 0.5)) / bars.length, y: 45, box: [(300 * i) / bars.length, 0, 300 / bars.length, 90], line: 0, isTall: true, words: [of, all, ...counts] };
+  });
+}
+
 /** The same with a caption and the ends of its axis. */
 function histogramFigure(tree, node) {
   const histogram = tree.histograms[node];
@@ -41,6 +54,7 @@ function histogramFigure(tree, node) {
   const digits = digitsBetween(histogram.low, histogram.high);
   const end = (value, shift) => (categories ? categories[Math.round(value + shift)] : inWords(value, digits));
   const limit = tree.nodes.limit[node];
+  readable(picture, histogramMarks(tree, node, end));
   const ends = [end(histogram.low, 0.5), end(histogram.high, -0.5)];
   const middle = limit === null ? "" : `split at ${limit}`;
   const missing = histogram.missing ? ` ${inWords(histogram.missing)} missing.` : "";

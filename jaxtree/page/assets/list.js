@@ -1,12 +1,14 @@
 // Charts of named lines below one another: bars, dots, and the swarms and steps of Shapley values.
 //
 // An item has a `name`, and perhaps `words` at its end, `bars` (pairs of ends, with a colour), `dots` (numbers, with a
-// colour), a `swarm` (numbers and tones from 0 to 4, or null) and a `share` of the rows, a bar behind its name.
+// colour), a `swarm` (numbers and tones from 0 to 4, or null) and a `share` of the rows, a bar behind its name. The chart's
+// `end` says what the words at the ends are. A swarm has the place of its `column`, and the chart the numbers of its `rows`.
 
 const TONES = ["#0072b2", "#6a9fc4", "#9a8fa8", "#d07f6a", "#d55e00"];
 const SWARM = 27;
 const [BAR, TALL_BAR, FEW_BARS] = [24, 34, 6];
 const MARGIN = 0.03;
+const MOST_TOGETHER = 8;
 const MOST_OF_NAMES = 0.42;
 
 function listRange(chart) {
@@ -39,15 +41,39 @@ function listPicture(chart, width) {
   const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plot", role: "img", "aria-label": chart.label ?? "" });
   if (chart.hasAxis !== false) listAxis(picture, chart, { at, low, high, left, side, width, bottom: head + body, foot, top: head });
   let top = head;
+  const marks = [];
   chart.items.forEach((item, i) => {
     const middle = top + heights[i] / 2;
     if (item.share !== undefined) picture.append(draw("rect", { class: "strip", x: left - 4 - names * item.share, y: top + 2, width: names * item.share, height: heights[i] - 4, rx: 2 }));
     picture.append(textAt(left - 8, middle - (lines[i].length * LINE) / 2 + 10, lines[i], { anchor: "end", whole: item.name, klass: "tick name" }));
     for (const part of listMarks(item, at, middle)) picture.append(part);
+    marks.push(...marksOfItem(chart, item, { at, middle, line: i }));
     if (item.words) picture.append(textAt(width - 2, middle + 3.5, [item.words], { anchor: "end", klass: "tick name" }));
     top += heights[i];
   });
-  return picture;
+  return readable(picture, marks);
+}
+
+/** The marks of a line: one for a swarm's every dot and for each of many dots, otherwise one in all. */
+function marksOfItem(chart, item, { at, middle, line }) {
+  const value = (number) => `${nameOf(chart.x ?? {})} ${inWords(number)}`.trim();
+  if (item.swarm) {
+    const { x, column } = item.swarm;
+    const said = (row, i) => [`row ${row}`, `${item.name} ${cellOf(chart.table, column, row)}`, value(x[i])];
+    return swarmPlaces(item.swarm, at, middle).map(([left, y], i) => ({ x: left, y, line, words: said(chart.rows[i], i), act: actOf(chart, chart.rows[i]) })).sort((a, b) => a.x - b.x);
+  }
+  const named = (colour) => (chart.legend ?? []).find((own) => own.colour === colour)?.name;
+  const dots = (item.dots ?? []).filter(([x]) => x !== null);
+  const told = dots.map(([x, colour]) => (named(colour) ? `${named(colour)}: ${inWords(x)}` : value(x)));
+  const together = chart.legend || dots.length < 2 ? told : [`${value(dots[0][0])}${dots.slice(1).map(([x]) => `, ${inWords(x)}`).join("")}`];
+  const end = item.words ? [`${item.words}${chart.end ? ` ${chart.end}` : ""}`] : [];
+  if (dots.length > MOST_TOGETHER) return dots.map(([x], i) => ({ x: at(x), y: middle, line, words: [item.name, told[i]] })).sort((a, b) => a.x - b.x);
+  const bars = item.bars ?? [];
+  const ranges = bars.filter(([from]) => from !== 0).map(([from, to]) => `from ${inWords(Math.min(from, to))} to ${inWords(Math.max(from, to))}`);
+  const box = bars.length ? [Math.min(...bars.flat().filter(Number.isFinite).map(at)), middle - 6, 0, 12] : null;
+  if (box) box[2] = Math.max(...bars.flat().filter(Number.isFinite).map(at)) - box[0];
+  const x = dots.length ? at(dots.at(-1)[0]) : box ? box[0] + box[2] / 2 : at(0);
+  return [{ x, y: middle, line, words: [item.name, ...together, ...ranges, ...end], box, isWide: true }];
 }
 
 function listAxis(picture, chart, { at, low, high, left, side, width, bottom, foot, top }) {
@@ -72,8 +98,8 @@ function* listMarks(item, at, middle) {
   if (item.swarm) yield* swarmOf(item.swarm, at, middle);
 }
 
-/** Dots of numbers, those at one place above and below one another. */
-function swarmOf({ x, tone }, at, middle) {
+/** The places of a swarm's dots: those of one number stand above and below one another. */
+function swarmPlaces({ x }, at, middle) {
   const stacks = new Map();
   const places = x.map((value) => {
     const column = Math.round(at(value) / 3);
@@ -83,12 +109,14 @@ function swarmOf({ x, tone }, at, middle) {
   });
   const room = SWARM / 2 - 3;
   const step = Math.min(2.6, (2 * room) / Math.max(...stacks.values(), 1));
+  return places.map(([column, number]) => [column * 3, middle + step * Math.ceil(number / 2) * (number % 2 ? 1 : -1)]);
+}
+
+function swarmOf(swarm, at, middle) {
   const paths = new Map();
-  x.forEach((value, i) => {
-    const [column, number] = places[i];
-    const y = middle + step * Math.ceil(number / 2) * (number % 2 ? 1 : -1);
-    const colour = tone[i] === null ? "var(--soft)" : TONES[tone[i]];
-    paths.set(colour, `${paths.get(colour) ?? ""}M${(column * 3).toFixed(0)} ${y.toFixed(1)}h0`);
+  swarmPlaces(swarm, at, middle).forEach(([x, y], i) => {
+    const colour = swarm.tone[i] === null ? "var(--soft)" : TONES[swarm.tone[i]];
+    paths.set(colour, `${paths.get(colour) ?? ""}M${x.toFixed(0)} ${y.toFixed(1)}h0`);
   });
   return [...paths].map(([colour, d]) => draw("path", { class: "dots", d, stroke: colour, "stroke-width": 3.2 }));
 }

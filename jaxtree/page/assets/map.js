@@ -22,9 +22,11 @@ class TreeMap {
     new ResizeObserver(this.redraw).observe(canvas);
     canvas.addEventListener("pointermove", (event) => {
       const node = this.nodeAt(event);
-      canvas.title = node === null ? "" : `${tree.branch(node)}: ${tree.says(node)}`;
-      if (node !== null) visit(node);
+      if (node === null) return hideReadout();
+      visit(node);
+      showReadout(event.clientX, event.clientY, [tree.branch(node), tree.says(node), `weight ${inWords(tree.nodes.weight[node])}`]);
     });
+    canvas.addEventListener("pointerleave", hideReadout);
     canvas.addEventListener("click", (event) => {
       const node = this.nodeAt(event);
       if (node !== null) choose(node);

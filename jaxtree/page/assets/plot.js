@@ -2,7 +2,9 @@
 //
 // A chart is given by `x` and `y` (a label, and perhaps `low`, `high`, `isWhole` and `ticks`, which are pairs of a number
 // and words), `series` (`kind`, `name`, `colour`, `x`, `y`, of bands and bars also `y0`), `below` (a histogram below the
-// box: edges and counts), `mark` (a number of the x axis) and `isDiagonal` (whether a line shows where both are alike).
+// box: edges and counts, and perhaps other numbers of rows), `mark` (a number of the x axis) and `isDiagonal` (whether a line shows where both are alike).
+// Dots may have `rows`, the numbers of the rows of the chart's `table`; a series that the legend leaves out may have a
+// name in `said`, and `ends`, intervals of its numbers.
 
 const HEIGHT = 230;
 const STRIP = 34;
@@ -74,7 +76,48 @@ function plotPicture(chart, width) {
   }
   for (const series of chart.series) picture.append(SHAPES[series.kind](series, at, above, { base: above(Math.max(low, Math.min(0, high))) }));
   if (chart.mark !== undefined && chart.mark !== null) picture.append(draw("line", { class: "mark", x1: at(chart.mark), x2: at(chart.mark), y1: top, y2: top + HEIGHT }));
-  return picture;
+  return readable(picture, plotMarks(chart, at, above, above(Math.max(low, Math.min(0, high)))));
+}
+
+/** The marks of all series: lines over the same numbers have theirs together. */
+function plotMarks(chart, at, above, base) {
+  const shown = chart.series.filter((own) => !(own.isDashed && !own.name && own.x.length === 2));
+  const groups = new Map();
+  for (const own of shown) {
+    const key = own.kind === "bars" || own.rows ? own : JSON.stringify(own.x);
+    groups.set(key, [...(groups.get(key) ?? []), own]);
+  }
+  return [...groups.values()].flatMap((group, line) => group[0].x.flatMap((_, i) => markOf(chart, group, i, { at, above, base, line }) ?? []));
+}
+
+/** The mark at a place of series over the same numbers; null where none of them has a number. */
+function markOf(chart, group, i, { at, above, base, line }) {
+  const known = group.filter((own) => own.x[i] !== null && own.y[i] !== null && !(own.kind === "dots" && group.some((other) => other.kind !== "dots" && String(other.y) === String(own.y))));
+  if (!known.length) return null;
+  const own = known.find((other) => other.kind !== "band") ?? known[0];
+  const { kind, x, x1 } = own;
+  const isStep = kind === "steps" && i + 1 < x.length && !chart.x.isWhole;
+  const [from, to] = [x[i], kind === "bars" ? x1[i] : isStep ? x[i + 1] : x[i]];
+  const range = from === to ? onAxis(chart.x, from) : `${onAxis(chart.x, from)} to ${onAxis(chart.x, to)}`;
+  const values = known.filter((other) => other.kind !== "band").map((other) => {
+    const ends = other.ends ? `; interval ${onAxis(chart.y, other.ends[0][i])} to ${onAxis(chart.y, other.ends[1][i])}` : "";
+    return `${other.said || other.name || nameOf(chart.y)} ${onAxis(chart.y, other.y[i])}${ends}`;
+  });
+  const bands = known.filter((other) => other.kind === "band" && !own.ends).map((other) => `between ${onAxis(chart.y, other.y0[i])} and ${onAxis(chart.y, other.y[i])}`);
+  const words = [`${nameOf(chart.x)} ${range}`, ...values, ...bands, ...rowsBelow(chart, (from + to) / 2)];
+  const row = own.rows?.[i];
+  if (row !== undefined) words.unshift(`row ${row}`);
+  const mark = { x: at((from + to) / 2), y: above(own.y[i]), line, words, isTall: kind !== "dots" };
+  if (kind === "bars") return { ...mark, box: [at(from), Math.min(mark.y, base), at(to) - at(from), Math.abs(base - mark.y)] };
+  return { ...mark, dots: known.filter((other) => other.kind !== "band").map((other) => above(other.y[i])), act: row === undefined ? null : actOf(chart, row) };
+}
+
+/** How many rows the bar below a number has. */
+function rowsBelow(chart, x) {
+  if (!chart.below) return [];
+  const { edges, counts, rows = counts } = chart.below;
+  const bin = edges.findIndex((edge, i) => i < counts.length && x >= edge && (x < edges[i + 1] || i === counts.length - 1));
+  return bin < 0 ? [] : [`${inRows(rows[bin])} from ${onAxis(chart.x, edges[bin])} to ${onAxis(chart.x, edges[bin + 1])}`];
 }
 
 /** The histogram below the box. */
@@ -121,7 +164,9 @@ const SHAPES = {
     return draw("path", { d, fill: colourOf(series.colour), "fill-opacity": 0.8 });
   },
   band: (series, at, above) => {
-    const back = series.x.map((x, i) => `L${at(x).toFixed(1)} ${above(series.y0[i]).toFixed(1)}`).reverse().join("");
-    return draw("path", { d: `${linePath(series.x, series.y, at, above, false)}${back}z`, fill: colourOf(series.colour), "fill-opacity": 0.15 });
+    const point = (x, y) => `L${at(x).toFixed(1)} ${above(y).toFixed(1)}`;
+    const step = (x, i) => (series.isSteps && i ? point(x, series.y0[i - 1]) : "");
+    const back = series.x.map((x, i) => point(x, series.y0[i]) + step(x, i)).reverse();
+    return draw("path", { d: `${linePath(series.x, series.y, at, above, series.isSteps)}${back.join("")}z`, fill: colourOf(series.colour), "fill-opacity": 0.15 });
   },
 };

@@ -10,6 +10,28 @@ const placesOf = (numbers) => Math.min(12, Math.max(0, FEW_DIGITS - 1 - Math.flo
 const fixed = (number, places) => Math.abs(number).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places });
 const withSign = (number, places) => `${number < 0 ? "−" : "+"}${fixed(number, places)}`;
 
+/** The listed rows of a table; undefined where the page lists none of them. */
+const listedRows = (table) => told.rows?.find((set) => set.name === table);
+
+/** A cell of a listed row, in words. */
+function cellOf(table, column, row) {
+  const set = listedRows(table);
+  return set?.cells[column][set.number.indexOf(row)] ?? "";
+}
+
+/** What a mark opens: the row of a number, or the rows of a class that are predicted to be of another; null of rows that are not listed. */
+function actOf(chart, of) {
+  const set = listedRows(chart.table);
+  if (!set) return null;
+  if (!Array.isArray(of)) return set.number.includes(of) ? { words: "click to open the row", run: () => rowList.openRow(set, of) } : null;
+  const [truth, said] = of;
+  const isOne = (i) => set.truth[i] === truth && set.said[i] === said;
+  const number = set.number.filter((_, i) => isOne(i)).length;
+  return number ? { words: "click to list the rows", run: () => rowList.listOnly(set, `of ${truth} that are predicted ${said}`, isOne) } : null;
+}
+
+let rowList = null;
+
 class RowList {
   constructor(root, sets) {
     Object.assign(this, { root, sets, set: sets.at(-1), first: 0, row: null });
@@ -21,8 +43,10 @@ class RowList {
     this.select.replaceChildren(...sets.map((set, i) => make("option", { value: i }, `${set.name} rows`)));
     this.select.value = sets.length - 1;
     this.select.parentElement.hidden = sets.length < 2;
+    this.hint = root.querySelector(".row-hint");
+    this.only = null;
     this.select.addEventListener("change", () => this.take(sets[Number(this.select.value)]));
-    this.order.addEventListener("change", () => this.take(this.set));
+    this.order.addEventListener("change", () => this.take(this.set, this.only));
     this.number.addEventListener("change", () => this.goTo(Number(this.number.value)));
     root.querySelector(".page-before").addEventListener("click", () => this.turn(-1));
     root.querySelector(".page-next").addEventListener("click", () => this.turn(1));
@@ -36,17 +60,34 @@ class RowList {
     this.take(this.set);
   }
 
-  take(set) {
-    this.set = set;
-    const places = set.number.map((_, i) => i);
+  take(set, only = null) {
+    Object.assign(this, { set, only });
+    this.select.value = this.sets.indexOf(set);
+    const places = set.number.map((_, i) => i).filter((i) => !this.only || this.only.isOne(i));
     this.order.parentElement.hidden = !set.off;
     if (set.off && this.order.value === "off") places.sort((a, b) => Math.abs(set.off[b] ?? 0) - Math.abs(set.off[a] ?? 0) || a - b);
     this.places = places;
     this.first = 0;
     const some = set.number.length < set.size ? `${inWords(set.number.length)} of the ${inWords(set.size)} ${set.name} rows, spread over the table.` : `All ${inWords(set.size)} ${set.name} rows.`;
-    this.root.querySelector(".row-hint").textContent = `${some} ${this.meaning()}`;
+    const every = make("button", { type: "button", class: "link", click: () => this.take(set) }, "Show all.");
+    this.hint.replaceChildren(...(only ? [make("b", {}, `Only the ${inWords(places.length)} ${only.words}. `), every, " "] : []), `${some} ${this.meaning()}`);
     this.show();
     this.open(places[0]);
+  }
+
+  /** Opens a row from elsewhere on the page. */
+  openRow(set, number) {
+    this.take(set);
+    this.goTo(number);
+    this.root.scrollIntoView({ block: "start" });
+    this.list.querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
+  }
+
+  /** Lists some rows alone, from elsewhere on the page. */
+  listOnly(set, words, isOne) {
+    this.take(set, { words, isOne });
+    this.root.scrollIntoView({ block: "start" });
+    this.list.querySelector('[aria-pressed="true"]')?.focus({ preventScroll: true });
   }
 
   meaning() {

@@ -54,7 +54,12 @@ function surfacePicture(chart, width) {
   picture.append(textAt(left + side / 2, top + tall + 17 + LINE, foot, { whole: chart.x.label }));
   const [x, y] = corner(...chart.mark);
   picture.append(draw("rect", { class: "here", x, y, width: Math.max(wide, 4), height: Math.max(high, 4) }));
-  return picture;
+  return readable(picture, chart.values.map((value, cell) => {
+    const [i, j] = [Math.floor(cell / up), cell % up];
+    const [left, above] = corner(i, j);
+    const words = [`${chart.x.label} ${chart.x.whole[i]}, ${chart.y.label} ${chart.y.whole[j]}`, `adds ${inWords(value)}`, inRows(chart.weight[cell])];
+    return { x: left + wide / 2, y: above + high / 2, box: [left, above, wide, high], line: j, words };
+  }).sort((a, b) => b.line - a.line || a.x - b.x));
 }
 
 PICTURES.surface = surfacePicture;

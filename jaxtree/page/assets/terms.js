@@ -166,7 +166,7 @@ class TermList {
     const own = this.adds(term) ? withSign(this.adds(term), placesOf([this.adds(term)])) : "0";
     const caption = `This row: ${own}.`;
     if (term.columns.length === 2) {
-      const [x, y] = term.columns.map((column, side) => ({ label: this.terms.columns[column].name, words: term.labels[side].map((words) => (this.terms.columns[column].isNumber ? shortRange(words) : words)) }));
+      const [x, y] = term.columns.map((column, side) => ({ label: this.terms.columns[column].name, whole: term.labels[side], words: term.labels[side].map((words) => (this.terms.columns[column].isNumber ? shortRange(words) : words)) }));
       const most = Math.max(...term.values[this.score].map(Math.abs));
       const legend = [{ name: `adds, to +${inWords(most, 3)}`, colour: ADDS }, { name: `takes, to −${inWords(most, 3)}`, colour: TAKES }];
       return { kind: "surface", label: `What ${term.name} ${what}`, x, y, values: term.values[this.score], weight: term.weight, mark: this.binsOf(term), legend, caption: `${caption} Cells without training rows are pale.` };
@@ -177,19 +177,19 @@ class TermList {
 
   curve(term, what, caption) {
     const [values, edges] = [term.values[this.score], term.edges];
-    const twice = edges.flatMap((edge, i) => (i === 0 || i === edges.length - 1 ? [edge] : [edge, edge]));
-    const level = (numbers) => numbers.slice(0, edges.length - 1).flatMap((number) => [number, number]);
+    const levels = (numbers) => [...numbers.slice(0, edges.length - 1), numbers[edges.length - 2]];
     const [bin] = this.binsOf(term);
     const missing = values[values.length - 1];
     const isMissing = bin === values.length - 1;
+    const ends = term.low ? [levels(term.low[this.score]), levels(term.high[this.score])] : null;
     const series = [];
-    if (term.low) series.push({ kind: "band", name: "", colour: "accent", x: twice, y: level(term.high[this.score]), y0: level(term.low[this.score]) });
-    series.push({ kind: "line", name: "", colour: "accent", x: twice, y: level(values) });
+    if (ends) series.push({ kind: "band", isSteps: true, name: "", colour: "accent", x: edges, y: ends[1], y0: ends[0] });
+    series.push({ kind: "steps", name: "", colour: "accent", x: edges, y: levels(values), ends });
     if (term.weight.at(-1) > 0 || isMissing) series.push({ kind: "line", name: "", colour: isMissing ? "ink" : "soft", x: [edges[0], edges.at(-1)], y: [missing, missing], isDashed: true });
     if (!isMissing) series.push({ kind: "dots", name: "", colour: "ink", x: [term.at[bin]], y: [values[bin]] });
     const dashed = term.weight.at(-1) > 0 || isMissing ? " Dashed: where it is missing." : "";
-    const x = { label: term.name, ...(term.ticks ? { ticks: term.ticks } : {}) };
-    return { kind: "plot", label: `What ${term.name} ${what}`, x, y: { label: what }, series, below: { edges, counts: term.density }, mark: isMissing ? null : term.at[bin], caption: caption + dashed };
+    const x = { label: term.name, ...(term.ticks ? { ticks: term.ticks, isTime: true } : {}) };
+    return { kind: "plot", label: `What ${term.name} ${what}`, x, y: { label: what }, series, below: { edges, counts: term.density, rows: term.weight }, mark: isMissing ? null : term.at[bin], caption: caption + dashed };
   }
 
   points(term, what, caption) {
