@@ -61,6 +61,11 @@ class KnownRows(NamedTuple):
     weight: Any = None
 
 
+def blank_constant(*, of_classes: bool, center: Literal["mean", "median"] = "mean") -> Any:
+    """Returns a constant as an estimator of scikit-learn, not fitted: the shares of classes, or a middle of numbers."""
+    return DummyClassifier(strategy="prior") if of_classes else DummyRegressor(strategy=center)
+
+
 def constant_model(known: KnownRows, *, of_classes: bool, center: Literal["mean", "median"] = "mean") -> Any:
     """Returns a constant as a fitted estimator of scikit-learn.
 
@@ -73,7 +78,7 @@ def constant_model(known: KnownRows, *, of_classes: bool, center: Literal["mean"
         >>> constant_model(KnownRows(["no", "no", "yes"]), of_classes=True).predict(np.zeros((1, 1))).tolist()
         ['no']
     """
-    model = DummyClassifier(strategy="prior") if of_classes else DummyRegressor(strategy=center)
+    model = blank_constant(of_classes=of_classes, center=center)
     return model.fit(np.zeros((len(known.target), 1)), known.target, known.weight)
 
 
