@@ -69,7 +69,7 @@ def _differences(comparison: Any, metric: str) -> Chart:
     for row in comparison.rows(metric):
         mean, low, high = compacted(np.asarray(shown_score(metric, np.array(row.from_best))))
         bars = [] if low is None or high is None else [[min(low, high), max(low, high), SOFT]]
-        words = "-" if mean is None else score_in_words(mean)
+        words = "-" if mean is None else score_in_words(float(mean))
         colour = DIFFERS if row.from_best.is_clear else ACCENT
         items.append({"name": row.name, "bars": bars, "dots": [[mean, colour]], "words": words})
     label = f"Differences from the best by {metric_in_words(metric)}"
@@ -82,7 +82,7 @@ def _scores(comparison: Any, metric: str) -> Chart:
         shown = np.asarray(shown_score(metric, comparison.scores[metric][names.index(row.name)]), np.float64)
         mean = compacted([shown.mean()])[0]
         dots = [*([value, SOFT] for value in compacted(shown)), [mean, ACCENT]]
-        words = "-" if mean is None else score_in_words(mean)
+        words = "-" if mean is None else score_in_words(float(mean))
         items.append({"name": row.name, "dots": dots, "words": words})
     label = f"{metric_in_words(metric)} on every fold"
     return {"kind": "list", "label": label, "items": items, "x": _axis(metric, "")}

@@ -27,6 +27,7 @@ from jaxtree.search.evaluation import Search, SearchFold
 from jaxtree.search.scoring import check_scorer
 from jaxtree.sklearn_compat import check_method_params, safe_split
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes
+from jaxtree.tree.kinds import Prediction, prediction_of
 
 USUAL_FOLDS, USUAL_REPEATS = 10, 2
 
@@ -75,7 +76,8 @@ def compare(
             rows. The constant gets none.
 
     Raises:
-        InvalidInputError: There is no model, some are of classes and others of numbers, or an argument is not allowed.
+        InvalidInputError: There is no model, some are of classes and others of numbers, one predicts effects, or an
+            argument is not allowed.
         InvalidTypeError: A model has no `fit` or `predict`.
 
     Example:
@@ -142,6 +144,11 @@ def _estimators(models: Any, y: Any, seed: int) -> dict[str, Any]:
         raise InvalidInputError(
             f"models must all be of classes or all of numbers, got {known[True]!r} of classes and {known[False]!r} of "
             "numbers"
+        )
+    effects = [name for name, model in named.items() if prediction_of(model) == Prediction.EFFECTS]
+    if effects:
+        raise InvalidInputError(
+            f"a comparison scores predictions by targets, and nobody observes effects, which {effects[0]!r} predicts"
         )
     of_classes = next(iter(known), None)
     of_classes = has_classes(y) if of_classes is None else of_classes
