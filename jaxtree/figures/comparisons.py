@@ -7,6 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import stats
 
+from jaxtree.table.numerals import score_in_words
+
 LEVEL = 0.95
 """The coverage of the intervals."""
 
@@ -28,6 +30,19 @@ class PairedDifference(NamedTuple):
     def is_clear(self) -> bool:
         """Whether the interval leaves out 0."""
         return bool(self.low > 0 or self.high < 0)
+
+    def reversed(self) -> "PairedDifference":
+        """Returns the difference of the second model from the first."""
+        return PairedDifference(-self.mean, -self.high, -self.low)
+
+    def in_words(self) -> str:
+        """Returns the difference with its interval.
+
+        >>> PairedDifference(0.02, 0.01, 0.03).in_words(), PairedDifference(0.02, -np.inf, np.inf).in_words()
+        ('0.0200 (0.0100 to 0.0300)', '0.0200 (one fold, no interval)')
+        """
+        mean, low, high = map(score_in_words, self)
+        return f"{mean} ({low} to {high})" if np.isfinite(self.low) else f"{mean} (one fold, no interval)"
 
 
 class ComparedModel(NamedTuple):

@@ -43,6 +43,9 @@ OF_ORDER = {
 BY_DEFINITION = {"concordance": 0.5, "ROC AUC": 0.5, "R-score": 0.0}
 """Scores of any constant: of pairs one half are in order, and the R-score compares with the same effect for all."""
 
+OF_MEDIANS = ("neg_mean_absolute_error", "neg_median_absolute_error")
+"""Scorers of scikit-learn whose best constant is the median."""
+
 LEAST_R2 = 1e-12
 """A smaller coefficient of determination is 0, but for rounding."""
 

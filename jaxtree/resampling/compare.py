@@ -19,7 +19,7 @@ from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import Split, folds_for
 from jaxtree.estimators.common.jobs import FittedJob, Job, fit_many, grouped
 from jaxtree.estimators.common.scorers import of_all_classes
-from jaxtree.metrics.constants import BY_DEFINITION, blank_constant
+from jaxtree.metrics.constants import BY_DEFINITION, OF_MEDIANS, blank_constant
 from jaxtree.metrics.scorers import with_own_names
 from jaxtree.resampling.comparison import BASELINE, Comparison
 from jaxtree.resampling.foreign import as_estimator, predicts_classes
@@ -33,9 +33,6 @@ USUAL_FOLDS, USUAL_REPEATS = 10, 2
 
 LONGEST_REASON = 200
 """Characters of the reason of a failure."""
-
-OF_MEDIANS = ("neg_mean_absolute_error", "neg_median_absolute_error")
-"""Scorers whose best constant is the median."""
 
 
 def compare(

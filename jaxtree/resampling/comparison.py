@@ -108,7 +108,7 @@ class Comparison:
         if best is constant:
             return f"No model is better than a constant, whose {measured} is the best."
         words = f"{best.name} is the best: {measured}, better than a constant ({_shown(metric, constant.score)}) by "
-        words += in_words(best.from_constant)
+        words += best.from_constant.in_words()
         words += "." if best.from_constant.is_clear else ", which may be chance."
         others = [row for row in rows[1:] if row is not constant]
         alike = [row.name for row in others if not row.from_best.is_clear]
@@ -116,7 +116,7 @@ class Comparison:
         if alike:
             words += f" These folds cannot tell it from {_listed(alike)}."
         if worse is not None:
-            words += f" {worse.name} is worse by {in_words(reversed_difference(worse.from_best))}."
+            words += f" {worse.name} is worse by {worse.from_best.reversed().in_words()}."
         return words
 
     def to_dict(self, metric: str | None = None) -> dict[str, list[Any]]:
@@ -222,21 +222,6 @@ class Comparison:
         if metric not in self.scores:
             raise InvalidInputError(f"metric must be one of {', '.join(self.metrics)}, got {metric!r}")
         return metric
-
-
-def in_words(difference: PairedDifference) -> str:
-    """Returns a difference with its interval.
-
-    >>> in_words(PairedDifference(0.02, 0.01, 0.03)), in_words(PairedDifference(0.02, -np.inf, np.inf))
-    ('0.0200 (0.0100 to 0.0300)', '0.0200 (one fold, no interval)')
-    """
-    mean, low, high = map(score_in_words, difference)
-    return f"{mean} ({low} to {high})" if np.isfinite(difference.low) else f"{mean} (one fold, no interval)"
-
-
-def reversed_difference(difference: PairedDifference) -> PairedDifference:
-    """Returns the difference of the other model from the first."""
-    return PairedDifference(-difference.mean, -difference.high, -difference.low)
 
 
 def _ends(metric: str, difference: PairedDifference) -> tuple[float, float, float]:
