@@ -16,6 +16,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.metrics.ranking import mean_average_precision, mean_reciprocal_rank, ndcg
+from jaxtree.metrics.scorers import takes_weights
 from jaxtree.metrics.survival import weights_of_rows
 from jaxtree.table.numerals import score_in_words
 
@@ -93,18 +94,21 @@ def constant_score(
     known: KnownRows | None = None,
     loss: BaseLoss | None = None,
     fields: Mapping[str, Any] | None = None,
+    of_classes: bool = False,
 ) -> float | None:
     """Returns the score of a constant on rows; None where no constant is known.
 
     Args:
         measure: The name of the score as pages and commands show it: an estimator's `score_name_`, or one of
             "accuracy", "balanced accuracy", "log loss", "ROC AUC", "R²", "root mean squared error", "mean absolute
-            error", "concordance", "NDCG", "NDCG of the first 10", "mean average precision", "mean reciprocal rank".
+            error", "concordance", "NDCG", "NDCG of the first 10", "mean average precision", "mean reciprocal rank"; or
+            the name of a scorer of scikit-learn, such as "neg_log_loss", whose sign the score then has.
         y: The target of the rows.
         sample_weight: The weight of every row; 1 if not given.
         known: The rows that the constant is learned from; those that are scored if not given.
         loss: The loss, where the score is its mean: "mean log likelihood", "minus mean ...".
         fields: Further data of the rows, such as `group` for measures of order.
+        of_classes: Whether the target has classes, for a scorer of scikit-learn.
 
     Example:
         >>> constant_score("accuracy", ["no", "no", "yes", "no"])
@@ -120,6 +124,8 @@ def constant_score(
         return _of_classes(measure, learned, scored)
     if measure in OF_NUMBERS:
         return _of_numbers(measure, learned, scored)
+    if measure in metrics.get_scorer_names():
+        return _of_scorer(measure, learned, scored, of_classes=of_classes)
     return _of_order(measure, scored, fields) if loss is None else _of_loss(loss, learned, scored, fields)
 
 
@@ -127,16 +133,31 @@ def _of_classes(measure: str, learned: KnownRows, scored: KnownRows) -> float | 
     """The score of shares, which are 0 of classes that only the scored rows have."""
     if scored.target.ndim > 1:
         return None
-    there = weights_of_rows(learned.weight, len(learned.target))
-    weight = np.append(there, np.zeros(len(scored.target)))
-    model = constant_model(KnownRows(np.append(learned.target, scored.target), weight), of_classes=True)
-    rows = np.zeros((len(scored.target), 1))
+    model, rows = _shares(learned, scored), np.zeros((len(scored.target), 1))
     if measure != "log loss":
         return float(OF_CLASSES[measure](scored.target, model.predict(rows), sample_weight=scored.weight))
     if len(model.classes_) == 1:  # scikit-learn's log loss asks for two
         return 0.0
     shares = model.predict_proba(rows)
     return float(metrics.log_loss(scored.target, shares, labels=model.classes_, sample_weight=scored.weight))
+
+
+def _shares(learned: KnownRows, scored: KnownRows) -> Any:
+    """The shares of the classes of known rows, 0 of those that only the scored rows have."""
+    there = weights_of_rows(learned.weight, len(learned.target))
+    weight = np.append(there, np.zeros(len(scored.target)))
+    return constant_model(KnownRows(np.append(learned.target, scored.target), weight), of_classes=True)
+
+
+def _of_scorer(name: str, learned: KnownRows, scored: KnownRows, *, of_classes: bool) -> float | None:
+    """The score by a scorer of scikit-learn; None where it cannot score these rows."""
+    center = "median" if name in OF_MEDIANS else "mean"
+    model = _shares(learned, scored) if of_classes else constant_model(learned, of_classes=False, center=center)
+    weights = {"sample_weight": scored.weight} if scored.weight is not None and takes_weights(name) else {}
+    try:
+        return float(metrics.get_scorer(name)(model, np.zeros((len(scored.target), 1)), scored.target, **weights))
+    except (ValueError, TypeError, AttributeError):
+        return None
 
 
 def _of_numbers(measure: str, learned: KnownRows, scored: KnownRows) -> float | None:
