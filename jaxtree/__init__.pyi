@@ -88,6 +88,7 @@ from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.pages import Page as Page
 from jaxtree.files.registry import load as load
 from jaxtree.page import to_html as to_html
+from jaxtree.resampling.compare import compare as compare
 from jaxtree.search.search import SearchCV as SearchCV
 from jaxtree.search.tune import TunedSearchCV as TunedSearchCV
 from jaxtree.search.tune import tune as tune

@@ -28,6 +28,10 @@ COMMANDS = {
     "compile": ("export", "Writes a model as a shared library, for programs in C and for jaxtree.serving."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
+    "compare": (
+        "compare",
+        "Scores several algorithms and a constant on the same folds, with intervals of their differences.",
+    ),
     "tune": ("tune", "Searches for the best boosted trees, or additive model, in a given time, and writes the winner."),
     "doctor": ("doctor", "Says what this machine does, and whether its trees are the same everywhere."),
     "example": ("output", "Writes one of the embedded tables, its target in the last column."),

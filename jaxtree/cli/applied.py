@@ -19,6 +19,7 @@ from jaxtree.explain.rows import explain_row
 from jaxtree.explain.scores import ScoreExplanation
 from jaxtree.export.conditions import weight_in_words
 from jaxtree.metrics import integrated_brier_score, mean_average_precision, mean_reciprocal_rank, ndcg
+from jaxtree.metrics.constants import beside_constant, constant_score
 from jaxtree.table.numerals import score_in_words
 from jaxtree.table.times import Days
 from jaxtree.table.words import value_in_words
@@ -73,12 +74,26 @@ def scores_of_classes(session: Session, estimator: Any, X: Any, y: Any, given: d
     }
 
 
+def constants_of(estimator: Any, scores: dict[str, Any], y: Any, given: dict[str, Any]) -> dict[str, float]:
+    """Returns what a constant reaches by each score that one is known of, learned from the rows that are scored."""
+    fields = {name: values for name, values in given.items() if name != "sample_weight"}
+    weight, loss = given["sample_weight"], estimator.score_loss
+    reached = {
+        name: constant_score(name, y, weight, loss=loss if name == estimator.score_name_ else None, fields=fields)
+        for name, value in scores.items()
+        if isinstance(value, float)
+    }
+    return {name: score for name, score in reached.items() if score is not None}
+
+
 def scores_in_words(scores: dict[str, Any]) -> str:
-    """Returns scores as a table."""
+    """Returns scores as a table, with what a constant reaches."""
+    reached = scores.get("constant", {})
+    scores = {name: value for name, value in scores.items() if name != "constant"}
     words = {name: "-" if value is None else str(value) for name, value in scores.items()}
     words |= {name: score_in_words(value) for name, value in scores.items() if isinstance(value, float)}
     names = [name for name, value in scores.items() if not isinstance(value, list)]
-    lines = [f"{name:<{max(map(len, names))}}  {words[name]}" for name in names]
+    lines = [beside_constant(f"{name:<{max(map(len, names))}}  {words[name]}", reached.get(name)) for name in names]
     if "classes" in scores:
         matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
         lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]

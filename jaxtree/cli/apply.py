@@ -108,6 +108,7 @@ def evaluate(
     with session.doing("predicting"):
         measure = applied.scores_of_classes if estimator.class_names() else applied.scores_of_numbers
         scores = {"rows": len(rows), **measure(session, estimator, X.iloc[rows], y, given)}
+        scores["constant"] = applied.constants_of(estimator, scores, y, given)
     # JSON has no word for numbers that are not finite.
     not_finite = [name for name, value in scores.items() if isinstance(value, float) and not math.isfinite(value)]
     print(json.dumps(scores | dict.fromkeys(not_finite)) if as_json else applied.scores_in_words(scores))

@@ -129,7 +129,8 @@ def search(
     with session.doing("searching"):
         scores = scored.fit(rows.X, rows.y, **rows.arguments).cv_results_
     name = "mean log likelihood" if algorithm == "distribution" else rows.score_name
-    training.print_results(output, training.ranking(scores, scoring or name))
+    reached = training.constant_on_folds(rows, folds, scoring or name)
+    training.print_results(output, training.ranking(scores, scoring or name, reached))
     if results is not None and kind is not None:
         write_table(training.all_scores(scores), results, kind)
     if output is not None:

@@ -34,6 +34,7 @@ from jaxtree.cli.session import (
 )
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.folds import shuffled_folds
+from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
 from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.numerals import decimals_together, score_in_words
@@ -116,11 +117,12 @@ def fit_and_save(session: TableSession, estimator: Any, training: Labelled, outp
         save_model(estimator, output)
         return
     score = estimator.score(training.X, training.y, **training.arguments)
-    words = f"on the rows of the fit: {estimator.score_name_} {score_in_words(score)}"
+    name, reached = estimator.score_name_, constant_of(estimator, training)
+    words = beside_constant(f"on the rows of the fit: {name} {score_in_words(score)}", reached)
     found = [*results, shape_of(estimator), words]
     if kind_of(estimator) == ModelKind.BOOSTED and estimator.folds_ is not None:
-        own = f"{estimator.score_name_} {score_in_words(estimator.oof_score_)}"
-        found.append(f"each row by models that have not seen it: {own}")
+        own = f"each row by models that have not seen it: {name} {score_in_words(estimator.oof_score_)}"
+        found.append(beside_constant(own, reached))
     print_results(output, found)
     save_model(estimator, output)
 
@@ -199,7 +201,7 @@ def folds_of(training: Labelled, folds: int, seed: int) -> list[Any]:
 
 def cross_validated(session: Session, estimator: Any, training: Labelled, folds: int, seed: int) -> str:
     """Returns the score of an estimator on folds, in words."""
-    scores, name = [], ""
+    scores, constants, name = [], [], ""
     with progress_bar(quiet=session.quiet) as progress:
         for rows, others in progress.track(folds_of(training, folds, seed), description=f"{folds} folds"):
             fitted, scored = training.take(rows), training.take(others)
@@ -207,7 +209,36 @@ def cross_validated(session: Session, estimator: Any, training: Labelled, folds:
             fold.fit(fitted.X, fitted.y, **fitted.arguments)
             scores.append(fold.score(scored.X, scored.y, **scored.arguments))
             name = fold.score_name_
-    return f"{folds}-fold cross-validation: {name} {mean_and_deviation(np.mean(scores), np.std(scores))}"
+            constants.append(constant_of(fold, scored, fitted))
+    words = f"{folds}-fold cross-validation: {name} {mean_and_deviation(np.mean(scores), np.std(scores))}"
+    return beside_constant(words, None if None in constants else float(np.mean(constants)))
+
+
+def constant_of(estimator: Any, scored: Labelled, fitted: Labelled | None = None) -> float | None:
+    """Returns what a constant reaches by the score of a fitted estimator; None where no constant is known.
+
+    Args:
+        estimator: The estimator.
+        scored: The rows that are scored.
+        fitted: The rows that the constant is learned from; those that are scored if not given.
+    """
+    known = None if fitted is None else KnownRows(fitted.y, fitted.weight)
+    return constant_score(
+        estimator.score_name_, scored.y, scored.weight, known=known, loss=estimator.score_loss, fields=scored.fields
+    )
+
+
+def constant_on_folds(training: Labelled, folds: Sequence[Any], measure: str) -> float | None:
+    """Returns the mean score of constants on folds, each learned from the training part; None where none is known."""
+    reached = []
+    for rows, others in folds:
+        fitted, scored = training.take(rows), training.take(others)
+        known, of_classes = KnownRows(fitted.y, fitted.weight), training.task == "classification"
+        own = constant_score(measure, scored.y, scored.weight, known=known, fields=scored.fields, of_classes=of_classes)
+        if own is None:
+            return None
+        reached.append(own)
+    return float(np.mean(reached))
 
 
 def mean_and_deviation(mean: Any, deviation: Any) -> str:
@@ -215,10 +246,16 @@ def mean_and_deviation(mean: Any, deviation: Any) -> str:
     return f"{score_in_words(float(mean))} ± {score_in_words(float(deviation))}"
 
 
-def ranking(scores: dict[str, Any], name: str) -> list[str]:
-    """Returns the best settings in words."""
+def ranking(scores: dict[str, Any], name: str, reached: float | None) -> list[str]:
+    """Returns the best settings in words.
+
+    Args:
+        scores: The results of a search.
+        name: The name of the score.
+        reached: What a constant reaches; None if nobody knows.
+    """
     order = scores["rank_test_score"].argsort(kind="stable")
-    lines = [f"{len(order)} settings; {name}, mean ± deviation over folds"]
+    lines = [beside_constant(f"{len(order)} settings; {name}, mean ± deviation over folds", reached)]
     for place in order[:_MOST_SHOWN]:
         rank, mean, deviation = (scores[f"{figure}_test_score"][place] for figure in ("rank", "mean", "std"))
         setting = scores["params"][place].items()

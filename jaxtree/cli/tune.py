@@ -124,7 +124,8 @@ def _results(search: Any, seconds: float) -> list[str]:
     tuned, yardstick, tried = search.tuned_, search.tuned_.yardstick, search.tuned_.tried
     best, defaults = tuned.best_and_defaults()
     kind = tuned.kind_of_model
-    rows = [(kind, tuned.scores), ("best setting", best), ("defaults", defaults)]
+    rows = [(kind, tuned.plain.found), ("best setting", best), ("defaults", defaults)]
+    rows += [("constant", tuned.plain.constant)]
     lines = [f"interrupted; the {kind} is of the settings that were finished"] if tuned.was_interrupted else []
     many = "s" if len(tried.settings) > 1 else ""
     lines += [f"{len(tried.settings)} setting{many} on {len(tuned.tests)} folds in {seconds:.0f} s"]
@@ -135,13 +136,17 @@ def _results(search: Any, seconds: float) -> list[str]:
         f"  {name:<12}  {training.mean_and_deviation(yardstick.shown(scores.mean()), scores.std())}"
         for name, scores in rows
     ]
-    return [*lines, f"{type(tuned.model).__name__}: {_parts(tuned)}, fitted on all rows"]
+    return [*lines, tuned.verdict(), f"{type(tuned.model).__name__}: {_parts(tuned)}, fitted on all rows"]
 
 
 def _parts(tuned: Any) -> str:
     """Says what the model is made of."""
-    if not tuned.is_ensemble:
+    from jaxtree.estimators.additive.base import BaseAdditive
+
+    if isinstance(tuned.model, BaseAdditive):
         return f"{len(tuned.model.term_names_)} terms, mean of {len(tuned.model.bag_values_)} bags"
+    if tuned.is_plain:
+        return f"the defaults, {tuned.model.n_estimators_} rounds"
     members = len(tuned.members)
     kind = "" if tuned.finalists is None else f" of {len(tuned.finalists.numbers)} finalists"
     return f"{members} member{'s' if members > 1 else ''}{kind}"

@@ -116,6 +116,24 @@ def scorer_or_none(name: Any) -> ScorerOfExtras | None:
     return ScorerOfExtras(functools.partial(_order, name=name, kind=kind, more=more), 1, {}, "predict")
 
 
+def shown_score(metric: str, score: Any) -> Any:
+    """Returns scores as they are shown: of a loss, whose scorer begins with "neg_", the loss, and never minus 0.
+
+    >>> shown_score("neg_log_loss", -0.5), shown_score("accuracy", 0.75)
+    (0.5, 0.75)
+    """
+    return 0 - score if metric.startswith("neg_") else score
+
+
+def metric_in_words(metric: str) -> str:
+    """Returns the name of what a scorer measures, without a sign.
+
+    >>> metric_in_words("neg_log_loss")
+    'log loss'
+    """
+    return metric.removeprefix("neg_").replace("_", " ")
+
+
 def with_own_names(scoring: Any) -> Any:
     """Returns the `scoring` of a search with scorers in the place of names that scikit-learn does not know.
 

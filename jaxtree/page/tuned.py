@@ -54,6 +54,7 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Pag
         estimator=type(model).__name__,
         measure=yardstick.in_words,
         summary=_summary(tuned, len(y)),
+        verdict=tuned.verdict(),
         was_interrupted=tuned.was_interrupted,
         is_judged=len(tuned.tests) > 1,
         is_ensemble=tuned.is_ensemble,
@@ -65,7 +66,9 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Pag
 def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     yardstick, tried = tuned.yardstick, tuned.tried
     best, defaults = tuned.best_and_defaults()
-    scores = [(tuned.kind_of_model, tuned.scores.mean()), ("best setting", best.mean()), ("defaults", defaults.mean())]
+    kind, found, constant = tuned.kind_of_model, tuned.plain.found, tuned.plain.constant
+    scores = [(kind, found.mean()), ("best setting", best.mean()), ("defaults", defaults.mean())]
+    scores.append(("constant", constant.mean()))
     facts = [(f"{name}: {yardstick.in_words}", score_in_words(yardstick.shown(float(score)))) for name, score in scores]
     sizes = [("rows", num_rows), ("columns", tuned.model.n_features_in_), ("folds", len(tuned.tests))]
     sizes += [("settings", len(tried.settings))]
@@ -106,7 +109,7 @@ def _comparison(tuned: Any) -> Card:
     """The scores of the ensemble, the best setting and the defaults on every fold, and the reason in words."""
     yardstick, (best, defaults) = tuned.yardstick, tuned.best_and_defaults()
     kind = tuned.kind_of_model
-    named = ((kind, tuned.scores, ACCENT), ("best setting", best, "#009E73"),
+    named = ((kind, tuned.plain.found, ACCENT), ("best setting", best, "#009E73"),
              ("defaults", defaults, "#CC79A7"))  # fmt: skip
     items = []
     for name, scores, colour in named:
@@ -128,6 +131,8 @@ def _comparison(tuned: Any) -> Card:
 def reason_in_words(tuned: Any) -> str:
     """Returns why the ensemble is better than the best setting, or is not."""
     (best, _), members = tuned.best_and_defaults(), np.flatnonzero(tuned.weights)
+    if tuned.is_plain:
+        return "The defaults are returned: nothing that was found is better on the same folds."
     if len(tuned.tests) < 2:
         return f"On a single fold nothing could judge the {tuned.kind_of_model}: the best setting was taken alone."
     if not tuned.is_ensemble:

@@ -4,6 +4,7 @@ from jaxtree.notebook import lister
 from jaxtree.plot.columns import plot_decision_boundary as plot_decision_boundary
 from jaxtree.plot.columns import plot_dependence as plot_dependence
 from jaxtree.plot.columns import plot_importances as plot_importances
+from jaxtree.plot.comparisons import plot_comparison as plot_comparison
 from jaxtree.plot.effects import plot_effect_groups as plot_effect_groups
 from jaxtree.plot.effects import plot_effects as plot_effects
 from jaxtree.plot.effects import plot_overlap as plot_overlap

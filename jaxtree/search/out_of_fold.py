@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from jaxtree.boosting.ending import Deadline
 from jaxtree.estimators.common.fixed import fixed_predictions
 from jaxtree.estimators.common.scorers import scorer_named, weighted_if_taken
+from jaxtree.metrics.scorers import metric_in_words, shown_score
 from jaxtree.search.ensemble import AveragingScale, select_with_replacement
 from jaxtree.search.quick_scores import BY_NAME
 from jaxtree.tree.link import Link
@@ -39,11 +40,11 @@ class Yardstick(NamedTuple):
     @property
     def in_words(self) -> str:
         """The name of what is measured, without a sign."""
-        return self.name.removeprefix("neg_").replace("_", " ")
+        return metric_in_words(self.name)
 
     def shown(self, score: Any) -> Any:
         """Returns scores as they are shown: of a loss the loss, and never minus 0."""
-        return 0 - score if self.name.startswith("neg_") else score
+        return shown_score(self.name, score)
 
     def score(self, predicted: Float[np.ndarray, "row column"], rows: Int[np.ndarray, " row"]) -> float:
         """Returns the score of predictions of some rows; the least of all where some are no numbers."""

@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils import column_or_1d, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree import forks
+from jaxtree import forks, notebook
 from jaxtree.dataset.arguments import plain_target
 from jaxtree.errors import (
     InterruptedFitWarning,
@@ -40,6 +40,7 @@ from jaxtree.search.budget import MOST_SETTINGS, Budget
 from jaxtree.search.ensemble import AveragingScale
 from jaxtree.search.evaluation import Search
 from jaxtree.search.out_of_fold import make_yardstick
+from jaxtree.search.plain import find_or_plain
 from jaxtree.search.results import Leaderboard, make_leaderboard
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.search import SearchCV
@@ -79,6 +80,9 @@ SCORING_OF_LOSSES = {
 
 class TunedSearchCV(SearchCV):
     """The best ensemble of boosted trees, or the best additive model, that is found in a given time.
+
+    The estimator as it is given is scored first, in any case and to its end. It is the model that is returned unless
+    what was found is better on the same folds; `verdict` says which won, by how much, and whether time sufficed.
 
     Settings are drawn from a space that suits the size of the table, and scored as single models on folds in batches,
     for half of the time. The first setting is that of the defaults, which are tried first, in any case and to their
@@ -189,7 +193,7 @@ class TunedSearchCV(SearchCV):
         search, rows = self._problem(X, y, sample_weight, groups, seed)
         with self._placed(X, FEWEST_SETTINGS), self._progress_of_time(budget.seconds) as report:
             find = find_additive if isinstance(self.estimator, BaseAdditive) else find_ensemble
-            self._take(find(search, self._space(search), budget, seed, report), rows)
+            self._take(find_or_plain(find, search, self._space(search), budget, seed, report), rows)
         self._say_what_time_did_not_suffice_for(budget.used() / 60)
         if self.was_interrupted_:
             kind, number = self.tuned_.kind_of_model, len(self.cv_results_["params"])
@@ -225,10 +229,20 @@ class TunedSearchCV(SearchCV):
             self.tuned_.weights,
         )
 
+    def verdict(self) -> str:
+        """Returns in words what won, by how much with its interval, what a constant has, and whether time sufficed.
+
+        The interval allows for rows that training parts of folds have in common, see `jaxtree.compare`.
+        """
+        check_is_fitted(self)
+        return self.tuned_.verdict()
+
     def _html_repr(self) -> str:
         """Returns what a notebook shows: what was found, and the best settings."""
         shown = super()._html_repr()
-        return shown + self.leaderboard()._repr_html_() if hasattr(self, "tuned_") else shown
+        if not hasattr(self, "tuned_"):
+            return shown
+        return shown + notebook.lines(self.verdict()) + self.leaderboard()._repr_html_()
 
     def to_html(self, *, title: str | None = None) -> Page:
         """Returns a page about the settings, their learning curves, calibration and importances.
@@ -243,7 +257,7 @@ class TunedSearchCV(SearchCV):
         from jaxtree.page.tuned import tuned_page
 
         check_is_fitted(self)
-        usual = "Tuned boosted trees" if self.tuned_.is_ensemble else "Tuned additive model"
+        usual = "Tuned additive model" if isinstance(self.estimator, BaseAdditive) else "Tuned boosted trees"
         return tuned_page(self.tuned_, self.tuned_.yardstick.target, title=usual if title is None else title)
 
     def _check_arguments(self, X: Any) -> None:

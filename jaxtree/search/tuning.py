@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 from jaxtree.errors import TrainingError
 from jaxtree.estimators.common.conventions import configured
 from jaxtree.estimators.common.jobs import until_interrupted
-from jaxtree.search.budget import PART_FOR_FINALS, Budget, Forecast
+from jaxtree.search.budget import MOST_SETTINGS, PART_FOR_FINALS, Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.finals import FinalRound, FitsOfMembers, by_weight
 from jaxtree.search.out_of_fold import (
@@ -24,10 +24,29 @@ from jaxtree.search.out_of_fold import (
 from jaxtree.search.spaces import Space
 from jaxtree.search.strategies import InTime, OnProgress, silent
 from jaxtree.search.trials import Trials
+from jaxtree.search.verdict import verdict_in_words
 from jaxtree.tree.kinds import ModelKind, kind_of
 
 OF_THE_SEARCH = ("outer_bags",)
 """Parameters of fits of additive models on folds that the fit on all rows has not."""
+
+
+class Plain(NamedTuple):
+    """The plain estimator, with its own parameters, beside what a tuning has found.
+
+    Attributes:
+        scores: Its score on every fold, greater if better.
+        constant: The scores of a constant: the shares of classes, or the mean.
+        found: The scores of what was found.
+        ratio: The number of test rows for each training row.
+        is_taken: Whether it is the model that is returned, as nothing that was found is better.
+    """
+
+    scores: Float[np.ndarray, " fold"]
+    constant: Float[np.ndarray, " fold"]
+    found: Float[np.ndarray, " fold"]
+    ratio: float
+    is_taken: bool = False
 
 
 class TunedModel(NamedTuple):
@@ -44,6 +63,9 @@ class TunedModel(NamedTuple):
         yardstick: How predictions are scored.
         tests: The test rows of every fold.
         was_interrupted: Whether it ended by Ctrl-C, with what was finished by then.
+        plain: The plain estimator on the same folds; None before it is asked for.
+        seconds: How long all of it took.
+        most_settings: The most settings that were to be tried.
     """
 
     model: Any
@@ -56,11 +78,23 @@ class TunedModel(NamedTuple):
     yardstick: Yardstick
     tests: list[Int[np.ndarray, " row"]]
     was_interrupted: bool
+    plain: Plain | None = None
+    seconds: float = np.nan
+    most_settings: int = MOST_SETTINGS
+
+    def verdict(self) -> str:
+        """Returns in words what won, by how much, and whether time sufficed."""
+        return verdict_in_words(self)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the model is the plain estimator."""
+        return self.plain is not None and self.plain.is_taken
 
     @property
     def is_ensemble(self) -> bool:
-        """Whether the model is a mean of boosted models, not one additive model."""
-        return kind_of(self.model) == ModelKind.BOOSTED
+        """Whether the model is a mean of boosted models, not one additive model, or the plain estimator."""
+        return kind_of(self.model) == ModelKind.BOOSTED and not self.is_plain
 
     @property
     def kind_of_model(self) -> str:
@@ -68,10 +102,13 @@ class TunedModel(NamedTuple):
         return "ensemble" if self.is_ensemble else "model"
 
     def best_and_defaults(self) -> tuple[Float[np.ndarray, " fold"], Float[np.ndarray, " fold"]]:
-        """Returns the scores of the best setting and of the first on every fold: of finalists, if there are such."""
+        """Returns the scores of the best setting, of finalists if there are such, and of the plain estimator.
+
+        Before that is asked for, it is the first setting.
+        """
         own = self.finalists
         scores = self.tried.scores if own is None else own.scores
-        return scores[scores.mean(axis=1).argmax()], scores[0]
+        return scores[scores.mean(axis=1).argmax()], scores[0] if self.plain is None else self.plain.scores
 
     def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:
         """Returns the out-of-fold predictions of every member."""
