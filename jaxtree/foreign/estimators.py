@@ -4,7 +4,7 @@ import importlib
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int, Shaped
+from jaxtyping import Shaped
 
 from jaxtree.boosting.ending import Measured
 from jaxtree.errors import JaxtreeError, ModelFileError
@@ -33,7 +33,7 @@ def boosted(model: ForeignModel) -> Any:
     rounds, meaning = len(forest) // model.trees_per_round, model.meaning
     loss: Any = meaning.loss
     state = BoostedState(
-        table=table_of(schema, meaning, is_named=model.is_named, num_outputs=_num_outputs(meaning)),
+        table=table_of(schema, meaning, is_named=model.is_named),
         nodes=TreeArrays.of(forest.nodes),
         first_node=np.asarray(forest.first_node, np.int64),
         start=model.start,
@@ -51,22 +51,22 @@ def boosted(model: ForeignModel) -> Any:
     return restored(meaning.estimator, parameters, state)
 
 
-def averaged(meaning: Meaning, table: FittedTable, forest: Forest, parameters: dict[str, Any]) -> Any:
+def averaged(meaning: Meaning, schema: Schema, forest: Forest, *, is_named: bool) -> Any:
     """Returns the estimator of a tree, or of a forest of trees whose predictions are averaged.
 
     Args:
         meaning: The class of the estimator.
-        table: The columns and the classes.
+        schema: The columns.
         forest: The trees.
-        parameters: Parameters that differ from the defaults.
+        is_named: Whether the columns have names of their own.
     """
-    arrays = TreeArrays.of(forest.nodes)
+    arrays, table = TreeArrays.of(forest.nodes), table_of(schema, meaning, is_named=is_named)
     known: dict[str, Any] = {"nodes": arrays, "first_node": np.asarray(forest.first_node, np.int64), "votes": None}
     if meaning.estimator.startswith("DecisionTree"):
         state: Any = TreeState(table, **known, pruning=None)
     else:
         state = ForestState(table, **known, pruning=None, key=NO_KEY, rows=None, oob_score=None, oob_outputs=())
-    return restored(meaning.estimator, parameters, state)
+    return restored(meaning.estimator, dict(meaning.parameters), state)
 
 
 def restored(name: str, parameters: dict[str, Any], state: Any) -> Any:
@@ -87,26 +87,27 @@ def restored(name: str, parameters: dict[str, Any], state: Any) -> Any:
     return estimator
 
 
-def table_of(schema: Schema, meaning: Meaning, *, is_named: bool, num_outputs: int) -> FittedTable:
+def table_of(schema: Schema, meaning: Meaning, *, is_named: bool) -> FittedTable:
     """Returns what an estimator has learned of its table and target."""
     columns = tuple(schema.columns)
-    words = [place for place, column in enumerate(columns) if column.kind == "categorical"]
-    outputs = () if meaning.classes is None else (OutputClasses(meaning.classes, np.arange(len(meaning.classes))),)
     require(len(columns) > 0, "it has no columns")
+    words = [place for place, column in enumerate(columns) if column.kind == "categorical"]
+    outputs = [OutputClasses(as_classes(names), np.arange(len(names))) for names in meaning.classes]
     return FittedTable(
         columns=columns,
         options=Encoder(categorical_features=words),
         is_named=is_named,
         beside=(),
         max_features=None,
-        num_outputs=num_outputs,
-        outputs=outputs,
-        is_vector=num_outputs == 1,
+        num_outputs=meaning.num_outputs,
+        outputs=tuple(outputs),
+        is_vector=meaning.num_outputs == 1,
     )
 
 
-def _num_outputs(meaning: Meaning) -> int:
-    """Several scores of numbers are several outputs, but where one distribution has them."""
-    loss: Any = meaning.loss
-    of_one = meaning.classes is not None or loss.has_location
-    return 1 if of_one else loss.num_scores
+def as_classes(names: Any) -> Shaped[np.ndarray, " class"]:
+    """Returns classes in an array of numbers, of truth values or of strings, as files have them."""
+    array = np.asarray(names)
+    array = np.asarray(array.tolist()) if array.dtype == object else array
+    require(array.dtype.kind in "biufU", f"its classes are no numbers and no strings, but {array.dtype}")
+    return array

@@ -20,7 +20,7 @@ from jaxtree.files.losses import make_absent_loss
 from jaxtree.files.records import require
 from jaxtree.foreign.comparisons import Comparison
 from jaxtree.foreign.estimators import boosted
-from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, leaf_planes, rounds_of
+from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, leaf_planes, outputs_of, rounds_of
 from jaxtree.foreign.reading import floats_of, ints_of, names_of, number_of, read_bytes, whole_number
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
@@ -218,10 +218,10 @@ def _meaning(
     require(loss.num_scores == num_scores, f"objective {name!r} does not have {num_scores} trees a round")
     scale = _number({**listed, **named}, "sigmoid", 1.0) if kind.is_scaled else 1.0
     if kind.estimator != CLASSIFIER:
-        return Meaning(kind.estimator, loss, {"loss": loss}), scale
+        return Meaning(kind.estimator, loss, {"loss": loss}, num_outputs=outputs_of(loss)), scale
     number = max(num_scores, 2)
     require(classes is None or len(classes) == number, f"it has {number} classes, and other ones are given")
-    return Meaning(CLASSIFIER, loss, {}, np.arange(number) if classes is None else classes), scale
+    return Meaning(CLASSIFIER, loss, {}, (np.arange(number) if classes is None else classes,)), scale
 
 
 def _parameters(rest: str) -> dict[str, str]:

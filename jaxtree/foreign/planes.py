@@ -78,13 +78,15 @@ class Meaning(NamedTuple):
         estimator: The name of the class of jaxtree.
         loss: The loss; None of trees and forests, which average.
         parameters: Parameters of the estimator that differ from its defaults.
-        classes: The classes; None of numbers.
+        classes: The classes of every output; none of numbers.
+        num_outputs: The number of targets.
     """
 
     estimator: str
     loss: BaseLoss | None
     parameters: Mapping[str, Any]
-    classes: Shaped[np.ndarray, " class"] | None = None
+    classes: tuple[Shaped[np.ndarray, " _class"], ...] = ()
+    num_outputs: int = 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,3 +178,8 @@ def code_columns(number_of_codes: int, name: str) -> None:
 def with_any_other(codes: Sequence[int]) -> tuple[int | RareWords, ...]:
     """Returns the codes of categories without names, and one for all that no split knows."""
     return (*codes, RareWords(number=1, most_rows=0, example=len(codes)))
+
+
+def outputs_of(loss: BaseLoss) -> int:
+    """Returns the number of targets of a loss of numbers: several squared errors are of several."""
+    return loss.num_scores if loss.name == "squared" else 1

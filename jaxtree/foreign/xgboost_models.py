@@ -26,6 +26,7 @@ from jaxtree.foreign.planes import (
     NodePlanes,
     code_columns,
     join_planes,
+    outputs_of,
     rounds_of,
     with_any_other,
 )
@@ -248,9 +249,9 @@ def _meaning(objective: Any, num_scores: int, base_score: str) -> tuple[Meaning,
     with np.errstate(divide="ignore", invalid="ignore"):
         start = kind.margin(vector_of(base_score, "base_score", num_scores))
     require(np.isfinite(start).all(), f"base_score is none of {name!r}: {shortened(base_score)}")
-    classes = np.arange(max(num_scores, 2)) if kind.estimator == CLASSIFIER else None
-    start = start.astype(np.float32).astype(np.float64)
-    return Meaning(kind.estimator, loss, kind.parameters(loss), classes), start
+    classes = (np.arange(max(num_scores, 2)),) if kind.estimator == CLASSIFIER else ()
+    start, outputs = start.astype(np.float32).astype(np.float64), 1 if classes else outputs_of(loss)
+    return Meaning(kind.estimator, loss, kind.parameters(loss), classes, outputs), start
 
 
 def vector_of(text: str, name: str, size: int) -> Float64[np.ndarray, " number"]:
