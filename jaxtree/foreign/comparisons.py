@@ -15,6 +15,9 @@ from jaxtyping import Float, Float32, Float64, Real
 LEAST_NORMAL = np.finfo(np.float32).tiny
 """The least normal float32: programs of XLA take smaller numbers for 0."""
 
+NEARLY_ZERO = 1e-34
+"""A number above that which LightGBM writes for 0."""
+
 GREATEST = np.finfo(np.float64).max
 
 
@@ -49,10 +52,8 @@ class Comparison(enum.Enum):
         """The greatest float32 that goes to the left."""
         with np.errstate(over="ignore"):
             single = np.asarray(thresholds, np.float64).astype(np.float32)
-        if self == Comparison.BELOW_SINGLE:
-            last = np.nextafter(single, np.float32(-np.inf))
-        else:
-            last = np.where(single > thresholds, np.nextafter(single, np.float32(-np.inf)), single)
+            before = np.nextafter(single, np.float32(-np.inf))
+        last = np.where((self == Comparison.BELOW_SINGLE) | (single > thresholds), before, single)
         is_subnormal = (np.abs(last) < LEAST_NORMAL) & (last != 0)
         return np.where(is_subnormal, np.where(last < 0, -LEAST_NORMAL, 0), last).astype(np.float32)
 
@@ -66,11 +67,12 @@ class Comparison(enum.Enum):
         if self == Comparison.AT_MOST_DOUBLE:
             return limits
         if self == Comparison.ABOVE_MIDDLE:
-            return np.nextafter(np.nextafter(limits, -np.inf), -np.inf)
+            below = np.nextafter(np.nextafter(limits, -np.inf), -np.inf)
+            return np.where((limits > 0) & (limits < NEARLY_ZERO), 0.0, below)
         with np.errstate(over="ignore"):
             own = limits.astype(np.float32)
-        own = np.where(own > limits, np.nextafter(own, np.float32(-np.inf)), own)
-        return np.nextafter(greatest_alike(np.nextafter(own, np.float32(-np.inf))), np.inf)
+            own = np.where(own > limits, np.nextafter(own, np.float32(-np.inf)), own)
+            return np.nextafter(greatest_alike(np.nextafter(own, np.float32(-np.inf))), np.inf)
 
 
 def greatest_alike(singles: Float32[np.ndarray, " number"]) -> Float[np.ndarray, " number"]:
@@ -79,8 +81,8 @@ def greatest_alike(singles: Float32[np.ndarray, " number"]) -> Float[np.ndarray,
     >>> greatest_alike(np.array([1.0], np.float32))[0] == 1 + 2.0**-24
     np.True_
     """
-    own, above = singles.astype(np.float64), np.nextafter(singles, np.float32(np.inf)).astype(np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        own, above = singles.astype(np.float64), np.nextafter(singles, np.float32(np.inf)).astype(np.float64)
         step = np.where(np.isfinite(above), above - own, 2.0**104)
         middle = np.where(np.isfinite(own), own + step / 2, own)
     is_even = singles.view(np.int32) % 2 == 0

@@ -19,6 +19,9 @@ from jaxtree.table.rare_words import RareWords
 MOST_DEPTH = 5_000
 """The depth of a tree that no library grows."""
 
+MOST_LETTERS = 200
+"""The letters of a word that stands for all others."""
+
 LEAST_SHARE = 2.0**-30
 """The least part of a tree's weight that a leaf has: one without any would predict what its parent does."""
 
@@ -54,7 +57,7 @@ class NodePlanes(NamedTuple):
         value: The numbers that a leaf adds to the scores.
         weight: The weight of rows in the fit, read at leaves.
         num_rows: The number of rows in the fit.
-        gain: What a split has saved in the fit, in any unit.
+        gain: The loss that a split has saved in the fit, in any unit; NaN where it is not known.
         root: The first node of every tree.
     """
 
@@ -175,9 +178,15 @@ def code_columns(number_of_codes: int, name: str) -> None:
     )
 
 
-def with_any_other(codes: Sequence[int]) -> tuple[int | RareWords, ...]:
-    """Returns the codes of categories without names, and one for all that no split knows."""
-    return (*codes, RareWords(number=1, most_rows=0, example=len(codes)))
+def with_any_other(categories: Sequence[int | str]) -> tuple[int | str | RareWords, ...]:
+    """Returns categories that splits know, and one for all others.
+
+    >>> list(map(str, with_any_other(["green", "red"])))
+    ['green', 'red', 'any other']
+    """
+    are_words = any(isinstance(own, str) for own in categories)
+    other = "".join([*map(str, categories), "other"])[-MOST_LETTERS:] if are_words else max(categories, default=-1) + 1
+    return (*categories, RareWords(number=1, most_rows=0, example=other))
 
 
 def outputs_of(loss: BaseLoss) -> int:

@@ -30,8 +30,9 @@ def forest_of(model: ForeignModel) -> tuple[Forest, Schema]:
     planes = _in_order(model.planes, order)
     _check(planes, order, model.columns)
     schema = schema_of(model.columns, planes.feature, planes.limit, model.comparison)
-    weight, value = _from_leaves(planes, order)
-    forest = Forest(_table(planes, order, schema, weight, value), order.first_node)
+    weight, total = _from_leaves(planes, order)
+    gain = np.where(np.isnan(planes.gain), _saved(order, weight, total), planes.gain)
+    forest = Forest(_table(planes._replace(gain=gain), order, schema, weight, total), order.first_node)
     return forest, schema
 
 
@@ -179,6 +180,16 @@ def _from_leaves(
         np.add.at(weight, order.parent[own], weight[own])
         np.add.at(total, order.parent[own], total[own])
     return weight, total
+
+
+def _saved(
+    order: _Order, weight: Float64[np.ndarray, " node"], total: Float64[np.ndarray, "node score"]
+) -> Float64[np.ndarray, " node"]:
+    """How much splits spread the means of what is below them: the squares of steps that they add."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = (total * total / weight[:, None]).sum(axis=1)
+        below = np.bincount(order.parent, np.where(order.depth > 0, squares, 0.0), minlength=len(squares))
+        return below - squares
 
 
 def _table(
