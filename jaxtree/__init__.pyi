@@ -76,7 +76,6 @@ from jaxtree.estimators.trees.quinlan import C45Classifier as C45Classifier
 from jaxtree.estimators.trees.quinlan import ID3Classifier as ID3Classifier
 from jaxtree.explain.rows import explain_row as explain_row
 from jaxtree.export.ensembles import to_onnx as to_onnx
-from jaxtree.export.node_tables import from_sklearn as from_sklearn
 from jaxtree.export.node_tables import to_dataframe as to_dataframe
 from jaxtree.export.node_tables import to_sklearn as to_sklearn
 from jaxtree.export.pictures import to_graphviz as to_graphviz
@@ -87,6 +86,12 @@ from jaxtree.export.text import export_text as export_text
 from jaxtree.export.treelite_models import to_treelite as to_treelite
 from jaxtree.files.pages import Page as Page
 from jaxtree.files.registry import load as load
+from jaxtree.foreign.catboost_models import from_catboost as from_catboost
+from jaxtree.foreign.lightgbm_models import from_lightgbm as from_lightgbm
+from jaxtree.foreign.sklearn_models import from_sklearn as from_sklearn
+from jaxtree.foreign.to_lightgbm import to_lightgbm as to_lightgbm
+from jaxtree.foreign.to_xgboost import to_xgboost as to_xgboost
+from jaxtree.foreign.xgboost_models import from_xgboost as from_xgboost
 from jaxtree.page import to_html as to_html
 from jaxtree.resampling.compare import compare as compare
 from jaxtree.search.search import SearchCV as SearchCV

@@ -33,7 +33,7 @@ FLOORS = [
     {"files", "plot"},
     {"serving"},
     {"estimators"},
-    {"page", "ray"},
+    {"page", "ray", "foreign"},
     {"search"},
     {"resampling", "doctor"},
     {"distillation"},

@@ -209,7 +209,7 @@ WHOLE = 1e-9
 """Weights of classes are whole numbers if each is within this share of one: scikit-learn stores shares."""
 
 
-def from_sklearn(estimator: Any) -> Tree:
+def read_sklearn_tree(estimator: Any) -> Tree:
     """Returns the node table of a fitted tree of scikit-learn, its nodes in breadth-first order.
 
     Splits are thresholds on the columns of the table; there are no codes, so that rows are walked by values:
@@ -232,7 +232,7 @@ def from_sklearn(estimator: Any) -> Tree:
         >>> import sklearn.tree
         >>> from sklearn.datasets import load_iris
         >>> X, y = load_iris(return_X_y=True)
-        >>> tree = from_sklearn(sklearn.tree.DecisionTreeClassifier(max_depth=2).fit(X, y))
+        >>> tree = read_sklearn_tree(sklearn.tree.DecisionTreeClassifier(max_depth=2).fit(X, y))
         >>> tree.count.tolist()
         [[50.0, 50.0, 50.0], [50.0, 0.0, 0.0], [0.0, 50.0, 50.0], [0.0, 49.0, 5.0], [0.0, 1.0, 45.0]]
     """

@@ -53,11 +53,15 @@ def decimal_between(value: float, low: float, high: float) -> str:
     ('2.45', '20180102')
     >>> decimal_between(1234567.25, 1234567.0, 1234567.5), decimal_between(0.123456789, 0.12345678, 0.123456798)
     ('1234567', '0.12345679')
+    >>> decimal_between(3.9999999, 3.0, 4.0)
+    '3'
     """
     if np.isfinite(value) and low <= value < high:
         for decimal in _ever_longer(value):
-            if low <= float(decimal) < high:
-                return _written(decimal)
+            lowest = _rounded(low, len(decimal.as_tuple().digits), ROUND_HALF_UP) if np.isfinite(low) else decimal
+            for own in (decimal, lowest):
+                if low <= float(own) < high:
+                    return _written(own)
     return exact_decimal(value)
 
 
