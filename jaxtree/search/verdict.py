@@ -44,7 +44,7 @@ def time_in_words(tuned: Any) -> str:
     if tuned.was_interrupted:
         return f"It was interrupted after {_settings(number)} {took}."
     if number == tuned.most_settings:
-        return f"All {_settings(number)} that were asked for were tried {took}."
+        return f"As many settings as were asked for, {number}, were tried {took}."
     if number == 1:
         return "Time did not suffice for any other setting: give more minutes."
     if cut:

@@ -28,7 +28,7 @@ def of_nearest(X, y, rows):
 def shares_that_leave_out_0(learner, folds, repeats):
     """The shares of corrected intervals and of plain ones of t that leave out 0."""
     rng, corrected, plain = np.random.default_rng(1), 0, 0
-    for table in range(TABLES):
+    for _ in range(TABLES):
         X = rng.normal(size=(ROWS, 2 * COLUMNS))
         y = np.sign(X.sum(axis=1) + rng.normal(size=ROWS))
         splits = [

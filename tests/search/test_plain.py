@@ -56,7 +56,7 @@ def test_its_scores_are_those_of_its_own_fits_on_the_folds(poor):
 def test_the_verdict_is_on_the_page_and_in_a_notebook(poor, tmp_path):
     said = poor.verdict()
     assert said.startswith("The defaults win: log loss ") and "A constant has " in said
-    assert said.endswith("All 1 setting that were asked for were tried in " + said.rsplit(" in ", 1)[1])
+    assert "As many settings as were asked for, 1, were tried in " in said
     assert said in poor.to_html() and said[:40] in poor._html_repr()
     assert "The defaults are returned" in poor.to_html()
     poor.save(tmp_path / "m")
@@ -93,7 +93,7 @@ class Tried:
         ([1, 3, 2, 0], [0] * 4, False, "Time sufficed: of 4 settings tried in 7 s, the last 2 were no better"),
         ([1, 0, 2, 3], [0] * 4, False, "The best of 4 settings came late, as number 4"),
         ([1, 0, 2], [0] * 3, True, "It was interrupted after 3 settings in 7 s"),
-        ([1] * 9, [0] * 9, False, "All 9 settings that were asked for were tried in 7 s"),
+        ([1] * 9, [0] * 9, False, "As many settings as were asked for, 9, were tried in 7 s"),
     ],
 )
 def test_the_verdict_says_whether_time_sufficed(scores, cut, interrupted, said):
