@@ -93,7 +93,7 @@ def paired_difference(
 
     Args:
         scores: The scores of one model.
-        others: Those of the other.
+        others: The scores of the other.
         ratio: The number of test rows for each training row.
 
     Example:

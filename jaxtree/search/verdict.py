@@ -11,7 +11,7 @@ LATE = 0.75
 """The part of the settings after which a best one says that others might be better still."""
 
 FEW_SETTINGS = 4
-"""Of fewer settings none comes late."""
+"""The fewest settings among which one can come late."""
 
 
 def verdict_in_words(tuned: Any) -> str:
