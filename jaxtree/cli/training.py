@@ -252,7 +252,7 @@ def ranking(scores: dict[str, Any], name: str, reached: float | None) -> list[st
     Args:
         scores: The results of a search.
         name: The name of the score.
-        reached: What a constant reaches; None if nobody knows.
+        reached: The score of a constant; None if nobody knows.
     """
     order = scores["rank_test_score"].argsort(kind="stable")
     lines = [beside_constant(f"{len(order)} settings; {name}, mean ± deviation over folds", reached)]

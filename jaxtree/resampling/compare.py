@@ -56,7 +56,7 @@ def compare(
     Args:
         models: Models by name, or a list of models, which are named by their classes and parameters. Each has `fit` and
             `predict`: estimators and searches of jaxtree, pipelines, models of XGBoost, LightGBM or one's own. A
-            constant, `"baseline"`, is always among them. Those without a `random_state` of their own get the present
+            constant, `"baseline"`, is always among them. Models without a `random_state` of their own get the present
             one.
         X: A table.
         y: Its target.
@@ -105,13 +105,13 @@ def compare(
     center = "median" if next(iter(scorers)) in OF_MEDIANS else "mean"
     estimators[BASELINE] = blank_constant(of_classes=of_classes, center=center)
     groups = params.get("group") if groups is None else groups
-    rows = _Rows(X, y, sample_weight, groups, of_classes)
+    rows = _FoldRows(X, y, sample_weight, groups, of_classes)
     splits, folds = _folds(rows, cv, seed)
     given = {**params, **({} if sample_weight is None else {"sample_weight": sample_weight})}
     return _compared(Search(None, X, y, splits, scorers, given), estimators, folds, verbose)
 
 
-class _Rows(NamedTuple):
+class _FoldRows(NamedTuple):
     """The rows that folds are made of."""
 
     X: Any
@@ -208,7 +208,7 @@ OF_EXTRAS = {"event": "concordance", "group": "ndcg"}
 """The scorers of rows with events or groups."""
 
 
-def _folds(rows: _Rows, cv: Any, seed: int) -> tuple[list[Split], str]:
+def _folds(rows: _FoldRows, cv: Any, seed: int) -> tuple[list[Split], str]:
     """Returns the training and the test rows of every fold, and the folds in words."""
     X, y, weight, groups, of_classes = rows
     given = {"of_classes": of_classes and np.ndim(y) == 1, "groups": groups, "sample_weight": weight}

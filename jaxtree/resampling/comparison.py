@@ -172,10 +172,8 @@ class Comparison:
         """Returns what the table is of: the metric, the folds, and the kind of the intervals."""
         metric = self._known(metric)
         better = "less" if metric.startswith("neg_") else "more"
-        return (
-            f"{metric_in_words(metric)} ({better} is better), mean of {self.folds}; differences from the best with "
-            f"intervals of {LEVEL:.0%} (Nadeau and Bengio)"
-        )
+        intervals = f"{LEVEL:.0%} intervals of Nadeau and Bengio"
+        return f"{metric_in_words(metric)} ({better} is better); {self.folds}; {intervals}"
 
     def cells(self, metric: str | None = None) -> tuple[list[str], list[list[str]]]:
         """Returns the names of the columns of the table, and its cells in words, a list a model.

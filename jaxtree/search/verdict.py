@@ -11,7 +11,7 @@ LATE = 0.75
 """The part of the settings after which a best one says that others might be better still."""
 
 FEW_SETTINGS = 4
-"""Of fewer settings none comes late."""
+"""The fewest settings among which one can come late."""
 
 
 def verdict_in_words(tuned: Any) -> str:
@@ -44,7 +44,7 @@ def time_in_words(tuned: Any) -> str:
     if tuned.was_interrupted:
         return f"It was interrupted after {_settings(number)} {took}."
     if number == tuned.most_settings:
-        return f"All {_settings(number)} that were asked for were tried {took}."
+        return f"As many settings as were asked for, {number}, were tried {took}."
     if number == 1:
         return "Time did not suffice for any other setting: give more minutes."
     if cut:

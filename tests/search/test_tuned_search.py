@@ -13,6 +13,7 @@ import jaxtree
 from jaxtree import GradientBoostingRegressor, TunedSearchCV, tune
 from jaxtree.boosting import batch, quantile, quantiles
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, InvalidTypeError
+from jaxtree.search import plain as plain_module
 from jaxtree.search import tune as tune_module
 from jaxtree.search.results import Leaderboard
 from tests.examples import mixed_classes, mixed_table
@@ -110,12 +111,12 @@ def test_a_seed_gives_the_same_again(classes):
 
 @pytest.mark.slow
 def test_numbers_and_parameters_of_the_estimator_are_kept():
-    up = GradientBoostingRegressor(monotonic_cst={"size": 1}, n_estimators=7)
+    up = GradientBoostingRegressor(monotonic_cst={"size": 1}, n_estimators=1)
     search = tune(FRAME, NUMBERS, estimator=up, scoring="neg_mean_absolute_error", **QUICK)
     assert is_regressor(search) and isinstance(search.best_estimator_, GradientBoostingRegressor)
     for member in search.tuned_.members:
         assert member.monotonic_cst == {"size": 1} and member.n_estimators == 6 and member.early_stopping == "cv"
-    assert up.get_params() == GradientBoostingRegressor(monotonic_cst={"size": 1}, n_estimators=7).get_params()
+    assert up.get_params() == GradientBoostingRegressor(monotonic_cst={"size": 1}, n_estimators=1).get_params()
     assert "mean_absolute_error" in search.leaderboard()
     known = search.oof_predictions_[:, 0]
     np.testing.assert_allclose(search.best_score_, -np.abs(known - NUMBERS).mean(), rtol=0.02)
@@ -123,7 +124,9 @@ def test_numbers_and_parameters_of_the_estimator_are_kept():
 
 @pytest.mark.parametrize(("cv", "stopping"), [(2, "cv"), (KFold(2), False)])
 def test_members_are_models_of_folds_unless_a_splitter_says_what_may_judge(cv, stopping):
-    search = tune(FRAME.select_dtypes("number").to_numpy(float), NUMBERS, **QUICK | {"cv": cv, "n_iter": 3})
+    poor = GradientBoostingRegressor(1)  # so that it is not what is returned
+    table = FRAME.select_dtypes("number").to_numpy(float)
+    search = tune(table, NUMBERS, estimator=poor, **QUICK | {"cv": cv, "n_iter": 3})
     assert {member.early_stopping for member in search.tuned_.members} == {stopping}
 
 
@@ -194,7 +197,14 @@ def test_other_estimators_and_sources_are_refused():
 
 
 def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):
-    make, calls = batch.make_rounds, []
+    make, score_plain, calls = batch.make_rounds, plain_module._tried, []
+
+    def then_counts(*arguments):
+        tried = score_plain(*arguments)
+        calls.clear()
+        return tried
+
+    monkeypatch.setattr(plain_module, "_tried", then_counts)
 
     def interrupted(*arguments, **options):
         calls.append(1)
