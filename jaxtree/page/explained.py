@@ -9,7 +9,7 @@ from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.explain.hard_forms import has_no_sum
 from jaxtree.explain.shap import ShapValues, of_solution, shap_values_of
-from jaxtree.figures.dependence import MOST_ROWS, Dependence, dependence_on
+from jaxtree.figures.dependence import FEW_VALUES, MOST_ROWS, Dependence, dependence_on, limits_on
 from jaxtree.figures.importances import importances_of
 from jaxtree.figures.numbers import histogram_of
 from jaxtree.figures.shapley import Explained, explained_by, of_class
@@ -36,9 +36,6 @@ from jaxtree.tree.kinds import ModelKind, Prediction
 MOST_COLUMNS = 6
 """Columns whose dependence is drawn."""
 
-FEW_VALUES = 12
-"""Numbers that have a dot each on the line between them."""
-
 FEW_CLASSES = 7
 """Classes that stand in one chart; of more, one is chosen."""
 
@@ -52,9 +49,11 @@ def dependence_cards(model: PageModel, table: PageTable, order: list[int] | None
     if order is None:
         found = importances_of(model.estimator)
         order = [place for place, value in zip(found.place, found.values, strict=True) if value > 0]
-    rows = model.schema, table.values
+    rows, predict = (model.schema, table.values), model.estimator.predict_values
     return [
-        _dependence_card(model, table, place, dependence_on(*rows, place, model.estimator.predict_values, table.weight))
+        _dependence_card(
+            model, table, place, dependence_on(*rows, place, predict, table.weight, limits_on(model.estimator, place))
+        )
         for place in order[:MOST_COLUMNS]
     ]
 
@@ -91,9 +90,16 @@ def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dep
 def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves: list[_Curve]) -> Chart:
     known = np.isfinite(tried.values)
     values = tried.values[known]
-    series = [line(name, colour, values, means[known]) for name, colour, means in curves]
-    if len(values) <= FEW_VALUES:
-        series += [own | {"kind": "dots", "name": ""} for own in series]
+    if tried.edges is not None:
+        values, last = tried.edges, np.flatnonzero(known)[-1]
+        series = [
+            line(name, colour, values, np.append(means[known], means[last]), kind="steps")
+            for name, colour, means in curves
+        ]
+    else:
+        series = [line(name, colour, values, means[known]) for name, colour, means in curves]
+        if len(values) <= FEW_VALUES:
+            series += [own | {"kind": "dots", "name": ""} for own in series]
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 1.0)
     is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
     unit = f" in {column.unit}" if column.unit and column.time is not None and column.time.kind == "duration" else ""
