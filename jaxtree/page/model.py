@@ -130,9 +130,21 @@ class PageTable(NamedTuple):
 
     def at(self, rows: Int[np.ndarray, " some"]) -> "PageTable":
         """Returns some of the rows, which may be there more than once."""
-        kept = ("name", "fields")
-        taken = {key: own if own is None or key in kept else own[rows] for key, own in self._asdict().items()}
-        return PageTable(**taken | {"fields": {key: np.asarray(own)[rows] for key, own in self.fields.items()}})
+
+        def taken(own: Any) -> Any:
+            return None if own is None else np.asarray(own)[rows]
+
+        return self._replace(
+            number=taken(self.number),
+            values=taken(self.values),
+            scores=taken(self.scores),
+            target=taken(self.target),
+            weight=taken(self.weight),
+            fields={name: taken(own) for name, own in self.fields.items()},
+            predicted=taken(self.predicted),
+            said=taken(self.said),
+            clusters=taken(self.clusters),
+        )
 
     @property
     def truth(self) -> Real[np.ndarray, "row output"]:
@@ -169,11 +181,11 @@ def name_of_target(estimator: Any, *targets: Any) -> str:
     'age'
     """
     for target in targets:
-        columns = [*getattr(target, "columns", ())]
+        columns: list[Any] = list(getattr(target, "columns", ()))
         name = target if isinstance(target, str) else columns[0] if len(columns) == 1 else getattr(target, "name", None)
         if isinstance(name, str) and name:
             return name
-    names = getattr(estimator, "other_columns_", ())
+    names: Any = getattr(estimator, "other_columns_", ())
     return str(names[0]) if len(names) else ""
 
 

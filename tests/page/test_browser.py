@@ -325,7 +325,6 @@ def test_every_tree_of_a_forest_is_chosen_by_its_number(show):
     view = show(to_html(model, X, Y == "low"))
 
     def shown():
-    def shown():
         return view.locator("#trees h3:visible").all_inner_texts()
 
     assert shown() == ["Tree 0", "Tree 1", "Tree 2"]
