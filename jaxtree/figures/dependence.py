@@ -2,10 +2,13 @@
 
 This is partial dependence (Friedman, *Greedy function approximation*, 2001, section 8.2), on the scale of the answer:
 of probabilities and means, and not of scores. Plots and pages draw it, with the same rows, values and weights.
+
+Trees are constant between the limits of their splits: a column of numbers has one value in each such part, and is
+drawn in steps from limit to limit.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Float64
@@ -14,6 +17,7 @@ from jaxtree.arrays import spread
 from jaxtree.errors import InvalidInputError
 from jaxtree.losses.start import weighted_quantile, weighted_quantiles
 from jaxtree.table.schema import Column, Schema
+from jaxtree.tree.kinds import ModelKind, kind_of
 
 MOST_ROWS = 300
 """The most rows that predictions are averaged over; of more, as many spread over the table."""
@@ -23,6 +27,12 @@ MOST_VALUES = 32
 
 MOST_CATEGORIES = 20
 """The most categories that are tried: those of the greatest weight."""
+
+FEW_VALUES = 12
+"""Up to this many different numbers, each is tried itself."""
+
+MOST_STEPS = 96
+"""The most parts between limits of splits that are tried; of more limits, as many spread over them are taken."""
 
 FAR = 0.005
 """The share of rows at each end beyond which no quantile is tried, but for the outermost values."""
@@ -42,12 +52,29 @@ class Dependence(NamedTuple):
         of_rows: The predictions of each row.
         means: Their means, by the weights of the rows.
         shares: The share of the rows with each category, or with a missing value, by weight; NaN of other numbers.
+        edges: The ends of the parts in which each number lies, one more than numbers; None where the numbers stand for
+            themselves.
     """
 
     values: Float64[np.ndarray, " value"]
     of_rows: Float64[np.ndarray, "value row column"]
     means: Float64[np.ndarray, "value column"]
     shares: Float64[np.ndarray, " value"]
+    edges: Float64[np.ndarray, " edge"] | None = None
+
+
+def limits_on(estimator: Any, place: int) -> Float64[np.ndarray, " limit"] | None:
+    """Returns the limits of all splits on a column, ascending; None of a model that is not constant between them.
+
+    >>> from jaxtree import DecisionTreeRegressor
+    >>> limits_on(DecisionTreeRegressor(max_depth=1).fit([[1.0], [2.0], [4.0]], [0, 0, 1]), 0).tolist()
+    [3.0]
+    """
+    if kind_of(estimator) not in (ModelKind.TREE, ModelKind.FOREST, ModelKind.BOOSTED):
+        return None
+    nodes = estimator.model_.forest.nodes
+    own = np.asarray(nodes.threshold, np.float64)[np.asarray(nodes.feature) == place]
+    return np.unique(own[np.isfinite(own)])
 
 
 def dependence_on(
@@ -56,6 +83,7 @@ def dependence_on(
     place: int,
     predict: Predict,
     weight: Float[np.ndarray, " row"] | None = None,
+    limits: Float64[np.ndarray, " limit"] | None = None,
 ) -> Dependence:
     """Returns the predictions of rows while all of them have one value of a column after the other.
 
@@ -65,16 +93,34 @@ def dependence_on(
         place: The position of the column.
         predict: Returns the predictions of encoded rows.
         weight: The weight of every row, above 0; 1 if not given.
+        limits: Numbers of the column between which predictions are constant, see `limits_on`; None where they are not.
     """
     weight = np.ones(len(rows)) if weight is None else np.asarray(weight, np.float64)
-    values, shares = _values_to_try(schema.columns[place], np.asarray(rows[:, place], np.float64), weight)
+    own = np.asarray(rows[:, place], np.float64)
+    values, shares = _values_to_try(schema.columns[place], own, weight)
+    edges = None if limits is None or schema.columns[place].bins is None else _edges(own, limits)
+    if edges is not None:
+        is_missing = np.isnan(values)
+        values = np.append(edges[:-1] / 2 + edges[1:] / 2, values[is_missing])
+        shares = np.append(np.full(len(edges) - 1, np.nan), shares[is_missing])
     some = spread(len(rows), MOST_ROWS)
     changed = np.tile(np.asarray(rows[some], np.float64), (len(values), 1))
     changed[:, place] = np.repeat(values, len(some))
     blocks = [changed[first : first + ROWS_AT_A_TIME] for first in range(0, len(changed), ROWS_AT_A_TIME)]
     predicted = np.concatenate([np.asarray(predict(block), np.float64) for block in blocks])
     of_rows = predicted.reshape(len(values), len(some), -1)
-    return Dependence(values, of_rows, np.average(of_rows, axis=1, weights=weight[some]), shares)
+    return Dependence(values, of_rows, np.average(of_rows, axis=1, weights=weight[some]), shares, edges)
+
+
+def _edges(
+    own: Float[np.ndarray, " row"], limits: Float64[np.ndarray, " limit"]
+) -> Float64[np.ndarray, " edge"] | None:
+    """The least number of a column, the limits among its numbers, and the greatest; None of few different numbers."""
+    known = np.unique(own[np.isfinite(own)])
+    if len(known) <= FEW_VALUES:
+        return None
+    inside = limits[(limits > known[0]) & (limits < known[-1])]
+    return np.array([known[0], *inside[spread(len(inside), MOST_STEPS - 1)], known[-1]])
 
 
 class Plane(NamedTuple):

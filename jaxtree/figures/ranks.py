@@ -18,7 +18,8 @@ class RankedGroups(NamedTuple):
         names: The groups.
         size: Their numbers of rows.
         ndcg: The normalised discounted cumulative gain of each.
-        mean: The mean of these by the groups' weights, the mean weights of their rows.
+        weight: The weight of each, the mean weight of its rows.
+        mean: The mean of `ndcg` by these weights.
         predicted: The mean relevance at every rank, in the order of the scores.
         best: The same in the best order.
         random: The same in a random order.
@@ -27,6 +28,7 @@ class RankedGroups(NamedTuple):
     names: list[str]
     size: Int[np.ndarray, " group"]
     ndcg: Float[np.ndarray, " group"]
+    weight: Float[np.ndarray, " group"]
     mean: float
     predicted: Float[np.ndarray, " rank"]
     best: Float[np.ndarray, " rank"]
@@ -69,4 +71,4 @@ def ranked_groups(
     predicted, best = by_rank(score), by_rank(relevance)
     random = np.full(len(best), float(np.average(relevance, weights=weight)))
     mean = float(np.average(found, weights=of_group))
-    return RankedGroups(list(map(str, names)), size, found, mean, predicted, best, random)
+    return RankedGroups(list(map(str, names)), size, found, of_group, mean, predicted, best, random)

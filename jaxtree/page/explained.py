@@ -9,10 +9,12 @@ from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.explain.hard_forms import has_no_sum
 from jaxtree.explain.shap import ShapValues, of_solution, shap_values_of
-from jaxtree.figures.dependence import MOST_ROWS, Dependence, dependence_on
+from jaxtree.figures.dependence import FEW_VALUES, MOST_ROWS, Dependence, dependence_on, limits_on
 from jaxtree.figures.importances import importances_of
-from jaxtree.figures.numbers import histogram_of
+from jaxtree.figures.numbers import COVERAGE, histogram_of
 from jaxtree.figures.shapley import Explained, explained_by, of_class
+from jaxtree.losses.predicted import PredictedDistribution
+from jaxtree.losses.start import weighted_quantiles
 from jaxtree.page.cards import (
     Card,
     Chart,
@@ -25,7 +27,7 @@ from jaxtree.page.cards import (
     ticks_of_times,
     with_places,
 )
-from jaxtree.page.model import PageModel, PageTable
+from jaxtree.page.model import PageModel, PageTable, shifted_scores
 from jaxtree.page.quality import UNKNOWN, times_of
 from jaxtree.page.trees import plane_in_words
 from jaxtree.table.numerals import decimal_near, decimals_together
@@ -35,9 +37,6 @@ from jaxtree.tree.kinds import ModelKind, Prediction
 
 MOST_COLUMNS = 6
 """Columns whose dependence is drawn."""
-
-FEW_VALUES = 12
-"""Numbers that have a dot each on the line between them."""
 
 FEW_CLASSES = 7
 """Classes that stand in one chart; of more, one is chosen."""
@@ -52,9 +51,11 @@ def dependence_cards(model: PageModel, table: PageTable, order: list[int] | None
     if order is None:
         found = importances_of(model.estimator)
         order = [place for place, value in zip(found.place, found.values, strict=True) if value > 0]
-    rows = model.schema, table.values
+    rows, predict = (model.schema, table.values), model.estimator.predict_values
     return [
-        _dependence_card(model, table, place, dependence_on(*rows, place, model.estimator.predict_values, table.weight))
+        _dependence_card(
+            model, table, place, dependence_on(*rows, place, predict, table.weight, limits_on(model.estimator, place))
+        )
         for place in order[:MOST_COLUMNS]
     ]
 
@@ -91,20 +92,61 @@ def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dep
 def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves: list[_Curve]) -> Chart:
     known = np.isfinite(tried.values)
     values = tried.values[known]
-    series = [line(name, colour, values, means[known]) for name, colour, means in curves]
-    if len(values) <= FEW_VALUES:
-        series += [own | {"kind": "dots", "name": ""} for own in series]
+    if tried.edges is not None:
+        values, last = tried.edges, np.flatnonzero(known)[-1]
+        series = [
+            line(name, colour, values, np.append(means[known], means[last]), kind="steps")
+            for name, colour, means in curves
+        ]
+    else:
+        series = [line(name, colour, values, means[known]) for name, colour, means in curves]
+        if len(values) <= FEW_VALUES:
+            series += [own | {"kind": "dots", "name": ""} for own in series]
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 1.0)
     is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
     unit = f" in {column.unit}" if column.unit and column.time is not None and column.time.kind == "duration" else ""
     ticks = ticks_of_times(column, low, high)
     x = axis(f"{column.name}{unit}; below, how many rows", isWhole=is_whole or None, ticks=ticks or None)
     x |= {"isTime": True} if ticks else {}
+    scale = None if ticks else _scale_of_quantiles(rows)
+    if scale is not None:
+        numbers, places = scale
+        x |= {"label": f"{column.name}{unit}; by quantiles; below, how many rows"}
+        x["scale"] = [compacted(numbers, 7), places]
+        x["ticks"] = [[number, decimal_near(float(number), least_digits=3)] for number in compacted(numbers, 3)]
     missing = ""
     if not known.all():
         means = [decimal_near(float(own[~known][0]), least_digits=3) for _, _, own in curves[:FEW_CLASSES]]
         missing = f"Missing in {tried.shares[~known][0]:.1%} of the rows: {', '.join(means)}."
-    return plot("", x, {}, series, missing, below=bars_below(histogram_of(*rows)))
+    below = histogram_of(*rows) if scale is None else _histogram_on(scale[0], rows)
+    return plot("", x, {}, series, missing, below=bars_below(below))
+
+
+def _histogram_on(edges: Float[np.ndarray, " edge"], rows: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The histogram of rows between the quantiles of an axis."""
+    known = np.isfinite(rows[0])
+    return edges, np.histogram(rows[0][known], edges, weights=rows[1][known])[0]
+
+
+LONG_TAIL = 8.0
+"""An axis has quantiles where the range of a column is so many times that of nine tenths of its rows."""
+
+NUM_QUANTILES = 11
+
+
+def _scale_of_quantiles(rows: tuple[Any, Any]) -> tuple[Float[np.ndarray, " tick"], list[float]] | None:
+    """The quantiles of a column, different ones alone, and their places on an axis; None without a long tail."""
+    own, weight = (np.asarray(part, np.float64) for part in rows)
+    known = np.isfinite(own)
+    levels = np.linspace(0, 1, NUM_QUANTILES)
+    if not known.any():
+        return None
+    found = weighted_quantiles(own[known], weight[known], np.array([0.05, 0.95]))
+    if not 0 < LONG_TAIL * (found[1] - found[0]) < np.ptp(own[known]):
+        return None
+    numbers, first = np.unique(weighted_quantiles(own[known], weight[known], levels), return_index=True)
+    places = levels[first]
+    return numbers, compacted((places - places[0]) / (places[-1] - places[0]))
 
 
 def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Dependence, curves: list[_Curve]) -> Chart:
@@ -224,8 +266,9 @@ def listed_rows(model: PageModel, table: PageTable, explained: ExplainedRows | N
 
     `number`, `truth` and `said` are those of every row; `off` is how far a prediction is off, of classes the
     probability that others have; `cells` are the values of every column in words. Explained rows have `values`, the
-    Shapley values of the output `of`, which add up from its `base` to `total`; rows of a tree of planes have `paths`,
-    the conditions of the planes above their leaf.
+    Shapley values of the output `of`, which add up from its `base` to `total`, `isLogOdds` if these are those of the
+    second of two classes; predicted distributions have `interval`, the ends in words; rows of a tree of planes have
+    `paths`, the conditions of the planes above their leaf.
     """
     columns = model.schema.columns
     most = max(10, min(MOST_LISTED, MOST_CELLS // len(columns)))
@@ -259,6 +302,8 @@ def _predictions(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row
                 sent["truth"] = _times_in_words(model, table, rows, sent["truth"])
             if model.predicts in (Prediction.NUMBERS, Prediction.DISTRIBUTIONS):
                 sent["off"] = compacted(target - predicted[:, 0])
+        if model.predicts == Prediction.DISTRIBUTIONS and table.scores is not None:
+            sent["interval"] = _intervals_in_words(model, table, rows)
         return sent
     label = present(table.said)[rows]
     chance = predicted[np.arange(len(rows)), label]
@@ -269,6 +314,13 @@ def _predictions(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row
         sent["truth"] = [UNKNOWN if one < 0 else model.classes[one] for one in truth]
         sent["off"], sent["isWrong"] = compacted(1 - own), (truth != label).tolist()
     return sent
+
+
+def _intervals_in_words(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[str]:
+    """The predicted interval of every row."""
+    found = PredictedDistribution(model.estimator.loss_, shifted_scores(model, table)[rows]).interval(COVERAGE)
+    low, high = (decimals_together(own.tolist(), 4) for own in np.asarray(found, np.float64).T)
+    return [f"{least} to {most}" for least, most in zip(low, high, strict=True)]
 
 
 def _times_in_words(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"], words: list[str]) -> list[str]:
@@ -290,6 +342,7 @@ def _contributions(model: PageModel, table: PageTable, explained: ExplainedRows)
         output = present(table.said)[explained.rows]
     every = np.arange(len(explained.rows))
     return {
+        "isLogOdds": len(model.classes) == 2 and number == 1 and found.unit == "log odds",
         "outputs": _with_target(model, found).of_what,
         "of": output.tolist(),
         "base": compacted(found.base, DIGITS),

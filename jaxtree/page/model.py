@@ -8,7 +8,7 @@ from jaxtyping import Float, Int, Real
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from jaxtree.dataset.arguments import read_arguments, read_fields
+from jaxtree.dataset.arguments import numbers_of_groups, read_arguments, read_fields
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.errors import present
 from jaxtree.estimators.common.extras import extras_of
@@ -114,6 +114,7 @@ class PageTable(NamedTuple):
         fields: Further data of rows that the loss needs.
         predicted: Their predictions.
         said: The codes of the classes that are predicted; None of numbers.
+        clusters: The numbers of the groups of rows that are alike; None where every row stands for itself.
     """
 
     name: str
@@ -125,6 +126,25 @@ class PageTable(NamedTuple):
     fields: Mapping[str, Any]
     predicted: Float[np.ndarray, "row output"]
     said: Int[np.ndarray, " row"] | None
+    clusters: Int[np.ndarray, " row"] | None = None
+
+    def at(self, rows: Int[np.ndarray, " some"]) -> "PageTable":
+        """Returns some of the rows, which may be there more than once."""
+
+        def taken(own: Any) -> Any:
+            return None if own is None else np.asarray(own)[rows]
+
+        return self._replace(
+            number=taken(self.number),
+            values=taken(self.values),
+            scores=taken(self.scores),
+            target=taken(self.target),
+            weight=taken(self.weight),
+            fields={name: taken(own) for name, own in self.fields.items()},
+            predicted=taken(self.predicted),
+            said=taken(self.said),
+            clusters=taken(self.clusters),
+        )
 
     @property
     def truth(self) -> Real[np.ndarray, "row output"]:
@@ -161,11 +181,11 @@ def name_of_target(estimator: Any, *targets: Any) -> str:
     'age'
     """
     for target in targets:
-        columns = [*getattr(target, "columns", ())]
+        columns: list[Any] = list(getattr(target, "columns", ()))
         name = target if isinstance(target, str) else columns[0] if len(columns) == 1 else getattr(target, "name", None)
         if isinstance(name, str) and name:
             return name
-    names = getattr(estimator, "other_columns_", ())
+    names: Any = getattr(estimator, "other_columns_", ())
     return str(names[0]) if len(names) else ""
 
 
@@ -179,7 +199,7 @@ def read_table(model: PageModel, name: str, X: Any, y: Any, extras: Mapping[str,
         name: "training" or "validation".
         X: A table as in fit, or a source.
         y: Its target, or the name of its column; None for rows without one.
-        extras: `sample_weight`, and what the loss asks for.
+        extras: `sample_weight`, `groups`, and what the loss asks for.
 
     Raises:
         InvalidInputError: They are not as in fit, or all have weight 0.
@@ -187,7 +207,7 @@ def read_table(model: PageModel, name: str, X: Any, y: Any, extras: Mapping[str,
     if X is None:
         return None
     encoder, fields = model.estimator.encoder_, dict(extras)
-    weight, target = fields.pop("sample_weight", None), None
+    weight, target, groups = fields.pop("sample_weight", None), None, fields.pop("groups", None)
     if y is None:
         given = read_arguments(X, None, weight, fields)
         own = given.X.without(model.estimator.other_columns_) if is_source(given.X) else given.X
@@ -201,12 +221,16 @@ def read_table(model: PageModel, name: str, X: Any, y: Any, extras: Mapping[str,
         check_same_length(len(values), sample.target[0])
     weights = np.ones(len(values)) if weight is None else np.asarray(weight, np.float64)
     number = np.flatnonzero(weights > 0)
+    if groups is not None:
+        groups = numbers_of_groups("groups", groups)
+        check_same_length(len(values), groups)
+        groups = groups[number]
     values, fields = values[number], {key: np.asarray(own)[number] for key, own in fields.items()}
     target = None if target is None else target[number]
     scores = np.asarray(model.estimator.scores_of(values), np.float64) if model.adds_up else None
     predicted = _predicted(model, values, scores, fields.get("offset"))
     said = _said(model, values, predicted) if model.classes else None
-    return PageTable(name, number, values, scores, target, weights[number], fields, predicted, said)
+    return PageTable(name, number, values, scores, target, weights[number], fields, predicted, said, groups)
 
 
 def _predicted(model: PageModel, values: Values, scores: Any, offset: Any) -> Float[np.ndarray, "row output"]:

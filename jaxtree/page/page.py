@@ -4,6 +4,7 @@ import base64
 import contextlib
 import hashlib
 import inspect
+import itertools
 import json
 from importlib import resources
 from typing import Any, NamedTuple
@@ -13,21 +14,24 @@ import numpy as np
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.estimators.common.peers import hint_for_argument
+from jaxtree.explain.hard_forms import hard_form
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
-from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table, score_of_table
+from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
+from jaxtree.page.scores import Fact, fact_of_score, soft_facts
 from jaxtree.page.terms import terms_to_json
 from jaxtree.page.trees import (
+    MOST_TREES,
     OutlinedTree,
     ShownTree,
     check_number,
     outline_of_planes,
-    outlines_of_rounds,
+    outlines_of_trees,
     page_data,
     rows_of_tree,
     shown_tree,
@@ -36,7 +40,7 @@ from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
-SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "cards", "rows")
+SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "cards", "rows", "outlines")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""
@@ -70,20 +74,23 @@ def to_html(
     with the accuracy that follows. Rows whose missing value is shared out among branches count with their parts.
     Additive models have their terms, sorted and to be searched: curves with intervals over the density of the rows, and
     surfaces of pairs. A row's values can be changed there, and its sum follows; changes by hand are listed.
+    A soft tree or forest is shown by the hard one that it hardens to; the head says how right the soft one is, and for
+    how many rows both predict the same.
     Boosted trees have the losses of all evaluations round by round, and what the nodes of some trees add; forests the
     error by the number of trees, also out of bag, and one tree; hardened trees the greatest terms of their planes.
 
     Args:
-        estimator: A fitted tree of one output, a forest, boosted trees, or a hardened tree.
+        estimator: A fitted tree of one output, a forest, boosted trees, or a soft or hardened tree.
         X: The rows that it was fitted on. Without rows the page has what the model itself knows.
         y: Their target. Without it the page does not say how right the model is.
         X_val: Rows that it has not seen.
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
-        extras: `sample_weight=`, the weight of every row of X; and what the loss of boosted trees asks for, such as
-            `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of X_val. Rows of
-            weight 0 are left out. The tree with sliders counts rows, and not their weights.
+        extras: `sample_weight=`, the weight of every row of X; `groups=`, rows of which are alike, such as those of
+            one patient, so that the intervals of scores draw them together; and what the loss of boosted trees asks
+            for, such as `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of
+            X_val. Rows of weight 0 are left out. The tree with sliders counts rows, and not their weights.
 
     Raises:
         InvalidInputError: The estimator has several outputs of classes, y is given without X, X_val or y_val is given
@@ -104,14 +111,15 @@ def to_html(
     for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
             raise InvalidInputError(f"{names} go together, got one of them alone")
-    model = page_model(estimator)
+    shown = hard_form(estimator).estimator
+    model = page_model(shown)
     model = model._replace(target=name_of_target(estimator, y, y_val))
-    if not model.predicts.is_observed or getattr(estimator, "learns_from_rewards", False):
+    if not model.predicts.is_observed or getattr(shown, "learns_from_rewards", False):
         check_takes_no_target(model, y is not None or X_val is not None)
     seen, held = _extras_by_table(model, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(model, *table)) is not None]
-    return _render(model, tables, title, tree)
+    return _render(model, tables, title, tree, [] if shown is estimator else soft_facts(estimator, model, given))
 
 
 def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -119,7 +127,7 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
 
     Raises InvalidTypeError for an argument that a page of the model does not take.
     """
-    known = [name + end for end in ("", "_val") for name in ("sample_weight", *model.extras)]
+    known = [name + end for end in ("", "_val") for name in ("sample_weight", "groups", *model.extras)]
     for name in extras:
         if name not in known:
             hint = hint_for_argument(name, [*inspect.signature(to_html).parameters, *known], [])
@@ -131,15 +139,15 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
     return {name: values for name, values in extras.items() if not name.endswith("_val")}, held
 
 
-def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int) -> Page:
-    """The page of rows that are read."""
+def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int, facts: list[Fact]) -> Page:
+    """The page of rows that are read, with further facts in its head."""
     estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
     name = type(estimator).__name__
     tree_shown, explored = None, []
     if model.kind in (ModelKind.TREE, ModelKind.FOREST):
         tree_shown = shown_tree(estimator, tree)
         explored = [rows_of_tree(tree_shown, table) for table in tables if table.target is not None]
-    trees, hint = _outlines(model, tree, tables) if tree_shown is None else ([], "")
+    trees, hint = _outlines(model, tree, tables) if model.kind != ModelKind.TREE else ([], "")
     groups, rows = page_parts(model, tables, of_one_tree=tree_shown is not None and tree_shown.number is None)
     sent = page_data(tree_shown, explored) if tree_shown is not None else {}
     sent |= {"cards": {card.id: card.to_json() for own in groups for card in own.cards}, "rows": rows}
@@ -153,7 +161,7 @@ def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: 
         title=name if title is None else title,
         estimator=name,
         parameters=parameters(estimator),
-        summary=summary_of(model, tables, tree_shown),
+        summary=[*facts, *summary_of(model, tables, tree_shown)],
         tree_shown=tree_shown,
         terms=of_terms,
         edits=sent["terms"]["edits"] if of_terms else [],
@@ -165,9 +173,35 @@ def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: 
         notes=_notes(model),
         rows=rows,
         trees=trees,
-        widths_of_trees=widths_of_cards(len(trees)),
+        widths_of_trees=widths_of_cards(min(len(trees), MOST_TREES)),
+        chosen_trees=_choice_of_trees(model, trees, tree),
         hint_of_trees=hint,
     )
+
+
+class TreeChoice(NamedTuple):
+    """The trees of a page of which three are shown at once.
+
+    Attributes:
+        first: The number of the first.
+        last: The number of the last.
+        words: Which trees they are, of how many.
+    """
+
+    first: int
+    last: int
+    words: str
+
+
+def _choice_of_trees(model: PageModel, trees: list[OutlinedTree], first: int) -> TreeChoice | None:
+    """The trees to choose from by their numbers; None where all are shown."""
+    if len(trees) <= MOST_TREES:
+        return None
+    number, last = len(model.estimator.forest_), first + len(trees) - 1
+    words = f"Trees {first} to {last} of {number:,} are in this page"
+    if last + 1 < number:
+        words += f"; to_html with tree={last + 1} begins at the next"
+    return TreeChoice(first, last, f"{words}.")
 
 
 def _notes(model: PageModel) -> list[str]:
@@ -187,10 +221,12 @@ def _outlines(model: PageModel, tree: int, tables: list[PageTable]) -> tuple[lis
         return [], ""
     if model.kind == ModelKind.MOMENT:
         return (small_trees(model, tables), HINT_OF_TREE) if model.predicts == Prediction.EFFECTS else ([], "")
+    if model.kind == ModelKind.FOREST:
+        return outlines_of_trees(model, tree), HINT_OF_FOREST
     if not model.adds_up:
         return [outline_of_planes(model)], HINT_OF_PLANES
     check_number(tree, len(model.estimator.forest_))
-    return outlines_of_rounds(model, tree), HINT_OF_WEIGHTS if model.kind == ModelKind.WEIGHTED else HINT_OF_ROUNDS
+    return outlines_of_trees(model, tree), HINT_OF_WEIGHTS if model.kind == ModelKind.WEIGHTED else HINT_OF_ROUNDS
 
 
 NO_CURVE = "No validation loss was recorded: fit with early_stopping, or with eval_set."
@@ -199,6 +235,10 @@ NO_CURVE_OF_MEAN = "The model is a mean of models, which has no validation loss 
 HINT_OF_ROUNDS = (
     "The addition of each node to the score of a row that ends there, or the mean of those below it: blue more, orange "
     "less. The score of a row is the start and what all trees add."
+)
+HINT_OF_FOREST = (
+    "The prediction of each node, its class with the share of its rows, or their mean. The forest predicts the mean of "
+    "its trees."
 )
 HINT_OF_WEIGHTS = (
     "The score of a leaf, or of those below a node in the mean by their weights: blue above 0, orange below. The score "
@@ -347,8 +387,36 @@ def _importance_cards(model: PageModel) -> list[Card]:
     return [Card("importances", "Importance of the columns", hint, {"": chart})]
 
 
-def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
-    """Returns names and values for the head of the page."""
+def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[Fact]:
+    """Returns the facts for the head of the page."""
+    estimator = model.estimator
+    of_forest = "" if tree_shown is None or tree_shown.number is None else "forest, "
+    scores = [
+        fact_of_score(model, table, f"{of_forest}{table.name} {estimator.score_name_}")
+        for table in tables
+        if table.target is not None
+    ]
+    out_of_bag = vars(estimator).get("oob_score_")  # which is there if it was asked for
+    if isinstance(out_of_bag, float):
+        scores.append(Fact(f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
+    return [*_proof_in_words(estimator), *itertools.starmap(Fact, _sizes_in_words(model, tables, tree_shown)), *scores]
+
+
+def _proof_in_words(estimator: Any) -> list[Fact]:
+    """How good an optimal tree is proven to be; nothing of other models."""
+    found = getattr(estimator, "optimality_", None)
+    if found is None:
+        return []
+    limits = f"among all trees of at most {estimator.max_depth} levels of splits"
+    if found == "proven":
+        return [Fact("this tree is", "proven best", limits)]
+    if found == "proven on bins":
+        return [Fact("this tree is", "proven best on bins", f"{limits}, by the thresholds that were compared")]
+    return [Fact("this tree is", f"within {found:.1%} of the best", f"{limits}: the search ended before its proof")]
+
+
+def _sizes_in_words(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:
+    """The names and values of all but the scores."""
     estimator = model.estimator
     said = [("target", _target_in_words(model))] if model.target and model.predicts.is_observed else []
     said += [("loss", loss_in_words(estimator))] if model.adds_up else []
@@ -357,18 +425,7 @@ def summary_of(model: PageModel, tables: list[PageTable], tree_shown: ShownTree 
     said += [(f"{table.name} rows", f"{len(table.values):,}") for table in tables]
     if tree_shown is not None and not any(table.name == "training" for table in tables):
         said.insert(0, ("training rows", f"{int(tree_shown.tree.num_rows[0]):,}"))
-    said += [(name, f"{number:,}") for name, number in _sizes(model)]
-    of_forest = "" if tree_shown is None else "forest, "
-    if tree_shown is None or tree_shown.number is not None:  # a single tree has scores beside its sliders
-        said += [
-            (f"{of_forest}{table.name} {estimator.score_name_}", score_in_words(score_of_table(model, table)))
-            for table in tables
-            if table.target is not None
-        ]
-    out_of_bag = vars(estimator).get("oob_score_")  # which is there if it was asked for
-    if isinstance(out_of_bag, float):
-        said.append((f"forest, out-of-bag {estimator.score_name_}", score_in_words(out_of_bag)))
-    return said
+    return [*said, *((name, f"{number:,}") for name, number in _sizes(model))]
 
 
 FEW_CLASSES, FEW_LETTERS = 4, 40

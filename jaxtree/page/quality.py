@@ -23,7 +23,7 @@ from jaxtree.figures.numbers import (
     pit_of,
     residuals_of,
 )
-from jaxtree.figures.ranks import RankedGroups, ranked_groups
+from jaxtree.figures.ranks import RankedGroups
 from jaxtree.figures.survival import NUM_GROUPS, RiskGroup, WatchedRows, survival_by_risk
 from jaxtree.losses.curves import SurvivalCurves
 from jaxtree.losses.predicted import PARAMETERS, PredictedDistribution
@@ -44,6 +44,7 @@ from jaxtree.page.cards import (
     plot,
 )
 from jaxtree.page.model import PageModel, PageTable, shifted_scores
+from jaxtree.page.scores import constant_of, ranked_of
 from jaxtree.table.numerals import decimal_near, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
@@ -75,13 +76,15 @@ def class_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
 def confusion_chart(model: PageModel, table: PageTable) -> Chart:
     """Returns the confusion matrix; rows of classes that the model does not know stand in a last line."""
     found = confusion_of(table.labels, present(table.said), table.weight, len(model.classes))
+    always = present(constant_of(model, table))
     return {
         "kind": "grid",
         "label": f"Confusion matrix of the {table.name} rows",
         "names": [*model.classes, UNKNOWN][: len(found.cells)],
         "columns": model.classes,
         "cells": [cards.compacted(row, 9) for row in found.cells],
-        "caption": f"{found.right:.1%} of {len(table.values):,} {table.name} rows are right.",
+        "caption": f"{found.right:.1%} of {len(table.values):,} {table.name} rows are right; "
+        f"{always.name}: {always.score:.1%}.",
         "value": found.right,
     }
 
@@ -409,12 +412,7 @@ MOST_LISTED = 8
 def rank_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     """Returns the cards of some tables with targets and groups."""
     tables = [table for table in tables if "group" in table.fields]
-    found = {
-        table.name: ranked_groups(
-            table.fields["group"], table.truth[:, 0], table.predicted[:, 0], table.weight, model.estimator.ndcg_at
-        )
-        for table in tables
-    }
+    found = {table.name: ranked_of(model, table) for table in tables}
     card = functools.partial(card_of_tables, tables)
     return [
         card("ndcg", "NDCG of the groups", "How right the order of each group's rows is: 1 is the best.",

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, Int, Real
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, present
 from jaxtree.export.conditions import branch_in_words, class_names, condition
 from jaxtree.export.models import exported_model
 from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
@@ -275,6 +275,11 @@ def _stacks(tree_shown: ShownTree, rows: PageRows) -> tuple[Int[np.ndarray, " ro
 
 
 MOST_TREES = 3
+"""Trees that are shown at once."""
+
+MOST_OUTLINED = 800
+"""Nodes of all outlined trees, which take some 250 kB; the trees that are shown at first are there in any case."""
+
 MOST_DEPTH, MOST_NODES = 6, 120
 """How deep a tree is outlined, and with how many nodes at most."""
 
@@ -314,6 +319,11 @@ class Outline(NamedTuple):
     children: list["Outline"]
     hidden: int
 
+    @property
+    def num_nodes(self) -> int:
+        """Its number of nodes, itself included."""
+        return 1 + sum(child.num_nodes for child in self.children)
+
 
 class OutlinedTree(NamedTuple):
     """A tree of a page.
@@ -329,19 +339,40 @@ class OutlinedTree(NamedTuple):
     root: Outline
 
 
-def outlines_of_rounds(model: PageModel, first: int) -> list[OutlinedTree]:
-    """Returns outlines of some trees of boosted trees, from a number on."""
+def outlines_of_trees(model: PageModel, first: int) -> list[OutlinedTree]:
+    """Returns outlines of the trees of a forest or boosted trees, from a number on: as many as a page has room for."""
+    trees: list[OutlinedTree] = []
+    left = MOST_OUTLINED
+    for number in range(first, len(model.estimator.forest_)):
+        found = _outline_of_tree(model, number) if model.kind == ModelKind.FOREST else _outline_of_round(model, number)
+        left -= found.root.num_nodes
+        if left < 0 and len(trees) >= MOST_TREES:
+            break
+        trees.append(found)
+    return trees
+
+
+def _outline_of_round(model: PageModel, number: int) -> OutlinedTree:
+    """The outline of one of boosted trees: what its nodes add to scores."""
     estimator = model.estimator
     names, _ = score_labels(estimator, estimator.model_.node_value.shape[1])
-    trees = []
-    for number in range(first, min(first + MOST_TREES, len(estimator.forest_))):
-        tree = estimator.forest_[number]
-        steps = ratios(target_means(tree).T).T if model.kind == ModelKind.WEIGHTED else mean_steps(tree)
-        branches = [("all rows", "")]
-        branches += [_branch(tree, model.schema, node) for node in range(1, tree.node_count)]
-        words = _steps_in_words(steps, names)
-        trees.append(OutlinedTree(f"Tree {number}", _size(tree), _outline(tree, branches, words, _strengths(steps))))
-    return trees
+    tree = estimator.forest_[number]
+    steps = ratios(target_means(tree).T).T if model.kind == ModelKind.WEIGHTED else mean_steps(tree)
+    branches = [("all rows", ""), *(_branch(tree, model.schema, node) for node in range(1, tree.node_count))]
+    words = _steps_in_words(steps, names)
+    return OutlinedTree(f"Tree {number}", _size(tree), _outline(tree, branches, words, _strengths(steps)))
+
+
+def _outline_of_tree(model: PageModel, number: int) -> OutlinedTree:
+    """The outline of a tree of a forest: what its nodes predict."""
+    fitted = model.estimator.estimators_[number].model_
+    if not model.classes:
+        return outline_of_numbers(f"Tree {number}", fitted)
+    tree, (label,), value = fitted.tree, present(fitted.node_label), np.asarray(fitted.node_value, np.float64)
+    branches = [("all rows", ""), *(_branch(tree, model.schema, node) for node in range(1, tree.node_count))]
+    words = [f"{model.classes[own]} {value[node, own]:.0%}" for node, own in enumerate(label.tolist())]
+    shares = value[np.arange(len(value)), label]
+    return OutlinedTree(f"Tree {number}", _size(tree), _outline(tree, branches, words, shares))
 
 
 def mean_steps(tree: Tree) -> Float[np.ndarray, "node score"]:

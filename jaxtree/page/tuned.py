@@ -1,5 +1,6 @@
 """The page of a tuning: settings and their scores, what each parameter did, and why an ensemble was better or not."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from jaxtree.files.pages import Page
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted, line, plot
 from jaxtree.page.page import Group, render
 from jaxtree.page.quality import calibration_chart, means_chart
+from jaxtree.page.scores import Fact
 from jaxtree.table.numerals import exact_decimal, score_in_words
 
 MOST_LEADERS = 15
@@ -63,7 +65,7 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Pag
     )
 
 
-def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
+def _summary(tuned: Any, num_rows: int) -> list[Fact]:
     yardstick, tried = tuned.yardstick, tuned.tried
     best, defaults = tuned.best_and_defaults()
     kind, found, constant = tuned.kind_of_model, tuned.plain.found, tuned.plain.constant
@@ -74,7 +76,7 @@ def _summary(tuned: Any, num_rows: int) -> list[tuple[str, str]]:
     sizes += [("settings", len(tried.settings))]
     sizes += [] if tuned.finalists is None else [("finalists", len(tuned.finalists.numbers))]
     sizes += [("members", len(tuned.members))] if tuned.is_ensemble else []
-    return [*facts, *((name, f"{size:,}") for name, size in sizes)]
+    return [*itertools.starmap(Fact, facts), *(Fact(name, f"{size:,}") for name, size in sizes)]
 
 
 def _leaders(tuned: Any) -> list[dict[str, Any]]:

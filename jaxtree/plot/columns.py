@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64, Int
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
@@ -16,7 +16,7 @@ from jaxtree.dataset.arguments import vector_of_column
 from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import colour_of_class
-from jaxtree.figures.dependence import Dependence, dependence_on, plane_of
+from jaxtree.figures.dependence import Dependence, dependence_on, limits_on, plane_of
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.figures.numbers import histogram_of
 from jaxtree.figures.outputs import class_labels, output_labels, place_of_class
@@ -137,7 +137,7 @@ def plot_dependence(
     weight = check_sample_weight(sample_weight, len(rows))
     if weight is not None:
         rows, weight = rows[weight > 0], weight[weight > 0]
-    found = dependence_on(schema, rows, place, estimator.predict_values, weight)
+    found = dependence_on(schema, rows, place, estimator.predict_values, weight, limits_on(estimator, place))
     answers, own = _answers(estimator, found, (of_class, num_lines)), schema.columns[place]
     if own.kind == "numeric":
         return _draw_dependence(ax, own, (rows[:, place], weight), answers)
@@ -171,12 +171,21 @@ def _draw_dependence(ax: Axes | None, column: Column, rows: tuple[Any, Any], ans
     """Draws a curve of numbers over a histogram of the rows, given by the column's values and the weights."""
     is_new, ax = ax is None, style.axes_to_draw_in(ax)
     known = ~np.isnan(answers.found.values)
-    x, several = drawn_numbers(column, answers.found.values[known]), len(answers.labels) > 1
+    several, (numbers, places, step) = len(answers.labels) > 1, _points(answers.found, known)
+    x = drawn_numbers(column, numbers)
     if answers.of_rows.shape[1] and not several:
-        ax.plot(x, answers.of_rows[known], color=style.grey(), linewidth=0.6, alpha=0.6, zorder=1)
+        rows_alone = {"color": style.grey(), "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
+        ax.plot(x, answers.of_rows[places], drawstyle=step, **rows_alone)
     for place, label in enumerate(answers.labels):
         how = {"color": style.class_colour(place, of_many=several), "linewidth": 2.0}
-        ax.plot(x, answers.means[known, place], label=style.legend_name(label) if several else None, zorder=3, **how)
+        ax.plot(
+            x,
+            answers.means[places, place],
+            drawstyle=step,
+            label=style.legend_name(label) if several else None,
+            zorder=3,
+            **how,
+        )
         if not known.all():
             ax.axhline(answers.means[-1, place], linestyle="--", label=None, **{**how, "linewidth": 1.2})
     own, weight = rows
@@ -195,6 +204,16 @@ def _draw_dependence(ax: Axes | None, column: Column, rows: tuple[Any, Any], ans
     style.name_axes(ax, y=_name_of(answers))
     style.round_ticks(ax, "y")
     return ax
+
+
+def _points(
+    found: Dependence, known: Bool[np.ndarray, " value"]
+) -> tuple[Float64[np.ndarray, " point"], Int[np.ndarray, " point"], str]:
+    """The numbers that a curve goes through, the places of their means, and how points are joined."""
+    places = np.flatnonzero(known)
+    if found.edges is None:
+        return found.values[places], places, "default"
+    return found.edges, np.append(places, places[-1]), "steps-post"
 
 
 def _draw_words(ax: Axes | None, column: Column, answers: _Answers) -> Axes:

@@ -70,7 +70,7 @@ BY_LOSS = [
 @pytest.mark.parametrize(("estimator", "y", "extras", "loss"), BY_LOSS, ids=[loss for *_, loss in BY_LOSS])
 def test_displays_and_pages_name_the_loss_as_the_user_did(estimator, y, extras, loss):
     model = clone(estimator).fit(X, y, **extras)
-    assert dict(summary_of(page_model(model), [], None))["loss"] == loss
+    assert {fact.name: fact.value for fact in summary_of(page_model(model), [], None)}["loss"] == loss
     assert facts(model).get("loss", loss) == loss
     if hasattr(model, "additive_"):
         assert model.flatten("b").cost_of_edits(X, y).loss == loss

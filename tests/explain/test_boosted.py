@@ -20,7 +20,7 @@ EXPECTED = [
     "score of yes 0.6048, of all rows 0.5781",
     "    +0.0842  outlook = overcast",
     "    -0.0575  humidity = high",
-    "tree 1 +0.0745: outlook not in {rainy, sunny}",
+    "tree 1 +0.0745: outlook in {overcast}",
     "tree 0 -0.0575: humidity in {high}",
 ]
 NAMES = ("boosted", "boosted_classes", "boosted_regression", "boosted_counts", "boosted_normal")

@@ -109,7 +109,7 @@ def test_onnx_and_treelite_predict_the_same(name):
 
 
 def test_texts_and_pages_name_them(tmp_path):
-    assert "any other" in jaxtree.export_text(fitted("subset"))
+    assert "any other" in jaxtree.export_text(fitted("multiway"))
     assert "word = any other" in " ".join(to_dataframe(fitted("multiway"))["condition"].dropna())
     page = jaxtree.to_html(fitted("subset"))
     assert "Column word has 8 words: the 5 rarest" in page and "Column shop has 8 words" in page

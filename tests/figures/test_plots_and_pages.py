@@ -92,8 +92,10 @@ def test_rows_without_weight_are_not_in_the_tree_of_a_page(make):
         answers, subject = page_model(model), shown_tree(model, 0)
         return page_data(subject, [rows_of_tree(subject, read_table(answers, "training", *rows, extras))])
 
-    assert told(TABLE, y, sample_weight=weight) == told(TABLE[there], y[there])
-    assert told(TABLE, y, sample_weight=weight)["sets"][0]["size"] == there.sum()
+    found, alone = told(TABLE, y, sample_weight=weight), told(TABLE[there], y[there])
+    assert found["sets"][0]["shown"].pop("number") == np.flatnonzero(there).tolist()
+    assert alone["sets"][0]["shown"].pop("number") is None and found == alone
+    assert found["sets"][0]["size"] == there.sum()
     page = jaxtree.to_html(model, TABLE, y, sample_weight=weight)
     assert f'"size":{there.sum()},' in page and f'"size":{len(TABLE)},' not in page
 

@@ -318,3 +318,20 @@ def test_a_choice_of_rows_and_class_shows_another_chart(show):
     view.select_option("#roc select >> nth=1", "2")
     area = roc_auc_score(model.classes_[2] == Y, model.predict_proba(X)[:, 2])
     assert float(view.get_attribute("#roc figcaption", "data-value")) == pytest.approx(area, abs=1e-9)
+
+
+def test_every_tree_of_a_forest_is_chosen_by_its_number(show):
+    model = GradientBoostingClassifier(9, max_depth=2).fit(X, Y == "low")
+    view = show(to_html(model, X, Y == "low"))
+
+    def shown():
+        return view.locator("#trees h3:visible").all_inner_texts()
+
+    assert shown() == ["Tree 0", "Tree 1", "Tree 2"]
+    view.fill("#first-tree", "4")
+    view.press("#first-tree", "Enter")
+    assert shown() == ["Tree 4", "Tree 5", "Tree 6"]
+    view.click("#trees-next")
+    assert shown() == ["Tree 6", "Tree 7", "Tree 8"] and view.input_value("#first-tree") == "6"
+    view.click("#trees-before")
+    assert shown() == ["Tree 3", "Tree 4", "Tree 5"]

@@ -16,7 +16,7 @@ from jaxtree import (
     to_html,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.page.trees import mean_steps
+from jaxtree.page.trees import MOST_OUTLINED, mean_steps
 from tests.page.pages import HOSTILE, elements_of, table, told_by
 
 X, Y = table()
@@ -94,11 +94,13 @@ def test_a_dependence_is_the_mean_probability_of_changed_rows(model, cards):
     rows = X.copy()
     chart = cards["dependence-0"]["charts"][""]
     assert cards["dependence-0"]["title"] == "tall"
-    for place in (0, 7):
-        rows["tall"] = chart["series"][0]["x"][place]
-        expected = model.predict_proba(rows).mean(axis=0)
+    edges = chart["series"][0]["x"]
+    assert all(series["kind"] == "steps" for series in chart["series"]) and edges[0] == pytest.approx(X["tall"].min())
+    for place in (0, 3, len(edges) - 2):
         drawn = [series["y"][place] for series in chart["series"] if series["name"]]
-        np.testing.assert_allclose(drawn, expected, rtol=0.05)
+        for share in (0.01, 0.5, 0.99):  # everywhere between two limits
+            rows["tall"] = (1 - share) * edges[place] + share * edges[place + 1]
+            np.testing.assert_allclose(drawn, model.predict_proba(rows).mean(axis=0), rtol=1e-4)
     items = {item["name"]: item for item in cards["dependence-2"]["charts"][""]["items"]}
     rows = X.assign(hue="red").astype({"hue": X["hue"].dtype})
     found = [value for value, _ in items["red"]["dots"]]
@@ -174,12 +176,25 @@ def test_the_mean_of_boosted_models_is_shown_as_one(kind):
 
 
 def test_trees_say_what_nodes_add_to_the_score(model, page):
-    assert re.findall(r"<h3>(Tree \d+)</h3>", page) == ["Tree 0", "Tree 1", "Tree 2"]
+    assert re.findall(r"<h3>(Tree \d+)</h3>", page) == [f"Tree {number}" for number in range(12)]
+    assert page.count(" hidden>\n<h3>Tree") == 9 and "Trees 0 to 11 of 12 are in this page." in page
     assert re.findall(r"<h3>(Tree \d+)</h3>", to_html(model, tree=11)) == ["Tree 11"]
     rows = model.forest_[0].num_rows
     assert f"{int(rows[1])} rows" in page and "of a row that ends there" in page
     with pytest.raises(InvalidInputError, match="tree must be a whole number from 0 to 11, got 12"):
         to_html(model, tree=12)
+
+
+def test_a_page_has_as_many_trees_as_it_has_room_for():
+    forest = RandomForestClassifier(30, random_state=0).fit(X, Y)
+    page = to_html(forest, tree=3)
+    last = max(int(number) for number in re.findall(r"<h3>Tree (\d+)</h3>", page))
+    assert 5 < last < 29 and page.count('class="outlined"') <= MOST_OUTLINED
+    assert f"Trees 3 to {last} of 30 are in this page; to_html with tree={last + 1} begins at the next." in page
+    assert len(page) < 600_000
+    tree = forest.estimators_[last]
+    share = tree.predict_proba(X).max()
+    assert f"{tree.tree_.node_count:,} nodes, {tree.get_n_leaves():,} leaves" in page and share > 0.9
 
 
 def test_steps_of_nodes_are_means_of_those_of_their_rows(model):

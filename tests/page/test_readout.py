@@ -64,9 +64,9 @@ def readings(view, picture):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_chart_says_numbers_under_the_mouse(browser, kind):
     view = looked_at(browser, page(kind), 1200)
-    pictures = view.query_selector_all("svg.plot, .histogram svg")
-    assert len(pictures) >= 6
-    for picture in pictures:
+    pictures = view.locator("svg.plot, .histogram svg")  # that of a node is made anew wherever the pointer is
+    assert pictures.count() >= 6
+    for picture in pictures.all():
         card = picture.evaluate("one => one.closest('[id]').id")
         found = readings(view, picture)
         assert found and all(any(sign.isdigit() for sign in " ".join(lines)) for lines in found), (card, found)
@@ -189,3 +189,48 @@ def test_names_of_targets_come_from_series_tables_and_sources():
     assert name_of_target(tree, pd.Series([1]), np.array([1])) == "" == name_of_target(tree, pl.Series([1]))
     model = PageModel(None, None, ["1", "no"], "bought")
     assert [model.in_target(0), model.in_target(1)] == ["bought = 1", "bought no"]
+
+
+@pytest.mark.slow
+def test_two_classes_have_contributions_in_probability(browser):
+    model = GradientBoostingClassifier(**FEW).fit(X, np.asarray(Y) == "top")
+    view = looked_at(browser, to_html(model, X, np.asarray(Y) == "top"), 1200)
+    said = marks(view, ".row-detail svg.plot")
+    start, end = (float(lines[-1].rstrip("%")) for lines in (said[0], said[-1]))
+    steps = [float(lines[-1].replace("−", "-").rstrip("%")) for lines in said[1:-1]]
+    assert end == pytest.approx(100 * model.predict_proba(X)[0, 1], abs=0.06)
+    assert start + sum(steps) == pytest.approx(end, abs=0.1 * len(said))
+    assert view.get_attribute(".row-detail svg.plot", "aria-label") == "How the probability of True of row 0 adds up"
+    view.close()
+
+
+def test_rows_of_distributions_have_their_intervals():
+    model = GradientBoostingDistribution(**FEW).fit(X, NUMBERS)
+    rows = told_by(to_html(model, X, NUMBERS))["rows"][0]
+    low, high = model.predict_dist(X.iloc[rows["number"]]).interval(0.9).T
+    found = np.array([own.split(" to ") for own in rows["interval"]], float)
+    np.testing.assert_allclose(found, np.stack([low, high], axis=1), rtol=1e-3)
+    assert "interval" not in told_by(page("numbers"))["rows"][0]
+
+
+LONG_TAIL = pd.DataFrame({"income": np.exp(2.5 * np.random.default_rng(0).normal(size=300)), "tall": X["tall"]})
+
+
+@pytest.mark.slow
+def test_columns_with_long_tails_have_axes_of_quantiles(browser):
+    model = GradientBoostingClassifier(**FEW).fit(LONG_TAIL, LONG_TAIL["income"] > 1.5)
+    html = to_html(model, LONG_TAIL, LONG_TAIL["income"] > 1.5)
+    cards = told_by(html)["cards"]
+    x = cards["dependence-0"]["charts"][""]["x"]
+    numbers, places = x["scale"]
+    np.testing.assert_allclose(numbers, np.quantile(LONG_TAIL["income"], places), rtol=0.05)
+    assert "scale" not in told_by(page("classes"))["cards"]["dependence-0"]["charts"][""]["x"]
+    view = looked_at(browser, html, 1200)
+    d = view.get_attribute("#dependence-0 svg.plot .curve", "d")
+    across = [float(point.split("V")[0].split(" ")[0]) for point in d.replace("M", "H").split("H")[1:]]
+    edges = cards["dependence-0"]["charts"][""]["series"][0]["x"]
+    shares = (np.array(across) - across[0]) / (across[-1] - across[0])
+    np.testing.assert_allclose(shares, np.interp(edges, numbers, places), atol=0.01)
+    said = marks(view, "#dependence-0 svg.plot")
+    assert said[0][0].startswith("income ") and " rows from " in said[0][-1]
+    view.close()

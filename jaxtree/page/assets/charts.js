@@ -6,6 +6,7 @@ const FEW_CURVES = 7;
 function confusionChart(tree, sums, pruned) {
   const table = sums.confusion(pruned).map((line) => [...line]);
   const hasUnknown = table.at(-1).some((rows) => rows > 0);
+  const root = new Pruned(tree, { ...NO_PRUNING, depth: 0 });
   const right = sums.quality(pruned).accuracy;
   return {
     kind: "grid",
@@ -13,7 +14,7 @@ function confusionChart(tree, sums, pruned) {
     names: [...tree.classes, ...(hasUnknown ? ["not seen in fit"] : [])],
     columns: tree.classes,
     cells: hasUnknown ? table : table.slice(0, -1),
-    caption: `${percent(right)} of ${inWords(sums.total)} ${sums.set.name} rows are right.`,
+    caption: `${percent(right)} of ${inWords(sums.total)} ${sums.set.name} rows are right; without any split: ${percent(sums.quality(root).accuracy)}.`,
     value: right,
     table: sums.set.name,
   };

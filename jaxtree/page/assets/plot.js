@@ -6,6 +6,8 @@
 // Dots may have `rows`, the numbers of the rows of the chart's `table`; a series that the legend leaves out may have a
 // name in `said`, and `ends`, intervals of its numbers.
 
+// The x axis may have a `scale`: numbers and their places from 0 to 1, between which it is linear.
+
 const HEIGHT = 230;
 const STRIP = 34;
 
@@ -40,6 +42,14 @@ function fittingTicks(axis, low, high, length, isWide) {
   }
 }
 
+/** The place of a number on a scale. */
+function placeOn([numbers, places], x) {
+  const i = Math.min(Math.max(1, numbers.findIndex((number) => number >= x)), numbers.length - 1);
+  const last = x >= numbers.at(-1) ? numbers.length - 1 : i;
+  const share = (x - numbers[last - 1]) / (numbers[last] - numbers[last - 1]);
+  return places[last - 1] + Math.min(Math.max(share, 0), 1) * (places[last] - places[last - 1]);
+}
+
 /** Draws a chart in a width. */
 function plotPicture(chart, width) {
   const [yLow, yHigh] = rangeOf(chart, "y");
@@ -54,7 +64,7 @@ function plotPicture(chart, width) {
   const strip = chart.below ? STRIP : 0;
   const foot = chart.x.label ? wrap(chart.x.label, side, 2) : [];
   const height = top + HEIGHT + strip + 20 + foot.length * LINE + 2;
-  const at = (x) => left + ((x - xLow) / (xHigh - xLow)) * side;
+  const at = (x) => left + (chart.x.scale ? placeOn(chart.x.scale, x) : (x - xLow) / (xHigh - xLow)) * side;
   const above = (y) => top + HEIGHT - ((y - low) / (high - low)) * HEIGHT;
   const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height, class: "plot", role: "img", "aria-label": chart.label ?? "" });
   if (head.length) picture.append(textAt(0, 10, head, { anchor: "start", whole: chart.y.label }));

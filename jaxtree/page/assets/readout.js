@@ -55,12 +55,12 @@ class Marks {
   /** The mark that a pointer means; null where none is near. */
   nearest({ clientX, clientY }) {
     const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(this.picture.getScreenCTM().inverse());
-    let [best, least] = [null, REACH ** 2];
+    let [best, least] = [null, Infinity];
     this.marks.forEach((mark, i) => {
       const [left, top, width, height] = mark.box ?? [mark.x, mark.y, 0, 0];
       const [across, up] = [mark.isWide ? 0 : Math.max(left - x, 0, x - left - width), mark.isTall ? 0 : Math.max(top - y, 0, y - top - height)];
       const away = across ** 2 + up ** 2 + 1e-6 * ((mark.x - x) ** 2 + (mark.y - y) ** 2);
-      if (away < least) [best, least] = [i, away];
+      if (away < least && (mark.isTall || away < REACH ** 2)) [best, least] = [i, away];
     });
     return best;
   }

@@ -92,7 +92,8 @@ class RowList {
 
   meaning() {
     if (!this.set.values) return "";
-    return "The contributions of the columns are Shapley values: they add up from the mean of the training rows to this row.";
+    const scale = this.set.isLogOdds ? ", in log odds, shown as probabilities" : "";
+    return `The contributions of the columns are Shapley values: they add up from the mean of the training rows to this row${scale}.`;
   }
 
   turn(step) {
@@ -165,17 +166,24 @@ class RowList {
     if (isFar && this.detail.getBoundingClientRect().top > window.innerHeight * 0.8) this.detail.scrollIntoView({ block: "start" });
   }
 
+  /** The name of what the contributions to a row add up to, as it is shown. */
+  output(row) {
+    const own = this.set.outputs[this.set.of[row]];
+    return this.set.isLogOdds ? own.replace("log odds", "probability") : own;
+  }
+
   /** The prediction in words: the truth, and the columns that raised and lowered it most. */
   words(row) {
     const { set } = this;
     const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "It is right. ") : `The truth is ${set.truth[row]}. `;
-    if (!set.values) return truth;
+    const interval = set.interval ? `Nine of ten such rows are expected from ${set.interval[row]}. ` : "";
+    if (!set.values) return truth + interval;
     const values = set.values[row];
     const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
     const told = (sign) => order.filter((i) => Math.sign(values[i]) === sign).slice(0, FEW_DIGITS).map((i) => `${set.columns[i]} = ${set.cells[i][row]}`);
     const [up, down] = [told(1), told(-1)];
     const parts = [...(up.length ? [`raised most by ${up.join(", ")}`] : []), ...(down.length ? [`lowered most by ${down.join(", ")}`] : [])];
-    return `${truth}The ${set.outputs[set.of[row]]} is ${parts.join(", and ") || "that of all rows"}.`;
+    return `${truth}${interval}The ${this.output(row)} is ${parts.join(", and ") || "that of all rows"}.`;
   }
 
   chart(row) {
@@ -184,20 +192,25 @@ class RowList {
     const values = set.values[row];
     const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
     const base = set.base[set.of[row]];
+    // The steps of log odds are shown as those of the probability, one column after the other.
+    const chance = (score) => 1 / (1 + Math.exp(-score));
+    const shownAt = set.isLogOdds ? chance : (score) => score;
     const places = placesOf([base, ...values]);
-    const told = (number) => `${number < 0 ? "−" : ""}${fixed(number, places)}`;
-    const items = [{ name: "all training rows, mean", dots: [[base, "soft"]], words: told(base) }];
+    const told = (number) => (set.isLogOdds ? percent(chance(number)) : `${number < 0 ? "−" : ""}${fixed(number, places)}`);
+    const items = [{ name: "all training rows, mean", dots: [[shownAt(base), "soft"]], words: told(base) }];
     let at = base;
     const step = (name, size) => {
-      items.push({ name, bars: [[at, at + size, size < 0 ? "#d55e00" : "#0072b2"]], words: withSign(size, places) });
+      const [from, to] = [shownAt(at), shownAt(at + size)];
+      items.push({ name, bars: [[from, to, size < 0 ? "#d55e00" : "#0072b2"]], words: set.isLogOdds ? `${to < from ? "−" : "+"}${percent(Math.abs(to - from))}` : withSign(size, places) });
       at += size;
     };
     const shown = order.length > MOST_STEPS + 1 ? order.slice(0, MOST_STEPS) : order;
     for (const i of shown) step(`${set.columns[i]} = ${set.cells[i][row]}`, values[i]);
     const rest = order.slice(shown.length);
     if (rest.length) step(`${rest.length} other columns`, rest.reduce((sum, i) => sum + values[i], 0));
-    items.push({ name: "this row", dots: [[set.total[row], "ink"]], words: told(set.total[row]) });
-    const label = `How the ${set.outputs[set.of[row]]} of row ${set.number[row]} adds up`;
-    return { kind: "list", label, x: { label: set.outputs[set.of[row]] }, items };
+    items.push({ name: "this row", dots: [[shownAt(set.total[row]), "ink"]], words: told(set.total[row]) });
+    const output = this.output(row);
+    const label = `How the ${output} of row ${set.number[row]} adds up`;
+    return { kind: "list", label, x: { label: set.isLogOdds ? `${output}; steps of columns one after the other` : output }, items };
   }
 }
