@@ -35,7 +35,7 @@ from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
-SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "cards", "rows")
+SHARED_SCRIPTS = ("elements", "text", "plot", "list", "grid", "parallel", "cards", "rows")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""

@@ -35,12 +35,13 @@ from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.export.models import best_of_search
+from jaxtree.figures.searches import ScoredSettings, scales_of_space
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
-from jaxtree.search.results import ParameterImportances, parameter_importances
+from jaxtree.search.results import Leaderboard, ParameterImportances, make_leaderboard, parameter_importances
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.spaces import settings_of
 from jaxtree.search.strategies import AllAtOnce, Halving, Strategy, run
@@ -52,6 +53,7 @@ from jaxtree.sklearn_compat import (
     insert_error_scores,
     warn_about_failures,
 )
+from jaxtree.table.numerals import duration_in_words, score_in_words
 
 USUAL_FOLDS = 5
 """The folds that a splitter is taken to have, where it does not matter how many there are."""
@@ -351,8 +353,123 @@ class SearchCV(Shown, BaseSearchCV):
             InvalidInputError: There is no such metric, or there are too few settings with scores.
         """
         check_is_fitted(self, "cv_results_")
-        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
-        return parameter_importances(self.cv_results_, metric or chose, n_repeats=n_repeats, random_state=random_state)
+        metric = metric or self._metric_that_chose()
+        return parameter_importances(self.cv_results_, metric, n_repeats=n_repeats, random_state=random_state)
+
+    def leaderboard(self, metric: str | None = None) -> Leaderboard:
+        """Returns the settings, the best first: a dict of columns, which `pandas.DataFrame` takes.
+
+        The score stands there by the name of what is measured, a loss without its sign; settings that successive
+        halving has dropped stand below those that went on longer, and failed ones last.
+
+        Args:
+            metric: The name of the metric of a search by several; the one that chose if not given.
+
+        Raises:
+            InvalidInputError: There is no such metric.
+
+        Example:
+            >>> from sklearn.datasets import load_iris
+            >>> from jaxtree import DecisionTreeClassifier
+            >>> X, y = load_iris(return_X_y=True)
+            >>> board = SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, cv=3).fit(X, y).leaderboard()
+            >>> [*board], board["max_depth"].tolist()
+            (['rank', 'accuracy', 'se', 'seconds', 'setting', 'max_depth'], [3, 2, 1])
+        """
+        return make_leaderboard(self._scored(metric))
+
+    def to_html(self, *, title: str | None = None, metric: str | None = None) -> str:
+        """Returns a page about the settings: their history, scores by parameter, lines side by side, and the best.
+
+        Args:
+            title: The heading of the page; "Search over ..." if not given.
+            metric: The name of the metric of a search by several; the one that chose if not given.
+
+        Raises:
+            InvalidInputError: There is no such metric.
+            MissingExtraError: jinja2 is not installed.
+            sklearn.exceptions.NotFittedError: There was no fit.
+        """
+        from jaxtree.page.tuned import TOO_GOOD, searched_page
+
+        scored, name = self._scored(metric), type(self.estimator).__name__
+        best, number = scored.order()[0], len(scored.settings)
+        facts = [
+            (f"best setting: {scored.measure}", score_in_words(float(scored.shown(scored.means[best])))),
+            ("settings", f"{number:,}"),
+            ("folds", str(self.n_splits_)),
+            ("fits", duration_in_words(float(scored.fit_seconds.sum()))),
+        ]
+        num_failed = int((~scored.is_known).sum())
+        notes = [TOO_GOOD]
+        if num_failed:
+            notes.append(f"{num_failed} of {number} settings failed on a fold, and have no score.")
+        if scored.rung.any():
+            dropped = int((scored.rung < scored.rung.max()).sum())
+            notes.append(f"{dropped} settings were dropped by successive halving: their scores are of fewer rounds.")
+        return searched_page(
+            scored,
+            self._importances_of_parameters(metric),
+            getattr(self, "best_estimator_", None),
+            title=f"Search over {name}" if title is None else title,
+            estimator=name,
+            summary=facts,
+            notes=notes,
+        )
+
+    def _importances_of_parameters(self, metric: str | None) -> list[tuple[str, float]]:
+        """Parameters by how much they count; none where there are too few settings."""
+        try:
+            return self.parameter_importances(metric).ranked()
+        except InvalidInputError:
+            return []
+
+    def _scored(self, metric: str | None) -> ScoredSettings:
+        """The settings with their scores by a metric."""
+        check_is_fitted(self, "cv_results_")
+        results, metric = self.cv_results_, metric or self._metric_that_chose()
+        if f"mean_test_{metric}" not in results:
+            known = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
+            raise InvalidInputError(f"metric must be one of {', '.join(known)}, got {metric!r}")
+        measure, is_loss = self._measure_of(metric)
+        number = len(results["params"])
+        scores = np.stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)], axis=1)
+        curves = getattr(self, "learning_curves_", None)
+        return ScoredSettings(
+            results["params"],
+            np.where(np.isfinite(scores), scores, np.nan).astype(np.float64),
+            measure,
+            is_loss,
+            scales_of_space(self.param_grid),
+            np.asarray(results["mean_fit_time"] * self.n_splits_, np.float64),
+            results.get("mean_n_rounds"),
+            curves,
+            None,
+            getattr(self, "ensemble_weights_", None),
+            np.asarray(results.get("iter", np.zeros(number)), np.int64),
+        )
+
+    def _metric_that_chose(self) -> str:
+        """The name of the metric by which settings are compared; of several without one the first."""
+        if not self.multimetric_:
+            return "score"
+        if isinstance(self.refit, str):
+            return self.refit
+        return next(name.removeprefix("mean_test_") for name in self.cv_results_ if name.startswith("mean_test_"))
+
+    def _measure_of(self, metric: str) -> tuple[str, bool]:
+        """The name of what a metric measures, without the sign of a loss, and whether it is one."""
+        scorer = self.scorer_[metric] if self.multimetric_ and isinstance(self.scorer_, Mapping) else self.scorer_
+        name, is_loss = metric, metric.startswith("neg_")
+        if metric == "score":
+            name = getattr(getattr(self, "best_estimator_", None), "score_name_", "score")
+            if isinstance(self.scoring, str):
+                name, is_loss = self.scoring, self.scoring.startswith("neg_")
+            elif self.scoring is not None:
+                function = getattr(scorer, "_score_func", None)
+                name = getattr(function, "__name__", "score")
+                is_loss = function is not None and getattr(scorer, "_sign", 1) < 0
+        return name.removeprefix("neg_").replace("_", " "), is_loss
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""
