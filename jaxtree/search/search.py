@@ -41,6 +41,7 @@ from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
+from jaxtree.search.journal import Journal, made_with
 from jaxtree.search.results import Leaderboard, ParameterImportances, make_leaderboard, parameter_importances
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.spaces import settings_of
@@ -117,6 +118,10 @@ class SearchCV(Shown, BaseSearchCV):
             of times as many, only the best of this number of settings goes on, by the mean of the folds' scores so far.
             Models pause there, so that no round is made twice. None for none.
         min_resources: The rounds after which settings are compared first.
+        resume: The name of a file, such as "search.jsonl", that gets the result of every fit while the search runs. A
+            search that was interrupted or killed is taken up from it by the same `fit`, and ends with the bits of one
+            that was not, but for the times; one that has ended is read. A file of another table, estimator, space,
+            splitter, scorer or version is refused. See `jaxtree.search.journal`.
         verbose: 1 for a bar of progress; n for a line every n fits, or rounds of boosted trees.
 
     An interrupt (Ctrl-C) of a search over boosted trees ends it with a warning: the settings that are scored are
@@ -172,6 +177,7 @@ class SearchCV(Shown, BaseSearchCV):
         "return_train_score": ["boolean"],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
+        "resume": [str, os.PathLike, None],
     }
 
     oof_predictions_: Float[np.ndarray, "setting row column"]
@@ -190,6 +196,7 @@ class SearchCV(Shown, BaseSearchCV):
         random_state: Any = None,
         factor: float | None = None,
         min_resources: int = 10,
+        resume: str | os.PathLike | None = None,
         verbose: int = 0,
     ):
         super().__init__(
@@ -201,6 +208,7 @@ class SearchCV(Shown, BaseSearchCV):
         self.random_state = random_state
         self.factor = factor
         self.min_resources = min_resources
+        self.resume = resume
 
     @functools.partial(all_or_nothing, kept="cv_results_")
     def fit(self, X: Any, y: Any = None, *, mesh: Mesh | None = None, **params: Any) -> Self:
@@ -246,6 +254,12 @@ class SearchCV(Shown, BaseSearchCV):
                 "sklearn.model_selection.GridSearchCV searches over anything, pipelines with estimators of jaxtree too"
             )
         self._validate_params()
+        draws = self.n_iter is not None or self.factor is not None
+        if self.resume is not None and draws and not isinstance(self.random_state, int | np.integer):
+            raise InvalidInputError(
+                "resume takes up a search that draws the same again: random_state must be a whole number where there "
+                f"is n_iter or factor, got {self.random_state!r}"
+            )
         is_ensemble = self._asks_for_ensemble()
         if is_ensemble:
             check_can_average(estimator, self.refit, self.scoring)
@@ -303,8 +317,11 @@ class SearchCV(Shown, BaseSearchCV):
         num_settings, num_folds = len(trials), trials.num_folds
         total, unit = num_folds * sum(trials.each("most_rounds")), "rounds" if search.makes_rounds else "fits"
         try:
-            with progress_of(self.verbose, total, "fitting settings", unit) as report:
-                run(search, strategy, trials, report)
+            with (
+                self._journal(search, trials) as journal,
+                progress_of(self.verbose, total, "fitting settings", unit) as report,
+            ):
+                run(search, strategy, trials, report, journal)
         except KeyboardInterrupt:
             if not search.makes_rounds:
                 # Whatever is wrong with the results, the interrupt is what the caller is to see.
@@ -319,6 +336,14 @@ class SearchCV(Shown, BaseSearchCV):
             text = f"{len(trials)} of {num_settings} settings on {trials.num_folds} of {num_folds} folds"
             warn_user(f"the search was interrupted: it has scores of {text}", InterruptedFitWarning)
         self._choose(search, trials, refit_metric, self._results_of_rounds(search, strategy, trials))
+
+    def _journal(self, search: Search, trials: Trials) -> contextlib.AbstractContextManager[Journal | None]:
+        """Opens the file from which the search is taken up, and into which it is written; None if there is none."""
+        if self.resume is None:
+            return contextlib.nullcontext()
+        options = {"return_train_score": self.return_train_score, "error_score": self.error_score}
+        options |= {"factor": self.factor, "min_resources": self.min_resources, "random_state": self.random_state}
+        return Journal(self.resume, made_with(search, trials.settings, self.scoring, options))
 
     def _results_of_rounds(self, search: Search, strategy: Strategy, trials: Trials) -> dict[str, Any]:
         """Sets the results that boosted trees have beside their scores, and returns more columns of `cv_results_`."""

@@ -31,7 +31,8 @@ class TrialBatch(NamedTuple):
         numbers: Their numbers in the store.
         rung: The number of the batch among those of the same trials.
         until: The number of rounds after which models pause; None for never.
-        paused: The models that go on, by trial and fold; None where all begin.
+        paused: The models that go on, by trial and fold, from a state or, if it is None, from their beginning; None
+            where all begin.
         deadline: When all is to be done. The folds share the time; models that share a program end with the rounds
             that they have, and those that have not begun by then are left out.
     """
@@ -39,7 +40,7 @@ class TrialBatch(NamedTuple):
     numbers: Sequence[int]
     rung: int = 0
     until: int | None = None
-    paused: Mapping[tuple[int, int], Checkpoint] | None = None
+    paused: Mapping[tuple[int, int], Checkpoint | None] | None = None
     deadline: Deadline | None = None
 
     def models(self, num_folds: int) -> list[tuple[int, int]]:
