@@ -39,6 +39,7 @@ from jaxtree.figures.searches import ScoredSettings, scales_of_space
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
+from jaxtree.search.boosted_folds import Measure
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
 from jaxtree.search.journal import Journal, made_with
@@ -315,13 +316,15 @@ class SearchCV(Shown, BaseSearchCV):
         families it takes the settings that are scored on all folds, and raises the interrupt again.
         """
         num_settings, num_folds = len(trials), trials.num_folds
-        total, unit = num_folds * sum(trials.each("most_rounds")), "rounds" if search.makes_rounds else "fits"
+        total = num_folds * sum(trials.each("most_rounds"))
+        doing = f"{num_settings} setting{'s' * (num_settings > 1)} x {num_folds} folds"
+        measure = self._measure_of(refit_metric if isinstance(refit_metric, str) else "score", search.scorer)
         try:
             with (
                 self._journal(search, trials) as journal,
-                progress_of(self.verbose, total, "fitting settings", unit) as report,
+                progress_of(self.verbose, total, doing, "%") as report,
             ):
-                run(search, strategy, trials, report, journal)
+                run(search, strategy, trials, report, journal, measure)
         except KeyboardInterrupt:
             if not search.makes_rounds:
                 # Whatever is wrong with the results, the interrupt is what the caller is to see.
@@ -456,15 +459,15 @@ class SearchCV(Shown, BaseSearchCV):
         if f"mean_test_{metric}" not in results:
             known = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
             raise InvalidInputError(f"metric must be one of {', '.join(known)}, got {metric!r}")
-        measure, is_loss = self._measure_of(metric)
+        measure = self._measure_of(metric, self.scorer_)
         number = len(results["params"])
         scores = np.stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)], axis=1)
         curves = getattr(self, "learning_curves_", None)
         return ScoredSettings(
             results["params"],
             np.where(np.isfinite(scores), scores, np.nan).astype(np.float64),
-            measure,
-            is_loss,
+            measure.in_words,
+            measure.is_loss,
             scales_of_space(self.param_grid),
             np.asarray(results["mean_fit_time"] * self.n_splits_, np.float64),
             results.get("mean_n_rounds"),
@@ -482,19 +485,18 @@ class SearchCV(Shown, BaseSearchCV):
             return self.refit
         return next(name.removeprefix("mean_test_") for name in self.cv_results_ if name.startswith("mean_test_"))
 
-    def _measure_of(self, metric: str) -> tuple[str, bool]:
-        """The name of what a metric measures, without the sign of a loss, and whether it is one."""
-        scorer = self.scorer_[metric] if self.multimetric_ and isinstance(self.scorer_, Mapping) else self.scorer_
+    def _measure_of(self, metric: str, scorers: Any) -> Measure:
+        """The words for what a metric of some scorers measures."""
         name, is_loss = metric, metric.startswith("neg_")
         if metric == "score":
-            name = getattr(getattr(self, "best_estimator_", None), "score_name_", "score")
+            function = getattr(scorers, "_score_func", None)
             if isinstance(self.scoring, str):
                 name, is_loss = self.scoring, self.scoring.startswith("neg_")
             elif self.scoring is not None:
-                function = getattr(scorer, "_score_func", None)
-                name = getattr(function, "__name__", "score")
-                is_loss = function is not None and getattr(scorer, "_sign", 1) < 0
-        return name.removeprefix("neg_").replace("_", " "), is_loss
+                name, is_loss = getattr(function, "__name__", "score"), getattr(scorers, "_sign", 1) < 0
+            else:
+                name = getattr(getattr(self, "best_estimator_", self.estimator), "score_name_", "score")
+        return Measure(metric, name.removeprefix("neg_").replace("_", " "), is_loss)
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""

@@ -24,7 +24,7 @@ from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.common.conventions import configured, generator_of
 from jaxtree.estimators.common.jobs import Job, MakeTogether, fit_many
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, FoldPrograms, SearchProgress
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, BestSoFar, FoldPrograms, Measure, SearchProgress
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Fitted, Parameters, Search, SearchFold, measure
 from jaxtree.search.journal import Journal
@@ -60,6 +60,7 @@ def run(
     trials: Trials,
     report: Callable[..., Any] | None = None,
     journal: Journal | None = None,
+    measure: Measure | None = None,
 ) -> None:
     """Fits and scores the trials that a strategy asks for, batch by batch, until it asks for none.
 
@@ -69,6 +70,7 @@ def run(
         trials: Gets the fits.
         report: Called with the number of further rounds, or fits, and with words; None for silence.
         journal: Has the fits of a search that was interrupted, which are not made again, and gets all others.
+        measure: The score of which the best is told; None to tell of none.
 
     Raises:
         KeyboardInterrupt: There was an interrupt, which leaves the fits that are done.
@@ -76,7 +78,7 @@ def run(
     progress = SearchProgress(report, has_words=search.makes_rounds)
     batch = strategy.ask(trials)
     while batch is not None:
-        models = trials.begin(batch)
+        models, progress.best = trials.begin(batch), BestSoFar(measure, trials.num_folds)
         for number, fold in models if batch.paused is None else ():
             progress.begin(number, fold, trials[number].most_rounds)
         paused = _fit(search, trials, batch, models, progress, journal)
@@ -112,6 +114,7 @@ def _fit(
             fitted = made.made if isinstance(made.made, Fitted) else measure(search, made, fold)
             if fitted.error is not None and search.error_score == "raise":
                 raise named_by(trials[number].parameters, fitted.error)
+            progress.best.add(number, fitted.result.get("test_scores"))
             if fitted.paused is None:
                 progress.ended(number, fold, len(fitted.curve))
             else:
@@ -131,7 +134,7 @@ def _take_known(
     paused: dict[tuple[int, int], Checkpoint | None],
 ) -> list[tuple[int, int]]:
     """Keeps the fits of a batch that a journal has, and returns the models that are to be fitted."""
-    left = []
+    left, ended = [], []
     for number, fold in models:
         known = journal.known(batch.rung, number, fold)
         if known is None:
@@ -140,8 +143,10 @@ def _take_known(
         if known.was_paused:
             paused[number, fold] = None
         else:
-            progress.ended(number, fold, len(known.fitted.curve))
+            ended.append((number, fold))
+        progress.best.add(number, known.fitted.result["test_scores"])
         trials.keep(batch, number, fold, known.fitted)
+    progress.known(ended)
     return left
 
 

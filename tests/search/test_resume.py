@@ -260,3 +260,16 @@ def test_lines_stand_in_the_file_while_it_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(Journal, "keep", kept)
     fitted("trees", path)
     assert seen == list(range(2, len(seen) + 2)) and len(seen) == 18
+
+
+def test_a_search_that_is_taken_up_tells_what_is_known_and_the_best(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "search.jsonl"
+    go_on = interrupt_after(monkeypatch, 12)
+    with pytest.raises(KeyboardInterrupt):
+        fitted("trees", path)
+    go_on()
+    capsys.readouterr()
+    search = fitted("trees", path, verbose=1)
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("6 settings x 3 folds: 66.7%, best accuracy 0.")
+    assert last.startswith(f"6 settings x 3 folds: 100%, best accuracy {search.best_score_:.4g},")
