@@ -102,7 +102,8 @@ class SearchCV(Shown, BaseSearchCV):
         estimator: An estimator of jaxtree.
         param_grid: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
             list of one, so that it may be a list of settings.
-        cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together.
+        cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together, and, as in
+            scikit-learn, does not shuffle; where rows seem to be sorted by a target of numbers, a warning says so.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None. Names are
             those of scikit-learn and of `jaxtree.metrics.scorer`, such as "concordance" and "ndcg@5".
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
