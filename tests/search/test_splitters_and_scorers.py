@@ -152,7 +152,9 @@ def sorted_rows(number=200):
 @pytest.mark.parametrize("turn", [1, -1])
 def test_rows_in_the_order_of_the_target_are_told(turn):
     X, y = sorted_rows()
-    with pytest.warns(SortedRowsWarning, match=r"5 folds of successive rows explain [89]\d% .* cv=KFold\(5, shuffle=True"):
+    with pytest.warns(
+        SortedRowsWarning, match=r"5 folds of successive rows explain [89]\d% .* cv=KFold\(5, shuffle=True"
+    ):
         SearchCV(DecisionTreeRegressor(), {"max_depth": [2]}).fit(X[::turn], y[::turn])
 
 
