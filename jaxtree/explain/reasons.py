@@ -1,10 +1,10 @@
 """Reason codes: the columns that count most against a row, as lenders in the United States must name them.
 
 Whoever is refused credit must be told the principal reasons (Equal Credit Opportunity Act, 15 U.S.C. 1691(d);
-Regulation B, 12 CFR 1002.9(b)(2)). The official interpretation says that more than four are hardly of help, and names two ways to
-choose them from a scoring system (comment 9(b)(2)-5): the factors for which the applicant's score fell furthest below
-the average score for each of them of all applicants, or of those applicants whose total score was at or slightly above
-the least that passes. Whether a list of reasons meets the law is for a lawyer to say.
+Regulation B, 12 CFR 1002.9(b)(2)). The official interpretation says that more than four are hardly of help, and names
+two ways to choose them from a scoring system (comment 9(b)(2)-5): the factors for which the applicant's score fell
+furthest below the average score for each of them of all applicants, or of those applicants whose total score was at or
+slightly above the least that passes. Whether a list of reasons meets the law is for a lawyer to say.
 """
 
 from collections.abc import Sequence

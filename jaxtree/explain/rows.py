@@ -133,10 +133,11 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     words = value_words(schema, values, table)
     if isinstance(explained, ScoreExplanation):
         return in_words_of_row(estimator, explained, values, words)
-    feature, is_leaf = np.asarray(estimator.tree_.feature), np.asarray(estimator.tree_.is_leaf)
-    is_asked = np.isin(np.arange(len(values)), feature[~is_leaf]) | (kind == ModelKind.PLANES)
-    # A tree takes no notice of other columns.
-    return replace(explained, gaps=gaps_of(schema, np.where(is_asked, values, 0.0), words))
+    if kind == ModelKind.TREE:  # which takes no notice of columns that it does not ask for
+        tree = estimator.tree_
+        is_asked = np.isin(np.arange(len(values)), np.asarray(tree.feature)[~np.asarray(tree.is_leaf)])
+        values = np.where(is_asked, values, 0.0)
+    return replace(explained, gaps=gaps_of(schema, values, words))
 
 
 def in_words_of_row(

@@ -86,7 +86,11 @@ def value_words(schema: Schema, values: Float[np.ndarray, " feature"], table: An
 
 
 def _is_missing(cell: Any) -> bool:
-    return cell is None or cell != cell or type(cell).__name__ in ("NAType", "NaTType") or cell == ""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, str) and not cell):
+        return True
+    if isinstance(cell, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(cell))
+    return isinstance(cell, float | np.floating) and bool(np.isnan(cell))
 
 
 def cells_of(table: Any) -> list[Any]:
