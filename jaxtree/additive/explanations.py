@@ -207,7 +207,7 @@ def contributions_of(
 
     Args:
         model: The model.
-        added: What the terms add.
+        added: The additions of the terms.
         words: The value of every column in words.
         effects: How this changes what is predicted.
     """

@@ -104,7 +104,7 @@ def _greatest(below: Float64[np.ndarray, "row column"], number: int) -> Sequence
 
 
 def _points(estimator: Any, X: Any, wanted: Any) -> Float64[np.ndarray, "row column"]:
-    """What every column adds for what is wanted."""
+    """The points of every column for what is wanted."""
     sign, place = _wanted(estimator, wanted)
     values = shap_values(estimator, X).values
     if not is_classifier(estimator):

@@ -177,7 +177,7 @@ def effects_of(
         link: The link of the scores.
         said: The conclusion from the scores of the row.
         base: The scores of no row in particular.
-        parts: What is added to them.
+        parts: The additions to them.
     """
     if said.share is None and said.prediction == float((base + parts.sum(axis=0))[said.place]):
         return parts[:, said.place].astype(np.float64), float(base[said.place])

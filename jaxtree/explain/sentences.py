@@ -34,13 +34,13 @@ def effects_on_prediction(
     """Returns how parts of scores change what is predicted, and the prediction of no row in particular.
 
     The effects add up to the prediction less that of the base: they are carried along the straight line of scores, see
-    `jaxtree.explain.carried`. Of one score they are in proportion to its parts.
+    `jaxtree.explain.carried`. The effects of parts of a single score are in proportion to these.
 
     Args:
         link: The link of the scores.
         place: The class whose probability is meant; of numbers the first one is.
         base: The scores of no row in particular.
-        parts: What is added to them.
+        parts: The additions to them.
 
     Example: log odds of 0 at first, to which 3 and -1 are added.
         >>> from jaxtree import GradientBoostingClassifier
@@ -133,7 +133,7 @@ def sentence_of(
 
     Args:
         head: The prediction in words.
-        effects: What the value of a column, such as "age is 30", adds to what is predicted.
+        effects: The addition of the value of a column, such as "age is 30", to what is predicted.
         gaps: Columns without a value that the fit knows, of which those that `effects` lacks are named, too.
         of_classes: Whether effects are probabilities.
         places: The decimals of effects on numbers.

@@ -62,8 +62,8 @@ class ShapValues(_ShapValues):
     def to_shap(self) -> Any:
         """Returns the values as an `Explanation` of the package shap, for its plots.
 
-        Its `data` are numbers by which rows are coloured, categories by their codes, and `display_data` words. Of
-        several classes or scores it has three axes, of which a plot takes one, such as `explanation[:, :, "yes"]`.
+        Its `data` are numbers by which rows are coloured, categories by their codes, and `display_data` words.
+        With several classes or scores it has three axes, and a plot takes one class, such as `explanation[:, :, "yes"]`.
 
         Raises:
             MissingExtraError: shap is not installed.

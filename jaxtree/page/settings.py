@@ -38,7 +38,7 @@ Importances = Sequence[tuple[str, float]]
 """Parameters by how much they count, the greatest first."""
 
 
-class _Drawn(NamedTuple):
+class _DrawnSettings(NamedTuple):
     """The settings that have a score, as charts draw them.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Drawn(NamedTuple):
         return f"{number} far worse setting{' stands' if number == 1 else 's stand'} at the edge." if number else ""
 
 
-def _drawn(scored: ScoredSettings) -> _Drawn:
+def _drawn(scored: ScoredSettings) -> _DrawnSettings:
     number = np.flatnonzero(scored.is_known)
     shown = scored.shown(scored.means[number])
     group = np.zeros(len(scored.settings), np.int64)
@@ -76,7 +76,9 @@ def _drawn(scored: ScoredSettings) -> _Drawn:
     limits = {"low": compacted([low - room])[0], "high": compacted([high + room])[0]} if room else {}
     outside = int(((shown < low) | (shown > high)).sum())
     settings = [scored.settings[place] for place in number.tolist()]
-    return _Drawn(number, settings, np.clip(shown, low, high), group[number], axis(scored.measure, **limits), outside)
+    return _DrawnSettings(
+        number, settings, np.clip(shown, low, high), group[number], axis(scored.measure, **limits), outside
+    )
 
 
 def _limits(shown: Float[np.ndarray, " setting"]) -> tuple[float, float]:
@@ -164,7 +166,7 @@ def _by_importance(scored: ScoredSettings, importances: Importances) -> list[str
     return sorted(scored.differing(), key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _scatter(name: str, values: list[Any], scale: Scale | None, drawn: _Drawn) -> Chart:
+def _scatter(name: str, values: list[Any], scale: Scale | None, drawn: _DrawnSettings) -> Chart:
     if scale_of(values, scale) == Scale.WORDS:
         return _words_chart(name, values, drawn)
     x, places = _axis_of(name, values, scale)
@@ -215,7 +217,7 @@ def _log_ticks(low: float, high: float) -> list[list[Any]]:
     return [[compacted([np.log10(number)], 4)[0] * 1.0, exact_decimal(number)] for number in numbers]
 
 
-def _words_chart(name: str, values: list[Any], drawn: _Drawn) -> Chart:
+def _words_chart(name: str, values: list[Any], drawn: _DrawnSettings) -> Chart:
     words = list(map(_in_words, values))
     items = []
     for word in dict.fromkeys(words):

@@ -25,7 +25,7 @@ LEFT_THE_NUMBERS = ".*derivatives after round"
 """The warning of a fit that stopped at derivatives that are not finite."""
 
 
-class Measure(NamedTuple):
+class SearchMeasure(NamedTuple):
     """The score by which settings are compared.
 
     Attributes:
@@ -47,14 +47,14 @@ class BestSoFar:
         num_folds: The number of folds.
 
     Example:
-        >>> best = BestSoFar(Measure("score", "log loss", True), 2)
+        >>> best = BestSoFar(SearchMeasure("score", "log loss", True), 2)
         >>> best.add(0, -0.5), best.add(1, -0.25), best.in_words()
         (None, None, 'best log loss 0.25 on 1 of 2 folds')
         >>> best.add(0, -0.125), best.in_words()
         (None, 'best log loss 0.3125')
     """
 
-    def __init__(self, measure: Measure | None, num_folds: int):
+    def __init__(self, measure: SearchMeasure | None, num_folds: int):
         self._measure, self._num_folds = measure, num_folds
         self._scores: dict[int, list[float]] = {}
         self._most, self._best = 0, -np.inf

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 
+import jaxtree
 from jaxtree.errors import InvalidInputError
 from jaxtree.files.writing import check_writable, write_file
 from jaxtree.search.evaluation import Fitted, Parameters, Search
@@ -37,7 +38,7 @@ HINTS = {
 """Why something may differ although the user has changed nothing."""
 
 MadeWith = dict[str, str]
-"""What a search was made with: names, and values or hashes of them."""
+"""The table, settings and so on that a search was made with: names, and values or hashes of them."""
 
 
 class KnownFit(NamedTuple):
@@ -64,8 +65,6 @@ def made_with(search: Search, settings: Sequence[Parameters], scoring: Any, opti
     Raises:
         InvalidInputError: The estimator draws from a generator, so that no fit of it can be made again.
     """
-    from jaxtree import __version__
-
     for own in (search.estimator.get_params(), *settings):
         for name, value in own.items():
             if isinstance(value, np.random.RandomState | np.random.Generator):
@@ -74,7 +73,7 @@ def made_with(search: Search, settings: Sequence[Parameters], scoring: Any, opti
                     "to fit: give a whole number"
                 )
     return {
-        "jaxtree": __version__,
+        "jaxtree": jaxtree.__version__,
         "table": _identity(search.X),
         "target": _identity(search.y),
         "fit arguments": _identity({name: _identity(value) for name, value in search.fit_params.items()}),
@@ -92,11 +91,11 @@ def _identity(value: Any) -> str:
 
     if isinstance(value, BaseEstimator):
         kind = type(value)
-        return joblib.hash((kind.__module__, kind.__qualname__, _words(value.get_params())))
+        return str(joblib.hash((kind.__module__, kind.__qualname__, _words(value.get_params()))))
     try:
-        return joblib.hash(value)
+        return str(joblib.hash(value))
     except Exception:  # of what cannot be pickled, such as a frame with objects of one's own
-        return joblib.hash(repr(value))
+        return str(joblib.hash(repr(value)))
 
 
 def _words(value: Any) -> str:
@@ -118,7 +117,7 @@ class Journal:
 
     Args:
         path: The file, which is begun if it is not there, or empty.
-        made_with: What the search is made with.
+        made_with: The table, settings and so on of the search.
 
     Attributes:
         num_known: The number of fits that it had when it was opened.

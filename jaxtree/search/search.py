@@ -39,7 +39,7 @@ from jaxtree.figures.searches import ScoredSettings, scales_of_space
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
-from jaxtree.search.boosted_folds import Measure
+from jaxtree.search.boosted_folds import SearchMeasure
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
 from jaxtree.search.journal import Journal, made_with
@@ -486,7 +486,7 @@ class SearchCV(Shown, BaseSearchCV):
             return self.refit
         return next(name.removeprefix("mean_test_") for name in self.cv_results_ if name.startswith("mean_test_"))
 
-    def _measure_of(self, metric: str, scorers: Any) -> Measure:
+    def _measure_of(self, metric: str, scorers: Any) -> SearchMeasure:
         """The words for what a metric of some scorers measures."""
         name, is_loss = metric, metric.startswith("neg_")
         if metric == "score":
@@ -497,7 +497,7 @@ class SearchCV(Shown, BaseSearchCV):
                 name, is_loss = getattr(function, "__name__", "score"), getattr(scorers, "_sign", 1) < 0
             else:
                 name = getattr(getattr(self, "best_estimator_", self.estimator), "score_name_", "score")
-        return Measure(metric, name.removeprefix("neg_").replace("_", " "), is_loss)
+        return SearchMeasure(metric, name.removeprefix("neg_").replace("_", " "), is_loss)
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""

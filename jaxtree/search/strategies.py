@@ -24,7 +24,7 @@ from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.common.conventions import configured, generator_of
 from jaxtree.estimators.common.jobs import Job, MakeTogether, fit_many
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, BestSoFar, FoldPrograms, Measure, SearchProgress
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, BestSoFar, FoldPrograms, SearchMeasure, SearchProgress
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Fitted, Parameters, Search, SearchFold, measure
 from jaxtree.search.journal import Journal
@@ -60,7 +60,7 @@ def run(
     trials: Trials,
     report: Callable[..., Any] | None = None,
     journal: Journal | None = None,
-    measure: Measure | None = None,
+    measure: SearchMeasure | None = None,
 ) -> None:
     """Fits and scores the trials that a strategy asks for, batch by batch, until it asks for none.
 

@@ -79,7 +79,7 @@ def test_effects_add_up_to_the_prediction(name, models):
 
 
 def test_the_effects_of_two_classes_are_those_of_the_probability(models):
-    """Of the class that is predicted: what speaks for one speaks against the other."""
+    """They are those of the class that is predicted: what speaks for one speaks against the other."""
     model, signs = models("boosted"), set()
     for place in range(20):
         why = explain_row(model, X.iloc[[place]])

@@ -15,7 +15,7 @@ from jaxtree.sklearn_compat import SplitsGiven, safe_indexing
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
 LEAST_ROWS_OF_FOLD = 10
-"""Of fewer rows a fold, chance alone may make folds differ."""
+"""Folds of fewer rows may differ by chance alone."""
 
 MOST_OF_VARIANCE = 0.5
 """The share of the variance of the target, less that of chance, that folds of successive rows may explain."""
