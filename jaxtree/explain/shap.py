@@ -63,7 +63,7 @@ class ShapValues(_ShapValues):
         """Returns the values as an `Explanation` of the package shap, for its plots.
 
         Its `data` are numbers by which rows are coloured, categories by their codes, and `display_data` words.
-        With several classes or scores it has three axes, and a plot takes one class, such as `explanation[:, :, "yes"]`.
+        With several classes or scores it has three axes, and a plot takes one: `explanation[:, :, "yes"]`.
 
         Raises:
             MissingExtraError: shap is not installed.
