@@ -96,6 +96,10 @@ class InterruptedFitWarning(UserWarning):
     """A fit was interrupted, and keeps what it had: the finished trees, or the best parameters."""
 
 
+class SortedRowsWarning(UserWarning):
+    """Rows stand in the order of the target, and folds that are not shuffled are parts of that order."""
+
+
 class SeparableClassesWarning(UserWarning):
     """A model of log odds tells the classes of other rows apart nearly without error: these odds have no limit."""
 

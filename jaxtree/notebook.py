@@ -82,7 +82,7 @@ def lister(package: str) -> Callable[[], list[str]]:
 
     >>> import jaxtree.explain
     >>> dir(jaxtree.explain)
-    ['explain_row', 'shap_interaction_values', 'shap_values']
+    ['explain_row', 'reason_codes', 'shap_interaction_values', 'shap_values']
     """
     return lambda: list(_handed_on(package))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.stats
-from jaxtyping import Float64, UInt
+from jaxtyping import Float64
 
 from jaxtree import notebook
 from jaxtree.additive.axes import TermAxis, axes_of_term
@@ -198,20 +198,24 @@ def explain_terms(model: AdditiveModel, num_bags: int) -> tuple[ExplainedTerm, .
 
 
 def contributions_of(
-    model: AdditiveModel, codes: UInt[np.ndarray, "feature one"], words: list[str], score: int
+    model: AdditiveModel,
+    added: Float64[np.ndarray, " term"],
+    words: list[str],
+    effects: Float64[np.ndarray, " term"],
 ) -> tuple[Contribution, ...]:
     """Returns what the terms add to one score of a row, the greatest first.
 
     Args:
         model: The model.
-        codes: The codes of the row.
+        added: The additions of the terms.
         words: The value of every column in words.
-        score: The number of the score.
+        effects: How this changes what is predicted.
     """
-    added = model.term_values(codes)[0, :, score]
     of_terms = [" & ".join(words[own] for own in pair if own >= 0) for pair in model.layout.features.tolist()]
     order = np.argsort(-np.abs(added), kind="stable").tolist()
-    return tuple(Contribution(model.term_names[term], of_terms[term], float(added[term])) for term in order)
+    return tuple(
+        Contribution(model.term_names[term], of_terms[term], float(added[term]), float(effects[term])) for term in order
+    )
 
 
 def _rows_of(term: ExplainedTerm, labels: Sequence[str]) -> Iterator[tuple[Any, ...]]:

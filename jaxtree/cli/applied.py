@@ -15,6 +15,7 @@ from jaxtree.cli.session import FIRST_ROWS, ExtraOptions, Session, in_short
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.explain import shap_values
+from jaxtree.explain.reasons import reason_codes
 from jaxtree.explain.rows import explain_row
 from jaxtree.explain.scores import ScoreExplanation
 from jaxtree.export.conditions import weight_in_words
@@ -129,13 +130,49 @@ def chosen_rows(text: str | None, num_rows: int) -> list[int]:
     return chosen
 
 
-def reasons(estimator: Any, X: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the conditions of every row's prediction, in words and as a record of JSON."""
+def reasons(estimator: Any, X: Any, *, trees: bool = False) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the explanation of every row's prediction, in words and as a record of JSON.
+
+    Args:
+        estimator: The model.
+        X: The rows.
+        trees: Whether words name the trees that move a prediction most.
+    """
     reasons = []
     for row in range(len(X)):
         why = explain_row(estimator, X.iloc[[row]])
-        reasons.append((str(why), _of_scores(why) if isinstance(why, ScoreExplanation) else _of_path(why)))
+        is_score = isinstance(why, ScoreExplanation)
+        words = why.text(trees=trees) if is_score else str(why)
+        reasons.append((words, {"sentence": why.sentence, **(_of_scores(why) if is_score else _of_path(why))}))
     return reasons
+
+
+def principal_reasons(estimator: Any, X: Any, wanted: Any, number: int) -> list[tuple[str, dict[str, Any]]]:
+    """Returns the principal reasons against every row, in words and as a record of JSON."""
+    found = []
+    codes = reason_codes(estimator, X, wanted=wanted, n_reasons=number)
+    for prediction, own in zip(estimator.predict(X).tolist(), codes, strict=True):
+        lines = [f"{prediction}", *(f"    {place}. {reason}" for place, reason in enumerate(own, 1))]
+        record = {"prediction": prediction, "wanted": wanted, "reasons": [reason._asdict() for reason in own]}
+        found.append(("\n".join(lines if own else [*lines, f"    no column speaks against {wanted}"]), record))
+    return found
+
+
+def table_of_reasons(estimator: Any, X: Any, wanted: Any, number: int) -> dict[str, list[Any]]:
+    """Returns the columns of a table of principal reasons."""
+    codes = reason_codes(estimator, X, wanted=wanted, n_reasons=number)
+    columns: dict[str, list[Any]] = {"prediction": estimator.predict(X).tolist()}
+    for place in range(number):
+        columns[f"reason_{place + 1}"] = [str(own[place]) if place < len(own) else None for own in codes]
+    return columns
+
+
+def table_of_contributions(estimator: Any, X: Any) -> dict[str, list[Any]]:
+    """Returns the columns of a table with a column a contribution, which add up to `total` with `base`."""
+    records = [record for _, record in contributions(estimator, X)]
+    columns: dict[str, list[Any]] = {name: [own[name] for own in records] for name in ("prediction", "base")}
+    columns["total"] = [own["base"] + sum(own["shap"].values()) for own in records]
+    return columns | {f"contribution_{name}": [own["shap"][name] for own in records] for name in map(str, X.columns)}
 
 
 def _of_path(why: Any) -> dict[str, Any]:
@@ -144,7 +181,7 @@ def _of_path(why: Any) -> dict[str, Any]:
     if contrast is not None and isinstance(contrast["value"], Days):
         contrast["value"] = value_in_words(contrast["value"])
     record = {"prediction": why.prediction, "share": why.share, "because": why.conditions}
-    return {**record, "rows_to_share": why.rows_to_share, "contrast": contrast}
+    return {**record, "rows_to_share": why.rows_to_share, "contrast": contrast, "gaps": why.gaps}
 
 
 def _of_scores(why: Any) -> dict[str, Any]:

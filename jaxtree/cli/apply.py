@@ -124,19 +124,43 @@ def explain(
         typer.Option(help="Rows, counted from 1, such as 3 or 1:5,9; or all.", show_default=f"the first {FIRST_ROWS}"),
     ] = None,
     shap: Annotated[bool, typer.Option("--shap", help="Print exact Shapley values of all columns.")] = False,
-    form: Annotated[Literal["text", "jsonl"], typer.Option("--format")] = "text",
+    trees: Annotated[bool, typer.Option("--trees", help="Print the trees that move a prediction most, too.")] = False,
+    reasons: Annotated[
+        int | None,
+        typer.Option(min=1, help="Print so many principal reasons against a row, as lenders must give them."),
+    ] = None,
+    wanted: Annotated[
+        str | None,
+        typer.Option(help="With --reasons, the class that is wanted, or of numbers high or low.", show_default=False),
+    ] = None,
+    form: Annotated[
+        Literal["text", "jsonl", "csv"],
+        typer.Option("--format", help="csv has a line a row, with a column a contribution, or a reason."),
+    ] = "text",
     session: TableSession,
 ) -> None:
     """Explains predictions in words, row by row, or by the contribution of every column."""
     from jaxtree.cli import applied, columns
 
+    if (reasons is None) != (wanted is None):
+        raise typer.BadParameter("and --wanted go together", param_hint="--reasons")
     applied.check_rows(rows)
     estimator: Any = jaxtree.load(model)
     X, _ = columns.read_features(session, estimator, data)
     chosen = applied.chosen_rows(rows, len(X))
     if rows is None and len(X) > FIRST_ROWS:
         session.note(f"the first {FIRST_ROWS} of {len(X)} rows; --rows all explains all")
-    explained = (applied.contributions if shap else applied.reasons)(estimator, X.iloc[chosen])
+    own = X.iloc[chosen]
+    if form == "csv":
+        table = applied.table_of_contributions(estimator, own)
+        if reasons is not None:
+            table = applied.table_of_reasons(estimator, own, wanted, reasons)
+        write_table({"row": [number + 1 for number in chosen], **table}, "-", "csv")
+        return
+    if reasons is not None:
+        explained = applied.principal_reasons(estimator, own, wanted, reasons)
+    else:
+        explained = applied.contributions(estimator, own) if shap else applied.reasons(estimator, own, trees=trees)
     for number, (words, record) in zip(chosen, explained, strict=True):
         record = {"row": number + 1, **record}
         print(f"row {number + 1}: {words}" if form == "text" else json.dumps(record, allow_nan=False))

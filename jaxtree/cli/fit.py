@@ -4,12 +4,13 @@ Modules that read tables or compute are imported when a command runs, so that it
 """
 
 import functools
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import typer
 
-from jaxtree.cli.output import check_output, file_option, kind_of_table, output_option, write_table
+from jaxtree.cli.output import check_output, file_option, kind_of_table, output_option, write_bytes, write_table
 from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
@@ -21,7 +22,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
+    in_short,
 )
+from jaxtree.errors import import_extra
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 
@@ -82,6 +85,11 @@ def search(
         str | None, output_option(help="Fit the best setting on all rows, and write this model file.")
     ] = None,
     results: Annotated[str | None, file_option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
+    page: Annotated[str | None, file_option(help="Write a page about the settings; - is standard output.")] = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(help="Write every score into this file, and take up from it a search that was interrupted."),
+    ] = None,
     algorithm: Algorithm = "cart",
     prune: PruneOption = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 5,
@@ -104,8 +112,11 @@ def search(
     from jaxtree.cli import effects, models, training
     from jaxtree.search.search import SearchCV
 
-    if output is not None:
-        check_output(output)
+    for path in (output, page):
+        if path is not None:
+            check_output(path)
+    if page is not None:
+        import_extra("jinja2", "--page", "plot")
     kind = None if results is None else kind_of_table(results, None, "--results")
     if scoring is not None:
         training.check_scorer_name(scoring)
@@ -125,14 +136,18 @@ def search(
         training.check_scoring(scoring, rows)
     estimator = make(rows.task).set_params(**rows.parameters)
     grid, folds = models.make_grid(estimator, settings), training.folds_of(rows, cv, seed)
-    scored = SearchCV(estimator, grid, cv=folds, scoring=scoring, refit=False, error_score="raise")
-    with session.doing("searching"):
-        scores = scored.fit(rows.X, rows.y, **rows.arguments).cv_results_
+    # In a terminal a bar has the best score and the time left.
+    shows = not session.quiet and sys.stderr.isatty()
+    options = {"refit": False, "error_score": "raise", "resume": resume, "verbose": int(shows)}
+    scored = SearchCV(estimator, grid, cv=folds, scoring=scoring, **options)
+    scores = scored.fit(rows.X, rows.y, **rows.arguments).cv_results_
     name = "mean log likelihood" if algorithm == "distribution" else rows.score_name
     reached = training.constant_on_folds(rows, folds, scoring or name)
     training.print_results(output, training.ranking(scores, scoring or name, reached))
     if results is not None and kind is not None:
         write_table(training.all_scores(scores), results, kind)
+    if page is not None:
+        write_bytes(scored.to_html(title=f"Settings for {in_short(target)}").encode(), page)
     if output is not None:
         estimator.set_params(**scores["params"][scores["rank_test_score"].argmin()])
         training.fit_and_save(session, estimator, rows, output, [])

@@ -7,17 +7,18 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree import notebook
-from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.errors import InvalidInputError, InvalidTypeError, present
 from jaxtree.explain.hard_forms import hard_form, has_no_sum, together
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores, explain_solution
+from jaxtree.explain.sentences import UNSEEN, gaps_of, prediction_in_words, value_words
 from jaxtree.explain.shap import of_solution, shap_in_comparison, shap_values_of
 from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
 from jaxtree.tree import Tree
-from jaxtree.tree.kinds import ModelKind, keeps_rows, kind_of
+from jaxtree.tree.kinds import ModelKind, Prediction, keeps_rows, kind_of, unit_of
 from jaxtree.tree.model import FittedModel
 
 
@@ -49,6 +50,7 @@ class Explanation:
             range in fit, of an ordered category that of the steps, and of other categories 1.
         spread: How far apart the numbers are that the tree predicts: one is written to a ten-thousandth of that.
         note: How the tree stands for the model that is explained, if it is another, in words.
+        gaps: The columns on the path without a value that the fit knows, in words, such as "age is missing".
     """
 
     prediction: Any
@@ -58,6 +60,20 @@ class Explanation:
     contrast: Contrast | None
     spread: float = 0.0
     note: str = ""
+    gaps: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The prediction, and the conditions on the path to it."""
+        head = prediction_in_words(self.prediction, self.share, SHARE_OF_SPREAD * self.spread or np.inf)
+        said = f"{head}, because {' and '.join(self.conditions)}" if self.conditions else f"{head} in every case"
+        gaps = [gap for gap in self.gaps if gap not in said]
+        changed = [] if self.contrast is None else [self._contrast_in_words()]
+        return "; ".join([said, *([", ".join(gaps)] if gaps else []), *changed])
+
+    def _contrast_in_words(self) -> str:
+        column, value, prediction = present(self.contrast)
+        return f"would be {value_in_words(prediction)} if {column} were {value_in_words(value)}"
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the explanation in words."""
@@ -72,9 +88,9 @@ class Explanation:
         lines += [f"{'because' if not number else '    and'} {words}" for number, words in enumerate(self.conditions)]
         if self.rows_to_share is not None:
             lines.append(f"    and {self.rows_to_share} is missing or unseen, so that it goes no single way from there")
+        lines += [f"where {gap}" for gap in self.gaps if UNSEEN in gap]
         if self.contrast is not None:
-            column, value, prediction = self.contrast
-            lines.append(f"would be {value_in_words(prediction)} if {column} were {value_in_words(value)}")
+            lines.append(self._contrast_in_words())
         return "\n".join([*lines, self.note] if self.note else lines)
 
 
@@ -109,6 +125,43 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     kind = kind_of(estimator)
     if kind == ModelKind.TERMS:
         return estimator.explain_row(row)
+    explained = _explain_row(estimator, row)
+    if kind == ModelKind.SOFT:
+        return explained
+    schema = estimator.encoder_.schema_
+    values, table = _values_of_row(estimator, row)[0], as_table(row, schema.column_names)
+    words = value_words(schema, values, table)
+    if isinstance(explained, ScoreExplanation):
+        return in_words_of_row(estimator, explained, values, words)
+    if kind == ModelKind.TREE:  # which takes no notice of columns that it does not ask for
+        tree = estimator.tree_
+        is_asked = np.isin(np.arange(len(values)), np.asarray(tree.feature)[~np.asarray(tree.is_leaf)])
+        values = np.where(is_asked, values, 0.0)
+    return replace(explained, gaps=gaps_of(schema, values, words))
+
+
+def in_words_of_row(
+    estimator: Any, explained: ScoreExplanation, values: Float[np.ndarray, " feature"], words: list[str]
+) -> ScoreExplanation:
+    """Returns an explanation with the words of a row: values that the fit has not seen, gaps, and the unit.
+
+    Args:
+        estimator: The fitted estimator.
+        explained: The explanation.
+        values: The row, encoded.
+        words: Its values in words.
+    """
+    schema = estimator.encoder_.schema_
+    said = dict(zip(schema.column_names, words, strict=True))
+    parts = tuple(part._replace(value=said.get(part.column, part.value)) for part in explained.contributions)
+    is_plain = explained.share is not None or estimator.predicts == Prediction.NUMBERS
+    unit = "" if is_plain else unit_of(estimator)
+    return replace(explained, contributions=parts, gaps=gaps_of(schema, values, words), unit=unit)
+
+
+def _explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
+    """Explains a model of trees; see `explain_row`."""
+    kind = kind_of(estimator)
     if kind == ModelKind.SOFT:
         hard, note = hard_form(estimator)
         explained = explain_row(hard, row)

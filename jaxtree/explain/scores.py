@@ -1,18 +1,19 @@
 """Explanation of one row by many trees, in words: contributions of columns to the score, and the strongest trees."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Float64, Int
 
 from jaxtree import notebook
 from jaxtree.errors import present
 from jaxtree.explain.carried import carried
 from jaxtree.explain.paths import conditions_on, path_to
+from jaxtree.explain.sentences import effects_on_prediction, prediction_in_words, sentence_of
 from jaxtree.explain.shap import ShapValues
-from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column
 from jaxtree.table.words import value_in_words
 from jaxtree.tree.link import Link, ScoreLink, ratios
@@ -28,6 +29,9 @@ FEWEST_PLACES = 4
 MOST_SHOWN = 10
 """Columns in words."""
 
+DIGITS = 3
+"""Digits of the greatest of numbers that stand together."""
+
 
 class Contribution(NamedTuple):
     """The contribution of a column to a score: its Shapley value.
@@ -36,11 +40,13 @@ class Contribution(NamedTuple):
         column: The column.
         value: Its value in the row, in words.
         score: The contribution.
+        effect: How it changes what is predicted: the probability of the predicted class, or the number.
     """
 
     column: str
     value: str
     score: float
+    effect: float = math.nan
 
 
 class Step(NamedTuple):
@@ -72,6 +78,9 @@ class ScoreExplanation:
         steps: The additions of the strongest trees.
         kind: "score" if it is a sum; of a mean over trees "share" of a class, or "mean"; of a moment such as "effect".
         note: How the contributions were found, if they are not exact, in words.
+        general: The prediction of no row in particular: the probability of the class, or the number.
+        gaps: The columns without a value that the fit knows, in words, such as "age is missing".
+        unit: The name of a number that is predicted, such as "effect"; empty for a mean of the target.
     """
 
     prediction: Any
@@ -83,30 +92,53 @@ class ScoreExplanation:
     steps: tuple[Step, ...]
     kind: str = "score"
     note: str = ""
+    general: float = math.nan
+    gaps: tuple[str, ...] = ()
+    unit: str = ""
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the explanation in words."""
         return notebook.lines(str(self))
 
+    @property
+    def sentence(self) -> str:
+        """The prediction, and the columns that speak most for and against it; see `jaxtree.explain.sentences`."""
+        effects = {f"{part.column} is {part.value}": part.effect for part in self.contributions}
+        places = _places_of(effects.values())
+        if self.share is not None:
+            head = prediction_in_words(self.prediction, self.share)
+        else:
+            of_what = "" if self.of_class is None else f" of {value_in_words(self.of_class)}"
+            general = f" (in general {self.general:.{places}f})" if np.isfinite(self.general) else ""
+            head = f"{f'{self.unit}{of_what} ' if self.unit else ''}{self.prediction:z.{places}f}{general}"
+        return sentence_of(head, effects, self.gaps, of_classes=self.share is not None, places=places)
+
     def __str__(self) -> str:
-        """The explanation in some lines."""
-        greatest, places = max((abs(part.score) for part in self.contributions), default=0.0), FEWEST_PLACES
-        if np.isfinite(greatest) and greatest > 0:
-            places = max(places, places - 2 - math.floor(math.log10(greatest)))
+        """The sentence, and a table of the contributions."""
+        return self.text()
+
+    def text(self, *, trees: bool = False) -> str:
+        """Returns the explanation in some lines: the sentence, a table of the contributions, and perhaps trees.
+
+        Args:
+            trees: Whether the trees that move the prediction most follow, with the conditions on the row's paths.
+        """
+        places = max(FEWEST_PLACES, _places_of(part.score for part in self.contributions))
         name = self.kind if self.of_class is None else f"{self.kind} of {value_in_words(self.of_class)}"
-        lines = [self._predicted(places), f"{name} {self.score:.{places}f}, of all rows {self.base:.{places}f}"]
+        lines = [self.sentence, f"{name} {self.score:.{places}f}, of all rows {self.base:.{places}f}"]
         shown, others = self.contributions[:MOST_SHOWN], self.contributions[MOST_SHOWN:]
-        lines += [f"    {score:+.{places}f}  {column} = {value}" for column, value, score in shown]
+        lines += [f"    {part.score:+.{places}f}  {part.column} = {part.value}" for part in shown]
         if others:
             lines.append(f"    {sum(part.score for part in others):+.{places}f}  {len(others)} other columns")
-        steps = [(tree, score, " and ".join(words) or "all rows") for tree, score, words in self.steps]
-        lines += [f"tree {tree} {score:+.{places}f}: {words}" for tree, score, words in steps]
+        for tree, score, words in self.steps if trees else ():
+            lines.append(f"tree {tree} {score:+.{places}f}: {' and '.join(words) or 'all rows'}")
         return "\n".join([*lines, self.note] if self.note else lines)
 
-    def _predicted(self, places: int) -> str:
-        if self.share is not None:
-            return f"{value_in_words(self.prediction)} ({self.share:.0%})"
-        return decimal_near(self.prediction, 10.0**-places if self.prediction == self.score else np.inf)
+
+def _places_of(sizes: Iterable[float]) -> int:
+    """The decimals with which the greatest of some numbers has its digits."""
+    greatest = max(map(abs, sizes), default=0.0)
+    return max(0, DIGITS - 1 - math.floor(math.log10(greatest))) if np.isfinite(greatest) and greatest > 0 else DIGITS
 
 
 class Answer(NamedTuple):
@@ -136,6 +168,23 @@ def answer_of(link: ScoreLink, scores: Float[np.ndarray, " score"]) -> Answer:
     return Answer(names[label], float(shares[label]), of_class, place)
 
 
+def effects_of(
+    link: ScoreLink, said: Answer, base: Float[np.ndarray, " score"], parts: Float[np.ndarray, "part score"]
+) -> tuple[Float64[np.ndarray, " part"], float]:
+    """Returns how parts of scores change the prediction of a row, and that of no row in particular.
+
+    Args:
+        link: The link of the scores.
+        said: The conclusion from the scores of the row.
+        base: The scores of no row in particular.
+        parts: The additions to them.
+    """
+    if said.share is None and said.prediction == float((base + parts.sum(axis=0))[said.place]):
+        return parts[:, said.place].astype(np.float64), float(base[said.place])
+    label = 0 if said.share is None else present(link.classes).tolist().index(said.prediction)
+    return effects_on_prediction(link, label, base, parts)
+
+
 def explain_scores(
     model: FittedModel, values: Float[np.ndarray, "one feature"], explained: ShapValues, note: str = ""
 ) -> ScoreExplanation:
@@ -151,17 +200,21 @@ def explain_scores(
     scores = ratios(sums.T).T[0] if model.is_ratio else sums[0]
     said = _answer_of_forest(model, scores) if model.link is None else answer_of(model.link, sums[0])
     place = said.place
-    worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
+    every, base = explained.values.reshape(len(model.schema.columns), -1), np.ravel(explained.base)
+    worth, effects, general = every[:, place], every[:, place], float(base[place])
+    if model.link is not None:
+        effects, general = effects_of(model.link, said, base, every)
     return ScoreExplanation(
         said.prediction,
         said.share,
         said.of_class,
         float(scores[place]),
-        float(np.ravel(explained.base)[place]),
-        _contributions(model, values, worth),
+        float(base[place]),
+        _contributions(model, values, worth, effects),
         _strongest(model, values, place),
         "score" if model.link is not None else "share" if model.classes else "mean",
         note,
+        general,
     )
 
 
@@ -190,9 +243,10 @@ def explain_solution(
         names[place] if len(names) > 1 else None,
         float(predicted[place]),
         float(np.ravel(explained.base)[place]),
-        _contributions(model, values, worth),
+        _contributions(model, values, worth, worth),
         _greatest_steps(model, values, steps[0, :, place]),
         kind,
+        general=float(np.ravel(explained.base)[place]),
     )
 
 
@@ -206,11 +260,19 @@ def _answer_of_forest(model: FittedModel, mean: Float[np.ndarray, " column"]) ->
 
 
 def _contributions(
-    model: FittedModel, values: Float[np.ndarray, "one feature"], worth: Float[np.ndarray, " column"]
+    model: FittedModel,
+    values: Float[np.ndarray, "one feature"],
+    worth: Float[np.ndarray, " column"],
+    effects: Float[np.ndarray, " column"],
 ) -> tuple[Contribution, ...]:
     """The columns that contribute, the greatest first."""
     return tuple(
-        Contribution(model.schema.columns[column].name, _in_words(model, column, values[0]), float(worth[column]))
+        Contribution(
+            model.schema.columns[column].name,
+            _in_words(model, column, values[0]),
+            float(worth[column]),
+            float(effects[column]),
+        )
         for column in np.argsort(-np.abs(worth), kind="stable").tolist()
         if worth[column]
     )

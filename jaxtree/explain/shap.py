@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import forks, notebook
 from jaxtree.blocks import for_blocks
 from jaxtree.devices import costs, current_platform, placed
-from jaxtree.errors import InvalidTypeError, present
+from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra, present
 from jaxtree.explain.carried import carried
 from jaxtree.explain.hard_forms import compare, hard_form, has_no_sum, together
 from jaxtree.explain.kernel import Rule, groups_of, sum_shap_interactions, sum_shap_values
@@ -27,6 +27,7 @@ from jaxtree.explain.splits import SplitForest, splits_of
 from jaxtree.export.models import best_of_search, exported_model
 from jaxtree.kernels.choose import Engine, choose
 from jaxtree.kernels.explain import KernelTrees
+from jaxtree.table.words import value_in_words
 from jaxtree.tree import SplitKind
 from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.model import FittedModel
@@ -48,9 +49,48 @@ class ShapValues(_ShapValues):
             With `base` they add up to the prediction, or to the scores.
         base: The prediction of no row in particular.
         how: How they were found: "exact", or in some words more.
+        encoder: The encoder of the rows, if an estimator is explained.
+        table: The rows.
+        outputs: The names of the classes or scores; none of one.
     """
 
     how: str = "exact"
+    encoder: Any = None
+    table: Any = None
+    outputs: tuple[str, ...] = ()
+
+    def to_shap(self) -> Any:
+        """Returns the values as an `Explanation` of the package shap, for its plots.
+
+        Its `data` are numbers by which rows are coloured, categories by their codes, and `display_data` words.
+        With several classes or scores it has three axes, and a plot takes one: `explanation[:, :, "yes"]`.
+
+        Raises:
+            MissingExtraError: shap is not installed.
+            InvalidInputError: The values do not know their rows: `shap_values` makes such as do.
+
+        Example:
+            >>> from jaxtree import DecisionTreeClassifier
+            >>> model = DecisionTreeClassifier().fit([["a", 1], ["b", 2]] * 5, ["no", "yes"] * 5)
+            >>> found = shap_values(model, [["a", 1]])
+            >>> found.outputs, found.values.shape
+            (('no', 'yes'), (1, 2, 2))
+        """
+        if self.encoder is None:
+            raise InvalidInputError("to_shap takes the values that shap_values has returned, which know their rows")
+        shap = import_extra("shap", "to_shap", "shap")
+        schema, rows = self.encoder.schema_, np.asarray(self.encoder.values(self.table), np.float64)
+        words = np.empty(rows.shape, object)
+        for place, column in enumerate(schema.columns):
+            words[:, place] = [column.in_words(float(value)) for value in rows[:, place]]
+        return shap.Explanation(
+            self.values,
+            base_values=np.broadcast_to(self.base, (len(rows), *np.shape(self.base))).copy(),
+            data=rows,
+            display_data=words,
+            feature_names=list(schema.column_names),
+            output_names=list(self.outputs) or None,
+        )
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the mean size of every column's values, the greatest first."""
@@ -113,8 +153,27 @@ def shap_values(estimator: Any, X: Any, *, background: Any = None) -> ShapValues
         (3.0, [[2.0, 1.0]])
     """
     estimator = best_of_search(estimator)
+    found = _found_by_table(estimator, X, background)
+    found.encoder, found.table = estimator.encoder_, X
+    if found.values.ndim > 2:
+        found.outputs = _names_of(estimator, found.values.shape[2])
+    return found
+
+
+def _names_of(estimator: Any, number: int) -> tuple[str, ...]:
+    """The names of classes or scores."""
+    if is_classifier(estimator):
+        return tuple(map(value_in_words, estimator.classes_.tolist()))
+    if estimator.model_kind == ModelKind.MOMENT:
+        return tuple(estimator.names_of_predictions())
+    return tuple(f"output {place}" for place in range(number))
+
+
+def _found_by_table(estimator: Any, X: Any, background: Any) -> ShapValues:
+    """The values of an estimator; see `shap_values`."""
     if background is None and kind_of(estimator) == ModelKind.TERMS:
-        return estimator.shap_by_table(X)
+        found = estimator.shap_by_table(X)
+        return _found(found.values, found.base, found.how)
     if kind_of(estimator) == ModelKind.SOFT:
         hard, note = hard_form(estimator)
         explained = shap_values(hard, X, background=background)

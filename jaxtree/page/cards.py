@@ -1,7 +1,8 @@
 """Cards of a page: a chart each, or one for every choice of rows and of a class, sent as the numbers it is drawn of.
 
-A *chart* is a mapping that the page's script reads: `kind` is "plot" (two axes), "list" (named lines below one another)
-or "grid" (counts by two classes). `assets/plot.js`, `list.js` and `grid.js` say what each of them has.
+A *chart* is a mapping that the page's script reads: `kind` is "plot" (two axes), "list" (lines below one another),
+"grid" (counts by two classes) or "parallel" (lines through many axes). `assets/plot.js`, `list.js`, `grid.js` and
+`parallel.js` say what each of them has.
 """
 
 from collections.abc import Callable, Sequence

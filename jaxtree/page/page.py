@@ -40,7 +40,7 @@ from jaxtree.switches import by_own
 from jaxtree.table.numerals import score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction
 
-SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "cards", "rows", "outlines")
+SHARED_SCRIPTS = ("elements", "text", "readout", "plot", "list", "grid", "parallel", "cards", "rows", "outlines")
 TREE_SCRIPTS = ("tree", "scores", "histogram", "outline", "map", "details", "charts", "main")
 TERM_SCRIPTS = ("surface", "terms")
 """The parts of the page's one script, in their order; those of a tree to walk through or of terms follow the others."""

@@ -1,26 +1,30 @@
 """The page of a tuning: settings and their scores, what each parameter did, and why an ensemble was better or not."""
 
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.figures.classes import OneClass
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
-from jaxtree.figures.searches import Scale, mean_curve, scale_of
+from jaxtree.figures.searches import ScoredSettings
 from jaxtree.files.pages import Page
-from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted, line, plot
+from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, compacted
 from jaxtree.page.page import Group, render
 from jaxtree.page.quality import calibration_chart, means_chart
 from jaxtree.page.scores import Fact
-from jaxtree.table.numerals import exact_decimal, score_in_words
+from jaxtree.page.settings import (
+    curves_card,
+    history_card,
+    importance_card,
+    leaders,
+    parallel_card,
+    parameter_card,
+    scatter_card,
+)
+from jaxtree.table.numerals import score_in_words
 
-MOST_LEADERS = 15
-"""The number of best settings that the table shows; members of the ensemble stand there at any rank."""
-
-MOST_CURVES = 5
 MOST_CLASSES = 12
 
 
@@ -35,34 +39,79 @@ def tuned_page(tuned: Any, y: Any, *, title: str = "Tuned boosted trees") -> Pag
     Raises:
         MissingExtraError: jinja2 is not installed.
     """
-    yardstick, model = tuned.yardstick, tuned.model
-    first = [_comparison(tuned), _history(tuned), _curves(tuned), _calibration(tuned)]
-    found = importances_of(model)
-    columns = [(name, value) for name, value in zip(found.names, found.values.tolist(), strict=True) if value > 0]
-    second = [
-        scatter_card(tuned),
-        _bars("parameters", "Importance of the parameters", "The R² that a forest, which predicts scores from "
-              "settings, loses when the values of the parameter are shuffled.", tuned.tried.parameter_importances()),
-        _bars("importances", "Importance of the columns", f"{found.meaning[0].upper()}{found.meaning[1:]}.",
-              columns[:MOST_COLUMNS]),
-    ]  # fmt: skip
-    groups = [
-        Group(name, [card for card in cards if card]) for name, cards in (("scores", first), ("settings", second))
-    ]
+    yardstick, model, scored = tuned.yardstick, tuned.model, tuned.scored()
+    first = [_comparison(tuned), history_card(scored), curves_card(scored), _calibration(tuned)]
+    return _page(
+        scored,
+        first,
+        _cards_of_settings(scored, tuned.tried.parameter_importances(), model),
+        title=title,
+        estimator=type(model).__name__,
+        summary=_summary(tuned, len(y)),
+        verdict=tuned.verdict(),
+        notes=_notes(tuned),
+        measure=yardstick.in_words,
+        is_ensemble=tuned.is_ensemble,
+    )
+
+
+def searched_page(scored: ScoredSettings, importances: Any, model: Any, *, title: str, **facts: Any) -> Page:
+    """Returns a page about the settings of a search; it needs no network.
+
+    Args:
+        scored: The settings.
+        importances: Parameters by how much they count, the greatest first.
+        model: The estimator that was fitted on all rows; None if none was.
+        title: The heading of the page.
+        facts: `estimator`, `summary` and `notes`, for the head of the page.
+
+    Raises:
+        MissingExtraError: jinja2 is not installed.
+    """
+    first = [history_card(scored), curves_card(scored)]
+    cards = _cards_of_settings(scored, importances, model)
+    return _page(scored, first, cards, title=title, measure=scored.measure, is_ensemble=False, **facts)
+
+
+def _cards_of_settings(scored: ScoredSettings, importances: Any, model: Any) -> list[Card | None]:
+    cards = [scatter_card(scored, importances), parallel_card(scored, importances), parameter_card(importances)]
+    if model is not None:
+        found = importances_of(model)
+        columns = [(name, value) for name, value in zip(found.names, found.values.tolist(), strict=True) if value > 0]
+        hint = f"{found.meaning[0].upper()}{found.meaning[1:]}."
+        cards.append(importance_card("importances", "Importance of the columns", hint, columns[:MOST_COLUMNS]))
+    return cards
+
+
+def _page(scored: ScoredSettings, first: list[Card | None], second: list[Card | None], **facts: Any) -> Page:
+    """The page of two groups of cards and the table of settings."""
+    named = (("scores", first), ("settings", second))
+    groups = [Group(name, [card for card in cards if card]) for name, cards in named]
     return render(
         "tuned.html",
         {"cards": {card.id: card.to_json() for group in groups for card in group.cards}},
-        title=title,
-        estimator=type(model).__name__,
-        measure=yardstick.in_words,
-        summary=_summary(tuned, len(y)),
-        verdict=tuned.verdict(),
-        was_interrupted=tuned.was_interrupted,
-        is_judged=len(tuned.tests) > 1,
-        is_ensemble=tuned.is_ensemble,
-        leaders=_leaders(tuned),
+        leaders=leaders(scored),
         groups=groups,
+        has_rounds=scored.num_rounds is not None,
+        has_weights=scored.weights is not None,
+        **facts,
     )
+
+
+TOO_GOOD = "The best setting was chosen by the scores that stand here, which are a little too good."
+
+
+def _notes(tuned: Any) -> list[str]:
+    """Sentences about the scores."""
+    notes = []
+    if tuned.was_interrupted:
+        notes.append("The tuning was interrupted: it is of the settings that were finished by then.")
+    judged = ""
+    if len(tuned.tests) > 1:
+        judged = "The score of the model is that of settings that the other folds had chosen. "
+        if tuned.is_ensemble:
+            judged = "The ensemble was scored on every fold with weights that the other folds had chosen. "
+    return [*notes, judged + TOO_GOOD]
 
 
 def _summary(tuned: Any, num_rows: int) -> list[Fact]:
@@ -77,34 +126,6 @@ def _summary(tuned: Any, num_rows: int) -> list[Fact]:
     sizes += [] if tuned.finalists is None else [("finalists", len(tuned.finalists.numbers))]
     sizes += [("members", len(tuned.members))] if tuned.is_ensemble else []
     return [*itertools.starmap(Fact, facts), *(Fact(name, f"{size:,}") for name, size in sizes)]
-
-
-def _leaders(tuned: Any) -> list[dict[str, Any]]:
-    """The rows of the table of settings, the best first."""
-    tried, yardstick = tuned.tried, tuned.yardstick
-    means, deviations = tried.scores.mean(axis=1), tried.scores.std(axis=1)
-    rows = []
-    for rank, number in enumerate(np.argsort(-means, kind="stable").tolist(), 1):
-        weight = tuned.weights[number]
-        if rank > MOST_LEADERS and not weight:
-            continue
-        rows.append(
-            {
-                "rank": rank,
-                "score": " ± ".join(map(score_in_words, (yardstick.shown(means[number]), deviations[number]))),
-                "rounds": f"{tried.num_rounds[number].mean():.0f}",
-                "weight": f"{weight:z.2f}" if weight else "",
-                "values": [(name, _in_words(value)) for name, value in tried.settings[number].items()],
-            }
-        )
-    return rows
-
-
-def _in_words(value: Any) -> str:
-    """A value of a parameter; of numbers that were drawn no more digits than one reads."""
-    if isinstance(value, float) and np.isfinite(value):
-        return exact_decimal(float(f"{value:.4g}"))
-    return exact_decimal(value) if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _comparison(tuned: Any) -> Card:
@@ -170,54 +191,6 @@ def _likeness(predicted: Float[np.ndarray, "member row column"]) -> float:
     return float(np.nanmean(above)) if np.isfinite(above).any() else 1.0
 
 
-def _history(tuned: Any) -> Card | None:
-    """The score of every setting and the best so far, by number and by time."""
-    tried, yardstick = tuned.tried, tuned.yardstick
-    means = tried.scores.mean(axis=1)
-    if len(means) < 2:
-        return None
-    shown, best = yardstick.shown(means), yardstick.shown(np.maximum.accumulate(means))
-    ends = _limits(shown)
-    hidden = int(((shown < ends[0]) | (shown > ends[1])).sum())
-    words = f"{hidden} far worse setting{' stands' if hidden == 1 else 's stand'} at the edge." if hidden else ""
-    charts = {}
-    for x, label in ((np.arange(1.0, len(means) + 1), "settings tried"), (tried.seconds, "seconds")):
-        series = [
-            line("a setting", SOFT, x, np.clip(shown, *ends), kind="dots"),
-            line("best so far", ACCENT, x, best, kind="steps"),
-        ]
-        x_axis, y_axis = axis(label, isWhole=True), axis(yardstick.in_words)
-        charts[str(len(charts))] = plot(f"Scores by {label}", x_axis, y_axis, series, words)
-    hint = "The score of every setting, mean of the folds, and the best so far."
-    return Card("progress", "History", hint, charts, (("By", ("by settings", "by time")),), (0,))
-
-
-def _limits(shown: Float[np.ndarray, " setting"]) -> tuple[float, float]:
-    """Between which scores are drawn: the quarters and as much beyond them as holds all but outliers."""
-    known = shown[np.isfinite(shown)]
-    low, middle, high = np.quantile(known, [0.0, 0.25, 0.75]) if len(known) else (0.0, 0.0, 1.0)
-    reach = 3 * (high - middle)
-    low = max(float(known.min(initial=np.inf)), middle - reach) if reach else float(known.min(initial=np.inf))
-    top = min(float(known.max(initial=-np.inf)), high + reach) if reach else float(known.max(initial=-np.inf))
-    return low, top
-
-
-def _curves(tuned: Any) -> Card | None:
-    """The losses of the best settings after every round, means over the folds as long as all of them go on."""
-    means = tuned.tried.scores.mean(axis=1)
-    best = np.argsort(-means, kind="stable")[:MOST_CURVES].tolist()
-    series = []
-    for rank, number in enumerate(best):
-        mean = mean_curve(tuned.tried.curves[number])
-        if len(mean):
-            series.append(line(f"rank {rank + 1}", CLASS_COLOURS[rank], np.arange(1.0, len(mean) + 1), mean))
-    if not series:
-        return None
-    chart = plot("Losses of the best settings", axis("round", isWhole=True), axis("loss"), series)
-    hint = "Loss on the rows of the folds after every round, of the best settings."
-    return Card("curves", "Learning curves", hint, {"": chart})
-
-
 def _calibration(tuned: Any) -> Card:
     """How often classes come true by their probabilities; of numbers the mean target by the prediction."""
     yardstick, predicted = tuned.yardstick, tuned.predicted
@@ -239,90 +212,3 @@ def _calibration(tuned: Any) -> Card:
     }
     hint = "Share of the rows that have a class, by the probability that what other folds have chosen gives it."
     return Card("calibration", "Calibration", hint, charts, (("Class", tuple(names)),), (0,))
-
-
-def _bars(name: str, title: str, hint: str, named: list[tuple[str, float]]) -> Card | None:
-    if not named:
-        return None
-    return Card(name, title, hint, {"": bars_by_name(title, named)})
-
-
-COLOURS = (("a setting", SOFT), ("part of the model", ACCENT), ("the best", "#D55E00"))
-
-
-class _Scored(NamedTuple):
-    """The settings that have a score.
-
-    Attributes:
-        values: The values of one parameter.
-        shown: The mean scores as they are shown.
-        group: The place of each in `COLOURS`.
-        axis: The axis of scores.
-    """
-
-    values: list[Any]
-    shown: Float[np.ndarray, " setting"]
-    group: Int[np.ndarray, " setting"]
-    axis: dict[str, Any]
-
-
-def scatter_card(tuned: Any) -> Card | None:
-    """Returns the card of all parameters that have several values; None where there are none.
-
-    Args:
-        tuned: A `jaxtree.search.tuning.TunedModel`.
-    """
-    tried = tuned.tried
-    means = tried.scores.mean(axis=1)
-    group = np.where(tuned.weights > 0, 1, 0)
-    group[int(means.argmax())] = 2
-    shown = np.asarray(tuned.yardstick.shown(means), np.float64)
-    known = np.flatnonzero(np.isfinite(shown)).tolist()
-    order = [name for name, _ in tried.parameter_importances()]
-    names = sorted(tried.settings[0], key=lambda name: order.index(name) if name in order else len(order))
-    names = [name for name in names if len({str(own[name]) for own in tried.settings}) > 1]
-    if not names:
-        return None
-    y = axis(tuned.yardstick.in_words)
-    charts = {}
-    for place, name in enumerate(names):
-        values = [tried.settings[number][name] for number in known]
-        drawn = _words_chart if scale_of(values) == Scale.WORDS else _scatter_chart
-        charts[str(place)] = drawn(name, _Scored(values, shown[known], group[known], y))
-    hint = "The mean score of every setting by its value of a parameter."
-    return Card("scatter", "Scores by parameter", hint, charts, (("Parameter", tuple(names)),), (0,))
-
-
-def _scatter_chart(name: str, scored: _Scored) -> Chart:
-    numbers, scale, x = np.array(scored.values, np.float64), scale_of(scored.values), axis(name)
-    if scale != Scale.LINEAR:
-        above = numbers[numbers > 0]
-        powers = np.arange(np.floor(np.log10(above.min())), np.ceil(np.log10(above.max())) + 1)
-        zero = float(powers[0] - 1)
-        ticks = [[float(power), exact_decimal(float(f"1e{power:.0f}"))] for power in powers]
-        x["isLog"] = True
-        x["ticks"] = [[zero, "0"], *ticks] if scale == Scale.WITH_ZERO else ticks
-        numbers = np.log10(numbers, where=numbers > 0, out=np.full(len(numbers), zero))
-    series = [
-        line(title, colour, numbers[own], scored.shown[own], kind="dots")
-        for place, (title, colour) in enumerate(COLOURS)
-        for own in [scored.group == place]
-        if own.any()
-    ]
-    return plot(f"Scores by {name}", x, scored.axis, series)
-
-
-def _words_chart(name: str, scored: _Scored) -> Chart:
-    words = list(map(str, scored.values))
-    items = []
-    for word in dict.fromkeys(words):
-        rows = [row for row, own in enumerate(words) if own == word]
-        dots = [
-            [value, COLOURS[scored.group[row]][1]]
-            for row, value in zip(rows, compacted(scored.shown[rows]), strict=True)
-        ]
-        items.append({"name": word, "dots": sorted(dots, key=lambda dot: dot[1] != SOFT), "words": str(len(rows))})
-    legend = [{"name": title, "colour": colour} for title, colour in COLOURS]
-    caption = "At the right, the number of settings."
-    label = f"Scores by {name}"
-    return {"kind": "list", "label": label, "items": items, "x": scored.axis, "legend": legend, "caption": caption}

@@ -14,7 +14,7 @@ from jaxtree.export.answers import shortened_name
 from jaxtree.export.models import best_of_search
 from jaxtree.export.pictures import CLASS_COLOURS, colour_of_class
 from jaxtree.figures.learning import LearningCurves, learning_of
-from jaxtree.figures.searches import Scale, is_number, mean_curve, scale_of
+from jaxtree.figures.searches import Scale, is_number, mean_curve, scale_of, scales_of_space
 from jaxtree.plot import style
 from jaxtree.table.numerals import exact_decimal
 from jaxtree.table.words import value_in_words
@@ -144,12 +144,14 @@ class _Scores(NamedTuple):
     Attributes:
         values: The values of the parameter.
         mean: The mean score over the folds.
+        scale: The scale on which the values stand.
         is_early: Whether successive halving has measured the setting on less than the others.
         best: The place of the best setting.
         name: The name of the score.
     """
 
     values: list[Any]
+    scale: Scale
     mean: Float[np.ndarray, " setting"]
     is_early: Bool[np.ndarray, " setting"]
     best: int
@@ -161,8 +163,9 @@ def plot_search_scatter(
 ) -> Axes:
     """Draws the mean test score of every setting of a search against the value of one parameter.
 
-    The best setting is orange. Numbers stand on an axis, which is logarithmic (above 0) if they differ much; of words,
-    truth values and other objects each has a line. Settings that successive halving has measured on less are pale.
+    The best setting is orange. Numbers stand on an axis, which is logarithmic (above 0) if the space draws them so
+    or, where it does not say, if they differ much; of words, truth values and other objects each has a line. Settings
+    that successive halving has measured on less are pale.
 
     Args:
         search: A fitted search with `cv_results_`; any of scikit-learn's kind.
@@ -187,7 +190,7 @@ def plot_search_scatter(
     """
     check_is_fitted(search, "cv_results_")
     found, parameter = _scores(search, parameter, metric)
-    scale = scale_of(found.values)
+    scale = found.scale
     if scale != Scale.WORDS:
         ax = style.axes_to_draw_in(ax)
         _draw_numbers(ax, found, scale)
@@ -226,7 +229,9 @@ def _scores(search: Any, parameter: str | None, metric: str | None) -> tuple[_Sc
     own = places[0] if places.size else int(np.where(rung[kept] == rung.max(), mean[kept], -np.inf).argmax())
     values = [settings[place][parameter] for place in kept.tolist()]
     name = "mean test score" if metric == "score" else f"mean test {metric}"
-    return _Scores(values, mean[kept], rung[kept] < rung.max(), int(own), name), parameter
+    space = getattr(search, "param_grid", None) or getattr(search, "param_distributions", None) or {}
+    scale = scale_of(values, scales_of_space(space).get(parameter))
+    return _Scores(values, scale, mean[kept], rung[kept] < rung.max(), int(own), name), parameter
 
 
 def _draw_numbers(ax: Axes, found: _Scores, scale: Scale) -> None:

@@ -1,8 +1,8 @@
 """FoldPrograms of boosted trees: settings of a fold that share one are fitted and scored together."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Int
@@ -25,6 +25,63 @@ LEFT_THE_NUMBERS = ".*derivatives after round"
 """The warning of a fit that stopped at derivatives that are not finite."""
 
 
+class SearchMeasure(NamedTuple):
+    """The score by which settings are compared.
+
+    Attributes:
+        metric: Its name in the results of a search.
+        in_words: Its name, of a loss without its sign.
+        is_loss: Whether less of what is measured is better.
+    """
+
+    metric: str
+    in_words: str
+    is_loss: bool
+
+
+class BestSoFar:
+    """The best mean score of the settings of a batch that are scored on most folds.
+
+    Args:
+        measure: The score; None to know of none.
+        num_folds: The number of folds.
+
+    Example:
+        >>> best = BestSoFar(SearchMeasure("score", "log loss", True), 2)
+        >>> best.add(0, -0.5), best.add(1, -0.25), best.in_words()
+        (None, None, 'best log loss 0.25 on 1 of 2 folds')
+        >>> best.add(0, -0.125), best.in_words()
+        (None, 'best log loss 0.3125')
+    """
+
+    def __init__(self, measure: SearchMeasure | None, num_folds: int):
+        self._measure, self._num_folds = measure, num_folds
+        self._scores: dict[int, list[float]] = {}
+        self._most, self._best = 0, -np.inf
+
+    def add(self, number: int, scores: Any) -> None:
+        """Takes the score, or the scores by their names, of a setting on a fold."""
+        if self._measure is None:
+            return
+        score = scores.get(self._measure.metric) if isinstance(scores, Mapping) else scores
+        if score is None or not np.isfinite(score):
+            return
+        own = self._scores.setdefault(number, [])
+        own.append(float(score))
+        if len(own) > self._most:
+            self._most, self._best = len(own), -np.inf
+        if len(own) == self._most:
+            self._best = max(self._best, float(np.mean(own)))
+
+    def in_words(self) -> str:
+        """Returns the best score; an empty word if there is none."""
+        if self._measure is None or not self._most:
+            return ""
+        shown = 0 - self._best if self._measure.is_loss else self._best
+        folds = "" if self._most == self._num_folds else f" on {self._most} of {self._num_folds} folds"
+        return f"best {self._measure.in_words} {shown:.4g}{folds}"
+
+
 class SearchProgress:
     """Counts the rounds of all models of a search, or their fits, and says how many there are.
 
@@ -32,7 +89,10 @@ class SearchProgress:
 
     Args:
         report: Called with a number of further rounds, and with words; None for silence.
-        has_words: Whether the words are about the models that are alive; there are none otherwise.
+        has_words: Whether the words are about the models that are alive, too.
+
+    Attributes:
+        best: The best score of the present batch, which words begin with.
 
     Example:
         >>> progress = SearchProgress(lambda number, words: print(number, words))
@@ -49,13 +109,14 @@ class SearchProgress:
     def __init__(self, report: Callable[..., Any] | None, *, has_words: bool = True):
         self._report, self._has_words = report, has_words
         self._alive: dict[tuple[int, int], int] = {}
-        self._left = 0
+        self._total = self._made = self._told = 0
         self._program = ""
+        self.best = BestSoFar(None, 0)
 
     def begin(self, trial: int, fold: int, most: int) -> None:
         """Takes a further model, and its most rounds."""
         self._alive[trial, fold] = most
-        self._left += most
+        self._total += most
 
     def opened(self, number: int, total: int, words: str) -> None:
         """Says which program is next: settings that differ in more than numbers do not share one.
@@ -74,12 +135,18 @@ class SearchProgress:
 
     def made(self, number: int) -> None:
         """Says that some models have made further rounds, so many all together."""
-        # A batch that memory did not suffice for makes its rounds again.
-        number = min(number, self._left)
-        self._left -= number
+        self._made += number
+        # A batch that memory did not suffice for makes its rounds again, and no model has ended before it is scored.
+        number = min(self._made, self._total - len(self._alive)) - self._told
+        self._told += number
         if self._report is not None:
             alive = f"{len(self._alive):,} model{'s' * (len(self._alive) != 1)} alive{self._program}"
-            self._report(number, alive if self._has_words else "")
+            parts = [self.best.in_words(), alive if self._has_words else ""]
+            self._report(number, ", ".join(part for part in parts if part))
+
+    def known(self, models: Sequence[tuple[int, int]]) -> None:
+        """Marks models as finished at once, as their fits are known already."""
+        self.made(sum(self._alive.pop(model, 0) for model in models))
 
 
 class FoldPrograms:

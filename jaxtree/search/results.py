@@ -5,12 +5,13 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from sklearn.inspection import permutation_importance
 
 from jaxtree import notebook
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.forests.forests import RandomForestRegressor
+from jaxtree.figures.searches import ScoredSettings
 
 MOST_SHOWN = 10
 """The number of settings that a notebook, or a terminal, shows."""
@@ -22,8 +23,10 @@ LEAST_SETTINGS = 4
 class Leaderboard(dict):
     """Columns by name, of equal length, with a row a setting: `pandas.DataFrame(board)` makes a frame of them.
 
-    The columns are `rank`, the name of what is measured (such as `log_loss`), `std` over the folds, the mean number of
-    `rounds`, the `weight` in the ensemble, the `setting`'s number in `cv_results_`, and the parameters.
+    The columns are `rank`, the name of what is measured (such as `log_loss`, the mean over the folds), its standard
+    error `se` by their spread, of models with rounds the mean number of `rounds`, the `seconds` of the fits on all
+    folds (a share by rounds where settings make these side by side), of an ensemble the `weight` in it, the `setting`'s
+    number in `cv_results_`, and the parameters.
     """
 
     def rows(self, most: int | None = None) -> list[dict[str, Any]]:
@@ -47,44 +50,40 @@ class Leaderboard(dict):
         return [[_in_words(value) for value in row.values()] for row in self.rows(MOST_SHOWN)]
 
 
-def make_leaderboard(
-    measure: str,
-    settings: Sequence[dict[str, Any]],
-    shown: Float[np.ndarray, "setting fold"],
-    better: Float[np.ndarray, " setting"],
-    num_rounds: Float[np.ndarray, " setting"],
-    weights: Float[np.ndarray, " setting"],
-) -> Leaderboard:
-    """Returns the settings, the best first.
-
-    Args:
-        measure: The name of what is measured.
-        settings: The parameters.
-        shown: The measures on every fold, as they are shown.
-        better: The mean scores, greater if better.
-        num_rounds: The mean numbers of rounds.
-        weights: The weights in the ensemble.
+def make_leaderboard(scored: ScoredSettings) -> Leaderboard:
+    """Returns the settings of a search, the best first.
 
     Example:
-        >>> losses = np.array([[0.5, 0.7], [0.25, 0.35]])
-        >>> settings = [{"max_depth": 2}, {"max_depth": 3}]
-        >>> make_leaderboard("loss", settings, losses, -losses.mean(axis=1), np.array([8.0, 9.0]), np.array([0.0, 1.0]))
-        rank  loss   std  rounds  weight  setting  max_depth
-           1   0.3  0.05       9       1        1          3
-           2   0.6   0.1       8       0        0          2
+        >>> losses, settings = np.array([[0.5, 0.7], [0.25, 0.35]]), [{"max_depth": 2}, {"max_depth": 3}]
+        >>> make_leaderboard(ScoredSettings(settings, -losses, "log loss", True, {}, np.array([1.5, 2.5]), None, None,
+        ...                                 None, None, np.zeros(2, int)))
+        rank  log_loss    se  seconds  setting  max_depth
+           1       0.3  0.05      2.5        1          3
+           2       0.6   0.1      1.5        0          2
     """
-    order = np.argsort(-better, kind="stable")
+    order, settings = scored.order(), scored.settings
     columns = {
         "rank": np.arange(1, len(order) + 1),
-        measure: shown.mean(axis=1)[order],
-        "std": shown.std(axis=1)[order],
-        "rounds": num_rounds[order],
-        "weight": weights[order],
+        scored.measure.replace(" ", "_"): scored.shown(scored.means[order]),
+        "se": scored.errors[order],
+        "rounds": None if scored.num_rounds is None else scored.num_rounds[order],
+        "seconds": scored.seconds[order],
+        "weight": None if scored.weights is None else scored.weights[order],
         "setting": order,
     }
+    columns = {name: column for name, column in columns.items() if column is not None}
     names = list(dict.fromkeys(name for own in settings for name in own))
-    parameters = {name: np.array([settings[place].get(name) for place in order.tolist()]) for name in names}
+    parameters = {name: _of_one_kind([settings[place].get(name) for place in order.tolist()]) for name in names}
     return Leaderboard(columns | parameters)
+
+
+def _of_one_kind(values: list[Any]) -> Shaped[np.ndarray, " setting"]:
+    """The values of a parameter in a column: lists and other objects stand there as they are."""
+    column = np.empty(len(values), object)
+    column[:] = values
+    kinds = {type(value) for value in values}
+    is_plain = all(issubclass(kind, bool | int | float | str | np.generic) for kind in kinds)
+    return np.array(values) if is_plain and len(kinds) == 1 else column
 
 
 def _in_words(value: Any) -> str:
@@ -106,6 +105,11 @@ class ParameterImportances(NamedTuple):
     names: list[str]
     mean: Float[np.ndarray, " parameter"]
     std: Float[np.ndarray, " parameter"]
+
+    def ranked(self) -> list[tuple[str, float]]:
+        """Returns parameters by how much they count, the greatest first; less than nothing is nothing."""
+        named = zip(self.names, np.maximum(self.mean, 0.0).tolist(), strict=True)
+        return sorted(named, key=lambda own: -own[1])
 
 
 def parameter_importances(

@@ -35,12 +35,15 @@ from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.export.models import best_of_search
+from jaxtree.figures.searches import ScoredSettings, scales_of_space
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
+from jaxtree.search.boosted_folds import SearchMeasure
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
-from jaxtree.search.results import ParameterImportances, parameter_importances
+from jaxtree.search.journal import Journal, made_with
+from jaxtree.search.results import Leaderboard, ParameterImportances, make_leaderboard, parameter_importances
 from jaxtree.search.scoring import check_scorer
 from jaxtree.search.spaces import settings_of
 from jaxtree.search.strategies import AllAtOnce, Halving, Strategy, run
@@ -52,6 +55,7 @@ from jaxtree.sklearn_compat import (
     insert_error_scores,
     warn_about_failures,
 )
+from jaxtree.table.numerals import duration_in_words, score_in_words
 
 USUAL_FOLDS = 5
 """The folds that a splitter is taken to have, where it does not matter how many there are."""
@@ -98,7 +102,8 @@ class SearchCV(Shown, BaseSearchCV):
         estimator: An estimator of jaxtree.
         param_grid: A dict of lists and distributions of `scipy.stats`, or a list of such; a single value stands for a
             list of one, so that it may be a list of settings.
-        cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together.
+        cv: Number of folds, or a splitter of scikit-learn. A number keeps the rows of a `group` together, and, as in
+            scikit-learn, does not shuffle; where rows seem to be sorted by a target of numbers, a warning says so.
         scoring: A name, a scorer, several in a list or dict, a function; the estimator's `score` if None. Names are
             those of scikit-learn and of `jaxtree.metrics.scorer`, such as "concordance" and "ndcg@5".
         refit: Whether to fit the best setting on all rows; of several metrics, the name of the one that chooses.
@@ -115,6 +120,10 @@ class SearchCV(Shown, BaseSearchCV):
             of times as many, only the best of this number of settings goes on, by the mean of the folds' scores so far.
             Models pause there, so that no round is made twice. None for none.
         min_resources: The rounds after which settings are compared first.
+        resume: The name of a file, such as "search.jsonl", that gets the result of every fit while the search runs. A
+            search that was interrupted or killed is taken up from it by the same `fit`, and ends with the bits of one
+            that was not, but for the times; one that has ended is read. A file of another table, estimator, space,
+            splitter, scorer or version is refused. See `jaxtree.search.journal`.
         verbose: 1 for a bar of progress; n for a line every n fits, or rounds of boosted trees.
 
     An interrupt (Ctrl-C) of a search over boosted trees ends it with a warning: the settings that are scored are
@@ -170,6 +179,7 @@ class SearchCV(Shown, BaseSearchCV):
         "return_train_score": ["boolean"],
         "factor": [None, Interval(Real, 1, None, closed="neither")],
         "min_resources": [whole(1)],
+        "resume": [str, os.PathLike, None],
     }
 
     oof_predictions_: Float[np.ndarray, "setting row column"]
@@ -188,6 +198,7 @@ class SearchCV(Shown, BaseSearchCV):
         random_state: Any = None,
         factor: float | None = None,
         min_resources: int = 10,
+        resume: str | os.PathLike | None = None,
         verbose: int = 0,
     ):
         super().__init__(
@@ -199,6 +210,7 @@ class SearchCV(Shown, BaseSearchCV):
         self.random_state = random_state
         self.factor = factor
         self.min_resources = min_resources
+        self.resume = resume
 
     @functools.partial(all_or_nothing, kept="cv_results_")
     def fit(self, X: Any, y: Any = None, *, mesh: Mesh | None = None, **params: Any) -> Self:
@@ -244,6 +256,12 @@ class SearchCV(Shown, BaseSearchCV):
                 "sklearn.model_selection.GridSearchCV searches over anything, pipelines with estimators of jaxtree too"
             )
         self._validate_params()
+        draws = self.n_iter is not None or self.factor is not None
+        if self.resume is not None and draws and not isinstance(self.random_state, int | np.integer):
+            raise InvalidInputError(
+                "resume takes up a search that draws the same again: random_state must be a whole number where there "
+                f"is n_iter or factor, got {self.random_state!r}"
+            )
         is_ensemble = self._asks_for_ensemble()
         if is_ensemble:
             check_can_average(estimator, self.refit, self.scoring)
@@ -299,10 +317,15 @@ class SearchCV(Shown, BaseSearchCV):
         families it takes the settings that are scored on all folds, and raises the interrupt again.
         """
         num_settings, num_folds = len(trials), trials.num_folds
-        total, unit = num_folds * sum(trials.each("most_rounds")), "rounds" if search.makes_rounds else "fits"
+        total = num_folds * sum(trials.each("most_rounds"))
+        doing = f"{num_settings} setting{'s' * (num_settings > 1)} x {num_folds} folds"
+        measure = self._measure_of(refit_metric if isinstance(refit_metric, str) else "score", search.scorer)
         try:
-            with progress_of(self.verbose, total, "fitting settings", unit) as report:
-                run(search, strategy, trials, report)
+            with (
+                self._journal(search, trials) as journal,
+                progress_of(self.verbose, total, doing, "%") as report,
+            ):
+                run(search, strategy, trials, report, journal, measure)
         except KeyboardInterrupt:
             if not search.makes_rounds:
                 # Whatever is wrong with the results, the interrupt is what the caller is to see.
@@ -317,6 +340,14 @@ class SearchCV(Shown, BaseSearchCV):
             text = f"{len(trials)} of {num_settings} settings on {trials.num_folds} of {num_folds} folds"
             warn_user(f"the search was interrupted: it has scores of {text}", InterruptedFitWarning)
         self._choose(search, trials, refit_metric, self._results_of_rounds(search, strategy, trials))
+
+    def _journal(self, search: Search, trials: Trials) -> contextlib.AbstractContextManager[Journal | None]:
+        """Opens the file from which the search is taken up, and into which it is written; None if there is none."""
+        if self.resume is None:
+            return contextlib.nullcontext()
+        options = {"return_train_score": self.return_train_score, "error_score": self.error_score}
+        options |= {"factor": self.factor, "min_resources": self.min_resources, "random_state": self.random_state}
+        return Journal(self.resume, made_with(search, trials.settings, self.scoring, options))
 
     def _results_of_rounds(self, search: Search, strategy: Strategy, trials: Trials) -> dict[str, Any]:
         """Sets the results that boosted trees have beside their scores, and returns more columns of `cv_results_`."""
@@ -351,8 +382,122 @@ class SearchCV(Shown, BaseSearchCV):
             InvalidInputError: There is no such metric, or there are too few settings with scores.
         """
         check_is_fitted(self, "cv_results_")
-        chose = self.refit if self.multimetric_ and isinstance(self.refit, str) else "score"
-        return parameter_importances(self.cv_results_, metric or chose, n_repeats=n_repeats, random_state=random_state)
+        metric = metric or self._metric_that_chose()
+        return parameter_importances(self.cv_results_, metric, n_repeats=n_repeats, random_state=random_state)
+
+    def leaderboard(self, metric: str | None = None) -> Leaderboard:
+        """Returns the settings, the best first: a dict of columns, which `pandas.DataFrame` takes.
+
+        The score stands there by the name of what is measured, a loss without its sign; settings that successive
+        halving has dropped stand below those that went on longer, and failed ones last.
+
+        Args:
+            metric: The name of the metric of a search by several; the one that chose if not given.
+
+        Raises:
+            InvalidInputError: There is no such metric.
+
+        Example:
+            >>> from sklearn.datasets import load_iris
+            >>> from jaxtree import DecisionTreeClassifier
+            >>> X, y = load_iris(return_X_y=True)
+            >>> board = SearchCV(DecisionTreeClassifier(), {"max_depth": [1, 2, 3]}, cv=3).fit(X, y).leaderboard()
+            >>> [*board], board["max_depth"].tolist()
+            (['rank', 'accuracy', 'se', 'seconds', 'setting', 'max_depth'], [3, 2, 1])
+        """
+        return make_leaderboard(self._scored(metric))
+
+    def to_html(self, *, title: str | None = None, metric: str | None = None) -> str:
+        """Returns a page about the settings: their history, scores by parameter, lines side by side, and the best.
+
+        Args:
+            title: The heading of the page; "Search over ..." if not given.
+            metric: The name of the metric of a search by several; the one that chose if not given.
+
+        Raises:
+            InvalidInputError: There is no such metric.
+            MissingExtraError: jinja2 is not installed.
+            sklearn.exceptions.NotFittedError: There was no fit.
+        """
+        from jaxtree.page.tuned import TOO_GOOD, searched_page
+
+        scored, name = self._scored(metric), type(self.estimator).__name__
+        best, number = scored.order()[0], len(scored.settings)
+        facts = [
+            (f"best setting: {scored.measure}", score_in_words(float(scored.shown(scored.means[best])))),
+            ("settings", f"{number:,}"),
+            ("folds", str(self.n_splits_)),
+            ("fits", duration_in_words(float(scored.fit_seconds.sum()))),
+        ]
+        num_failed = int((~scored.is_known).sum())
+        notes = [TOO_GOOD]
+        if num_failed:
+            notes.append(f"{num_failed} of {number} settings failed on a fold, and have no score.")
+        if scored.rung.any():
+            dropped = int((scored.rung < scored.rung.max()).sum())
+            notes.append(f"{dropped} settings were dropped by successive halving: their scores are of fewer rounds.")
+        return searched_page(
+            scored,
+            self._importances_of_parameters(metric),
+            getattr(self, "best_estimator_", None),
+            title=f"Search over {name}" if title is None else title,
+            estimator=name,
+            summary=facts,
+            notes=notes,
+        )
+
+    def _importances_of_parameters(self, metric: str | None) -> list[tuple[str, float]]:
+        """Parameters by how much they count; none where there are too few settings."""
+        try:
+            return self.parameter_importances(metric).ranked()
+        except InvalidInputError:
+            return []
+
+    def _scored(self, metric: str | None) -> ScoredSettings:
+        """The settings with their scores by a metric."""
+        check_is_fitted(self, "cv_results_")
+        results, metric = self.cv_results_, metric or self._metric_that_chose()
+        if f"mean_test_{metric}" not in results:
+            known = [name.removeprefix("mean_test_") for name in results if name.startswith("mean_test_")]
+            raise InvalidInputError(f"metric must be one of {', '.join(known)}, got {metric!r}")
+        measure = self._measure_of(metric, self.scorer_)
+        number = len(results["params"])
+        scores = np.stack([results[f"split{fold}_test_{metric}"] for fold in range(self.n_splits_)], axis=1)
+        curves = getattr(self, "learning_curves_", None)
+        return ScoredSettings(
+            results["params"],
+            np.where(np.isfinite(scores), scores, np.nan).astype(np.float64),
+            measure.in_words,
+            measure.is_loss,
+            scales_of_space(self.param_grid),
+            np.asarray(results["mean_fit_time"] * self.n_splits_, np.float64),
+            results.get("mean_n_rounds"),
+            curves,
+            None,
+            getattr(self, "ensemble_weights_", None),
+            np.asarray(results.get("iter", np.zeros(number)), np.int64),
+        )
+
+    def _metric_that_chose(self) -> str:
+        """The name of the metric by which settings are compared; of several without one the first."""
+        if not self.multimetric_:
+            return "score"
+        if isinstance(self.refit, str):
+            return self.refit
+        return next(name.removeprefix("mean_test_") for name in self.cv_results_ if name.startswith("mean_test_"))
+
+    def _measure_of(self, metric: str, scorers: Any) -> SearchMeasure:
+        """The words for what a metric of some scorers measures."""
+        name, is_loss = metric, metric.startswith("neg_")
+        if metric == "score":
+            function = getattr(scorers, "_score_func", None)
+            if isinstance(self.scoring, str):
+                name, is_loss = self.scoring, self.scoring.startswith("neg_")
+            elif self.scoring is not None:
+                name, is_loss = getattr(function, "__name__", "score"), getattr(scorers, "_sign", 1) < 0
+            else:
+                name = getattr(getattr(self, "best_estimator_", self.estimator), "score_name_", "score")
+        return SearchMeasure(metric, name.removeprefix("neg_").replace("_", " "), is_loss)
 
     def __sklearn_tags__(self):
         """Returns scikit-learn's tags: tables may hold what the estimator's may."""

@@ -18,6 +18,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.additive.parameters import USUAL_LEAVES, USUAL_RATE, AdditiveParameters, usual_bins
 from jaxtree.estimators.boosting.parameters import FOLDS, usual_values
 from jaxtree.estimators.common.conventions import generator_of
+from jaxtree.figures.searches import Scale
 from jaxtree.search.evaluation import Parameters
 
 SMALL, MEDIUM = 20_000, 100_000
@@ -126,6 +127,10 @@ class Space(NamedTuple):
     ranges: dict[str, Range]
     batch: int
     finals: dict[str, Any] | None = None
+
+    def scales(self) -> dict[str, Scale]:
+        """Returns the scales on which parameters are drawn."""
+        return {name: Scale.LOGARITHMIC if own.is_log else Scale.LINEAR for name, own in self.ranges.items()}
 
     def settings(self, number: int, seed: int) -> list[dict[str, Any]]:
         """Returns settings: first that of the defaults, then drawn ones, the same for a seed however many they are.

@@ -24,14 +24,15 @@ from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.common.conventions import configured, generator_of
 from jaxtree.estimators.common.jobs import Job, MakeTogether, fit_many
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, FoldPrograms, SearchProgress
+from jaxtree.search.boosted_folds import LEFT_THE_NUMBERS, BestSoFar, FoldPrograms, SearchMeasure, SearchProgress
 from jaxtree.search.budget import Budget, Forecast
 from jaxtree.search.evaluation import Fitted, Parameters, Search, SearchFold, measure
+from jaxtree.search.journal import Journal
 from jaxtree.search.tree_folds import grow_and_score
 from jaxtree.search.trials import Trial, TrialBatch, Trials
 
-PausedModels = Mapping[tuple[int, int], Checkpoint]
-"""Models that may go on, by trial and fold."""
+PausedModels = Mapping[tuple[int, int], Checkpoint | None]
+"""Models that may go on, by trial and fold: from a state, or if this is None, from their beginning."""
 
 OnProgress = Callable[[float, str], Any]
 """The callback with the seconds used, and with words about the work; none while a batch goes on."""
@@ -53,7 +54,14 @@ class Strategy(Protocol):
         ...
 
 
-def run(search: Search, strategy: Strategy, trials: Trials, report: Callable[..., Any] | None = None) -> None:
+def run(
+    search: Search,
+    strategy: Strategy,
+    trials: Trials,
+    report: Callable[..., Any] | None = None,
+    journal: Journal | None = None,
+    measure: SearchMeasure | None = None,
+) -> None:
     """Fits and scores the trials that a strategy asks for, batch by batch, until it asks for none.
 
     Args:
@@ -61,6 +69,8 @@ def run(search: Search, strategy: Strategy, trials: Trials, report: Callable[...
         strategy: The strategy.
         trials: Gets the fits.
         report: Called with the number of further rounds, or fits, and with words; None for silence.
+        journal: Has the fits of a search that was interrupted, which are not made again, and gets all others.
+        measure: The score of which the best is told; None to tell of none.
 
     Raises:
         KeyboardInterrupt: There was an interrupt, which leaves the fits that are done.
@@ -68,10 +78,10 @@ def run(search: Search, strategy: Strategy, trials: Trials, report: Callable[...
     progress = SearchProgress(report, has_words=search.makes_rounds)
     batch = strategy.ask(trials)
     while batch is not None:
-        models = trials.begin(batch)
+        models, progress.best = trials.begin(batch), BestSoFar(measure, trials.num_folds)
         for number, fold in models if batch.paused is None else ():
             progress.begin(number, fold, trials[number].most_rounds)
-        paused = _fit(search, trials, batch, models, progress)
+        paused = _fit(search, trials, batch, models, progress, journal)
         strategy.tell(trials, paused)
         following = strategy.ask(trials)
         go_on = {} if following is None else following.paused or {}
@@ -81,12 +91,20 @@ def run(search: Search, strategy: Strategy, trials: Trials, report: Callable[...
 
 
 def _fit(
-    search: Search, trials: Trials, batch: TrialBatch, models: Sequence[tuple[int, int]], progress: SearchProgress
+    search: Search,
+    trials: Trials,
+    batch: TrialBatch,
+    models: Sequence[tuple[int, int]],
+    progress: SearchProgress,
+    journal: Journal | None,
 ) -> PausedModels:
-    """Fits and scores the models of a batch; returns those that may go on."""
+    """Fits and scores the models of a batch that are not known; returns those that may go on."""
+    paused = dict[tuple[int, int], Checkpoint | None]()
+    if journal is not None:
+        models = _take_known(trials, batch, models, progress, journal, paused)
     folds = [SearchFold(search, number) for number in range(trials.num_folds)]
     jobs = [Job(trials[number].estimator, folds[fold]) for number, fold in models]
-    together, paused = _together(search, trials, batch, progress), dict[tuple[int, int], Checkpoint]()
+    together = _together(search, trials, batch, progress)
     with warnings.catch_warnings():
         if search.makes_rounds:
             # A model that has left the numbers would be scored as it is.
@@ -96,12 +114,40 @@ def _fit(
             fitted = made.made if isinstance(made.made, Fitted) else measure(search, made, fold)
             if fitted.error is not None and search.error_score == "raise":
                 raise named_by(trials[number].parameters, fitted.error)
+            progress.best.add(number, fitted.result.get("test_scores"))
             if fitted.paused is None:
                 progress.ended(number, fold, len(fitted.curve))
             else:
                 paused[number, fold] = fitted.paused
+            if journal is not None:
+                journal.keep(batch.rung, number, fold, fitted)
             trials.keep(batch, number, fold, fitted._replace(paused=None))
     return paused
+
+
+def _take_known(
+    trials: Trials,
+    batch: TrialBatch,
+    models: Sequence[tuple[int, int]],
+    progress: SearchProgress,
+    journal: Journal,
+    paused: dict[tuple[int, int], Checkpoint | None],
+) -> list[tuple[int, int]]:
+    """Keeps the fits of a batch that a journal has, and returns the models that are to be fitted."""
+    left, ended = [], []
+    for number, fold in models:
+        known = journal.known(batch.rung, number, fold)
+        if known is None:
+            left.append((number, fold))
+            continue
+        if known.was_paused:
+            paused[number, fold] = None
+        else:
+            ended.append((number, fold))
+        progress.best.add(number, known.fitted.result["test_scores"])
+        trials.keep(batch, number, fold, known.fitted)
+    progress.known(ended)
+    return left
 
 
 def _together(search: Search, trials: Trials, batch: TrialBatch, progress: SearchProgress) -> MakeTogether | None:

@@ -15,6 +15,7 @@ from jaxtree.boosting.batch import Checkpoint
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import configured
+from jaxtree.figures.searches import Scale, ScoredSettings
 from jaxtree.search.evaluation import Fitted, Parameters, Search
 from jaxtree.search.out_of_fold import scores_of_folds
 from jaxtree.search.results import parameter_importances
@@ -30,7 +31,8 @@ class TrialBatch(NamedTuple):
         numbers: Their numbers in the store.
         rung: The number of the batch among those of the same trials.
         until: The number of rounds after which models pause; None for never.
-        paused: The models that go on, by trial and fold; None where all begin.
+        paused: The models that go on, by trial and fold, from a state or, if it is None, from their beginning; None
+            where all begin.
         deadline: When all is to be done. The folds share the time; models that share a program end with the rounds
             that they have, and those that have not begun by then are left out.
     """
@@ -38,7 +40,7 @@ class TrialBatch(NamedTuple):
     numbers: Sequence[int]
     rung: int = 0
     until: int | None = None
-    paused: Mapping[tuple[int, int], Checkpoint] | None = None
+    paused: Mapping[tuple[int, int], Checkpoint | None] | None = None
     deadline: Deadline | None = None
 
     def models(self, num_folds: int) -> list[tuple[int, int]]:
@@ -87,14 +89,16 @@ class Trials:
 
     Args:
         num_folds: The number of folds.
+        scales: The scales on which the space draws parameters, of those that it says.
 
     Attributes:
         num_folds: The number of folds that all trials have; fewer than all after an interrupt.
         most_rounds: The most rounds of any setting.
     """
 
-    def __init__(self, num_folds: int):
+    def __init__(self, num_folds: int, scales: Mapping[str, Scale] | None = None):
         self.num_folds, self.most_rounds = num_folds, 1
+        self._scales = scales or {}
         self._all: list[Trial] = []
 
     def __len__(self) -> int:
@@ -226,13 +230,35 @@ class Trials:
         """Whether time did not suffice for all rounds of a trial on some fold."""
         return np.any(self.of_fits("was_cut"), axis=1)
 
+    def scored(self, scores: Float[np.ndarray, "trial fold"], measure: str, *, is_loss: bool) -> ScoredSettings:
+        """Returns the settings with their scores, as tables and charts show them.
+
+        Args:
+            scores: The scores, greater if better; NaN where a fit failed.
+            measure: The name of what is measured, of a loss without its sign.
+            is_loss: Whether less of the measure is better.
+        """
+        rounds = self.num_rounds.mean(axis=1)
+        has_curves = any(len(curve) for folds in self.curves for curve in folds)
+        return ScoredSettings(
+            self.settings,
+            scores,
+            measure,
+            is_loss,
+            self._scales,
+            self.fit_seconds.sum(axis=1),
+            rounds if np.isfinite(rounds).any() else None,
+            self.curves if has_curves else None,
+            None,
+            None,
+            np.array(self.each("rung"), np.int64),
+        )
+
     def parameter_importances(self) -> list[tuple[str, float]]:
         """Returns parameters by how much they count, the greatest first; none where there are too few settings."""
         means = self.scores.mean(axis=1)
         results = {"params": self.settings, "mean_test_score": np.where(np.isfinite(means), means, np.nan)}
         try:
-            found = parameter_importances(results, "score", n_repeats=NUM_REPEATS, random_state=0)
+            return parameter_importances(results, "score", n_repeats=NUM_REPEATS, random_state=0).ranked()
         except InvalidInputError:
             return []
-        named = zip(found.names, np.maximum(found.mean, 0.0).tolist(), strict=True)
-        return sorted(named, key=lambda own: -own[1])

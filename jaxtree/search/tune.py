@@ -219,15 +219,7 @@ class TunedSearchCV(SearchCV):
         The score stands there by the name of what is measured, a loss without its sign.
         """
         check_is_fitted(self)
-        tried, yardstick, scores = self.tuned_.tried, self.tuned_.yardstick, self.tuned_.tried.scores
-        return make_leaderboard(
-            yardstick.in_words.replace(" ", "_"),
-            tried.settings,
-            yardstick.shown(np.where(np.isfinite(scores), scores, np.nan)),
-            scores.mean(axis=1),
-            tried.num_rounds.mean(axis=1),
-            self.tuned_.weights,
-        )
+        return make_leaderboard(self.tuned_.scored())
 
     def verdict(self) -> str:
         """Returns in words what won, by how much with its interval, what a constant has, and whether time sufficed.
@@ -398,7 +390,7 @@ def tune(
         >>> X, y = load_iris(return_X_y=True)
         >>> search = tune(X, y, minutes=5, n_iter=1, cv=2, verbose=0)
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
-        (array([0, 0]), ['rank', 'log_loss', 'std', 'rounds'])
+        (array([0, 0]), ['rank', 'log_loss', 'se', 'rounds'])
     """
     known = [*inspect.signature(tune).parameters, *inspect.signature(TunedSearchCV).parameters, "groups"]
     for name in options:

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from jaxtree.errors import TrainingError
 from jaxtree.estimators.common.conventions import configured
 from jaxtree.estimators.common.jobs import until_interrupted
+from jaxtree.figures.searches import ScoredSettings
 from jaxtree.search.budget import MOST_SETTINGS, PART_FOR_FINALS, Budget, Forecast
 from jaxtree.search.evaluation import Search
 from jaxtree.search.finals import FinalRound, FitsOfMembers, by_weight
@@ -110,6 +111,15 @@ class TunedModel(NamedTuple):
         scores = self.tried.scores if own is None else own.scores
         return scores[scores.mean(axis=1).argmax()], scores[0] if self.plain is None else self.plain.scores
 
+    def scored(self) -> ScoredSettings:
+        """Returns the settings with their scores as single models, as tables and charts show them."""
+        tried, yardstick = self.tried, self.yardstick
+        return tried.scored(
+            np.where(np.isfinite(tried.scores), tried.scores, np.nan),
+            yardstick.in_words,
+            is_loss=yardstick.name.startswith("neg_"),
+        )._replace(weights=self.weights, finished=tried.seconds)
+
     def predicted_by_members(self) -> Float[np.ndarray, "member row column"]:
         """Returns the out-of-fold predictions of every member."""
         members = np.flatnonzero(self.weights)
@@ -154,7 +164,7 @@ def find_ensemble(
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any member was.
     """
     forecast = Forecast(budget.seconds, space.batch, len(search.splits))
-    blank, tried = _with(search, random_state=seed), Trials(len(search.splits))
+    blank, tried = _with(search, random_state=seed), Trials(len(search.splits), space.scales())
     settings = space.settings(budget.settings, seed)
     strategy = InTime(_with(blank, **space.fixed), settings, budget, forecast, report)
     if space.finals is not None:
@@ -195,7 +205,7 @@ def find_additive(
         KeyboardInterrupt: There was an interrupt before any setting was finished, or before any bag was begun.
     """
     forecast = Forecast(budget.seconds, space.batch, len(search.splits))
-    blank, tried = _with(search, random_state=seed), Trials(len(search.splits))
+    blank, tried = _with(search, random_state=seed), Trials(len(search.splits), space.scales())
     settings = space.settings(budget.settings, seed)
     strategy = InTime(_with(blank, **space.fixed), settings, budget, forecast, report, is_for_ensemble=False)
     if not strategy.go_on(tried):

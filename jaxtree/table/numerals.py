@@ -26,6 +26,15 @@ SHARE_OF_SPREAD = 1e-4
 """The largest error of decimals that stand together, as a share of the distance between the outermost."""
 
 
+TENTHS_UP_TO = 9.95
+"""Shorter times, in seconds, have a decimal."""
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+DURATIONS = ((90, "s", 1), (90 * MINUTE, "min", MINUTE), (36 * HOUR, "h", HOUR))
+"""Seconds up to which a time stands in a unit, the unit, and its seconds."""
+
+
 def exact_decimal(value: int | float) -> str:
     """Writes a number in the fewest digits that read back as it.
 
@@ -100,6 +109,20 @@ def score_in_words(value: float) -> str:
     ('0.9877', '-12.5000', '1.235e-09')
     """
     return f"{value:.4g}" if 0 < abs(value) < SMALLEST_SCORE else f"{value:z.4f}"
+
+
+def duration_in_words(seconds: float) -> str:
+    """Writes how long something takes, in a unit in which one reads it.
+
+    >>> [duration_in_words(seconds) for seconds in (0.04, 2.0, 42.0, 480.0, 30506.2, 400_000.0)]
+    ['0.0 s', '2.0 s', '42 s', '8 min', '8 h', '5 days']
+    """
+    if seconds < TENTHS_UP_TO:
+        return f"{seconds:.1f} s"
+    for most, unit, size in DURATIONS:
+        if seconds < most:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / DAY:.0f} days"
 
 
 def decimals_together(values: Sequence[float], least_digits: int = LEAST_DIGITS) -> list[str]:

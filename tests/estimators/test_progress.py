@@ -70,7 +70,7 @@ def test_slow_steps_are_told_and_time_is(capsys, clock):
             clock.now += 4
             report(1)
         report(0, "now known")
-    assert capsys.readouterr().err.splitlines() == ["boosting: 3 of 100 rounds, 12.0 s, about 388.0 s left"]
+    assert capsys.readouterr().err.splitlines() == ["boosting: 3 of 100 rounds, 12 s, about 6 min left"]
 
 
 def test_work_that_is_measured_in_seconds_tells_every_so_many_steps(capsys, clock):
@@ -157,4 +157,28 @@ def test_a_terminal_gets_a_bar_where_rich_is_there(has_rich, monkeypatch, capsys
 def test_every_second_is_told_by_every_estimator(estimator, capsys):
     estimator.set_params(verbose=2).fit(X, Y)
     lines = capsys.readouterr().err.splitlines()
+    if isinstance(estimator, SearchCV):
+        assert [line.split(",")[0] for line in lines] == [
+            f"2 settings x 2 folds: {share}" for share in ("50.0%", "100%")
+        ]
+        assert "best R² " in lines[-1]
+        return
     assert [line.split(": ")[1].split(" ")[:3] for line in lines] == [[n, "of", "4"] for n in "24"]
+
+
+def test_the_time_that_is_left_goes_by_the_steps_after_the_first(capsys, clock):
+    """The first compiles, or stands for all that is known already."""
+    with progress_of(1, 10_000, "500 settings x 20 folds", "%") as report:
+        clock.now += 60
+        report(10, "best loss 2")
+        clock.now += 30
+        report(10, "best loss 1")
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "500 settings x 20 folds: 0.2%, best loss 1, 90 s, about 8 h left".replace("90 s", "2 min")
+
+
+def test_a_long_time_is_told_in_minutes(capsys, clock):
+    with progress_of(2, 600, "tuning", "s") as report:
+        for words in ("one", "two"):
+            report(150, words)
+    assert capsys.readouterr().err.splitlines() == ["tuning: 5 min of 10 min, two"]

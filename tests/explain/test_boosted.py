@@ -16,7 +16,7 @@ from tests.export.shipping import edge_rows
 from tests.marks import rest_is_slow
 
 EXPECTED = [
-    "yes (65%)",
+    "65% yes; most for it: outlook is overcast (+2 points); against it: humidity is high (-1 point)",
     "score of yes 0.6048, of all rows 0.5781",
     "    +0.0842  outlook = overcast",
     "    -0.0575  humidity = high",
@@ -95,7 +95,8 @@ def test_the_strongest_trees_are_told_first():
 def test_an_explanation_in_words():
     X, y = jaxtree.datasets.load_play_tennis(return_X_y=True, as_frame=True)
     model = jaxtree.GradientBoostingClassifier(2, max_depth=1, min_samples_leaf=1, min_child_weight=0.0).fit(X, y)
-    assert str(jaxtree.explain_row(model, X.iloc[[2]])).splitlines() == EXPECTED
+    why = jaxtree.explain_row(model, X.iloc[[2]])
+    assert why.text(trees=True).splitlines() == EXPECTED and str(why).splitlines() == EXPECTED[:-2]
 
 
 def test_a_loss_without_its_link_is_named(tmp_path):

@@ -1,7 +1,5 @@
 """Laws of the numbers of charts: a row of weight 2 is two rows, and scales of parameters are alike everywhere."""
 
-import types
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,9 +15,9 @@ from jaxtree.figures.nodes import Visits, bars_of_nodes, visits_of
 from jaxtree.figures.numbers import intervals_of, residuals_of
 from jaxtree.figures.prunings import JudgedRows, dropout_scores, pruning_path
 from jaxtree.figures.ranks import ranked_groups
-from jaxtree.figures.searches import LARGE_RATIO
+from jaxtree.figures.searches import LARGE_RATIO, ScoredSettings
 from jaxtree.metrics import ndcg
-from jaxtree.page.tuned import scatter_card
+from jaxtree.page.settings import scatter_card
 from jaxtree.plot import plot_search_scatter
 from tests.marks import in_turn
 
@@ -112,10 +110,10 @@ def test_plots_and_pages_have_the_same_scale(least, factor):
     search = Search()
     search.cv_results_, search.refit, search.best_index_ = {"params": settings, "mean_test_score": mean}, True, 3
     ax = plot_search_scatter(search, "c")
-    tried = types.SimpleNamespace(settings=settings, scores=mean[:, None], parameter_importances=list)
-    yardstick = types.SimpleNamespace(shown=lambda scores: scores, in_words="score")
-    card = scatter_card(types.SimpleNamespace(tried=tried, weights=np.zeros(4), yardstick=yardstick))
-    (chart,) = card.charts.values()
+    scored = ScoredSettings(
+        settings, mean[:, None], "score", False, {}, np.zeros(4), None, None, None, None, np.zeros(4, np.int64)
+    )
+    (chart,) = scatter_card(scored, []).charts.values()
     assert ("ticks" in chart["x"]) == (ax.get_xscale() in ("log", "symlog"))
     pyplot.close("all")
 

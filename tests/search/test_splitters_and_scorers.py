@@ -1,5 +1,7 @@
 """Any splitter and any scorers of scikit-learn: results are those of its own search; bad spaces fail before growth."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import accuracy_score, log_loss, make_scorer
 from sklearn.model_selection import (
     GroupKFold,
+    KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
     RandomizedSearchCV,
@@ -16,8 +19,10 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
 )
 
-from jaxtree import GradientBoostingClassifier, SearchCV
+from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, GradientBoostingClassifier, SearchCV
 from jaxtree.boosting import batch
+from jaxtree.errors import SortedRowsWarning
+from jaxtree.estimators.common.folds import folds_of
 from tests.marks import rest_is_slow
 
 X, Y = (own[:200] for own in load_breast_cancer(return_X_y=True))
@@ -135,3 +140,38 @@ def test_a_batch_is_halved_where_the_device_runs_out_of_memory_once(monkeypatch)
     assert tried == [4, 2, 2, 4]
     np.testing.assert_array_equal(halved.oof_predictions_, whole.oof_predictions_)
     assert halved.cv_results_["mean_n_rounds"].tolist() == [4, 4, 4, 4]
+
+
+def sorted_rows(number=200):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(number, 2))
+    order = np.argsort(X[:, 0])
+    return X[order], X[order, 0] + 0.1 * rng.normal(size=number)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_rows_in_the_order_of_the_target_are_told(turn):
+    X, y = sorted_rows()
+    with pytest.warns(
+        SortedRowsWarning, match=r"5 folds of successive rows explain [89]\d% .* cv=KFold\(5, shuffle=True"
+    ):
+        SearchCV(DecisionTreeRegressor(), {"max_depth": [2]}).fit(X[::turn], y[::turn])
+
+
+def test_other_rows_and_other_folds_are_not():
+    X, y = sorted_rows()
+    mixed = np.random.default_rng(1).permutation(len(y))
+    cases = [
+        (X[mixed], y[mixed], 5, {}),
+        (X, y, KFold(5, shuffle=True, random_state=0), {}),
+        (X, y, 5, {"group": np.arange(len(y)) // 10}),
+        (X[:40], y[:40], 5, {}),
+        (X, np.ones(len(y)), 5, {}),
+    ]
+    for table, target, cv, extras in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", SortedRowsWarning)
+            folds_of(DecisionTreeRegressor(), table, target, cv, {}, extras)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SortedRowsWarning)
+        SearchCV(DecisionTreeClassifier(), {"max_depth": [1]}).fit(X, y > 0)

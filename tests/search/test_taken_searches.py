@@ -91,6 +91,7 @@ TAKEN = {
     "plot_terms": ("additive", lambda f, model: len(np.ravel(f(model)))),
     "plot_tree": ("tree", lambda f, model: len(f(model).texts)),
     "prune_to": ("tree", lambda f, model: f(model, np.ones(len(nodes_of(model)), bool)).get_n_leaves()),
+    "reason_codes": ("boosting", lambda f, model: str(f(model, PLAIN[:3], wanted=True))),
     "refine": ("tree", lambda f, model: f(model, PLAIN, LOW).predict(PLAIN)),
     "shap_interaction_values": ("boosting", lambda f, model: f(model, PLAIN[:3]).values),
     "shap_values": ("scikit-learn's", lambda f, model: f(model, PLAIN[:3]).values),

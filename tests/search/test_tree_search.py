@@ -257,7 +257,7 @@ def test_an_interrupt_is_raised_where_nothing_was_scored_or_all_has_failed():
 
 def test_progress_is_shown_and_changes_nothing(capsys):
     shown = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS, verbose=1).fit(X, Y)
-    assert "fitting settings: 12 of 12 fits" in capsys.readouterr().err.splitlines()[-1]
+    assert "4 settings x 3 folds: 100%, best accuracy 0." in capsys.readouterr().err.splitlines()[-1]
     hidden = SearchCV(DecisionTreeClassifier(), DEPTHS, cv=FOLDS).fit(X, Y)
     assert_same_results(shown.cv_results_, hidden.cv_results_)
 

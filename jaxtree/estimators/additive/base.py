@@ -63,7 +63,9 @@ from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fie
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.explain.paths import as_table
-from jaxtree.explain.scores import ScoreExplanation, answer_of
+from jaxtree.explain.rows import in_words_of_row
+from jaxtree.explain.scores import ScoreExplanation, answer_of, effects_of
+from jaxtree.explain.sentences import value_words
 from jaxtree.explain.shap import ShapInteractions, ShapValues
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.kernels.choose import Engines
@@ -455,18 +457,22 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         values, codes = np.asarray(self.encoder_.values(table), np.float64), self.encoder_.transform(table)
         if len(values) != 1:
             raise InvalidInputError(f"row must be one row, got {len(values)}")
-        words = [own.in_words(float(value)) for own, value in zip(schema.columns, values[0], strict=True)]
-        scores = self.additive_.intercept + self.additive_.term_values(codes)[0].sum(axis=0)
-        said = answer_of(present(self.model_.link), scores)
-        return ScoreExplanation(
+        words = value_words(schema, values[0], table)
+        added, link = self.additive_.term_values(codes)[0], present(self.model_.link)
+        scores = self.additive_.intercept + added.sum(axis=0)
+        said = answer_of(link, scores)
+        effects, general = effects_of(link, said, self.additive_.intercept, added)
+        explained = ScoreExplanation(
             said.prediction,
             said.share,
             said.of_class,
             float(scores[said.place]),
             float(self.additive_.intercept[said.place]),
-            contributions_of(self.additive_, codes, words, said.place),
+            contributions_of(self.additive_, added[:, said.place], words, effects),
             (),
+            general=general,
         )
+        return in_words_of_row(self, explained, values[0], words)
 
     def eval_terms(self, X: Any) -> Float64[np.ndarray, "row term score"]:
         """Returns what every term adds to the scores of rows, in the order of `term_names_`.

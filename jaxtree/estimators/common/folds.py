@@ -10,9 +10,15 @@ from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, Stratifi
 
 from jaxtree.dataset.arguments import check_groups, numbers_of_groups
 from jaxtree.dataset.sample import generator_of
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, SortedRowsWarning, warn_user
 from jaxtree.sklearn_compat import SplitsGiven, safe_indexing
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
+
+LEAST_ROWS_OF_FOLD = 10
+"""Folds of fewer rows may differ by chance alone."""
+
+MOST_OF_VARIANCE = 0.5
+"""The share of the variance of the target, less that of chance, that folds of successive rows may explain."""
 
 Split = tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]
 """The rows of the training part and of the test part."""
@@ -24,7 +30,8 @@ def folds_of(
     """Returns the parts of every fold; rows of weight 0 are in none.
 
     A number of folds is one of stratified folds of classes, of plain ones of numbers, as in scikit-learn; and where
-    `fit` is given `group`, of folds that keep the rows of each group together.
+    `fit` is given `group`, of folds that keep the rows of each group together. It does not shuffle the rows; where
+    numbers differ from fold to fold as in a table that is sorted by its target, a warning says so.
 
     Args:
         estimator: The estimator.
@@ -51,7 +58,31 @@ def folds_of(
     if split_params.get("groups") is not None:
         check_groups("groups", split_params["groups"])
     splitter: Any = check_cv(cv, y, classifier=is_classifier(estimator))
-    return split_rows_of_weight(splitter, X, y, fit_params.get("sample_weight"), **split_params)
+    splits = split_rows_of_weight(splitter, X, y, fit_params.get("sample_weight"), **split_params)
+    if type(splitter) is KFold and not splitter.shuffle and not is_classifier(estimator):
+        _warn_if_sorted(y, splits)
+    return splits
+
+
+def _warn_if_sorted(y: Any, splits: list[Split]) -> None:
+    """Warns if folds of successive rows explain most of the variance of a target, which no fold is to know."""
+    target = np.asarray(y)
+    number, num_rows = len(splits), sum(len(test) for _, test in splits)
+    if target.ndim != 1 or target.dtype.kind not in "iuf" or num_rows < LEAST_ROWS_OF_FOLD * number:
+        return
+    parts = [target[test].astype(np.float64) for _, test in splits]
+    whole = np.concatenate(parts)
+    if not np.isfinite(whole).all() or not np.ptp(whole) > 0:
+        return
+    within = sum(float(((own - own.mean()) ** 2).sum()) for own in parts) / (num_rows - number)
+    share = 1 - within / float(whole.var(ddof=1))
+    if share > MOST_OF_VARIANCE:
+        warn_user(
+            f"the rows seem to be sorted by the target: {number} folds of successive rows explain {share:.0%} of its "
+            f"variance, so that every fold is predicted from rows unlike it; cv=KFold({number}, shuffle=True, "
+            f"random_state=0) shuffles them, and rows in the order of time need cv=TimeSeriesSplit({number})",
+            SortedRowsWarning,
+        )
 
 
 def shuffled_splitter(number: int, random_state: Any, labels: Any = None) -> KFold:

@@ -13,11 +13,16 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from jaxtree.table.numerals import duration_in_words
+
 LINES_OF_A_LOG = 10
 """The number of lines that a log gets of work whose steps take less than `LONGEST_SILENCE`."""
 
 LONGEST_SILENCE = 10.0
 """Seconds after which a log gets a line with the next step."""
+
+LONGEST_IN_SECONDS = 90
+"""Work that is measured in seconds, and has more of them, is told in minutes or hours."""
 
 SHORTEST_PAUSE = 0.1
 """Seconds between two changes of a notebook's bar."""
@@ -32,12 +37,13 @@ class Standing(NamedTuple):
 
     Attributes:
         doing: The work, in words.
-        unit: The unit of the work.
+        unit: The unit of the work; "%" if it is told as a share, and "s" if the work is to take a time.
         done: How much of it is done.
         total: How much there is; None if nobody knows.
         seconds: How long it has taken.
         words: The finding of the last step.
         is_told: Whether it has found this now, not earlier.
+        first: How much was done after the first step, and the seconds that it took: it compiles, or is known already.
     """
 
     doing: str
@@ -47,20 +53,42 @@ class Standing(NamedTuple):
     seconds: float
     words: str = ""
     is_told: bool = True
+    first: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds that are left at the pace of the steps after the first; None if nobody knows."""
+        if self.total is None or not 0 < self.done < self.total:
+            return None
+        done, seconds = self.done - self.first[0], self.seconds - self.first[1]
+        if not done > 0 or not seconds > 0:
+            done, seconds = self.done, self.seconds
+        return (self.total - self.done) * seconds / done
 
     def in_words(self) -> str:
         """Returns one line.
 
         >>> Standing("boosting", "rounds", 20, 80, 2.0, "validation_0 log_loss 0.4").in_words()
         'boosting: 20 of 80 rounds, validation_0 log_loss 0.4, 2.0 s, about 6.0 s left'
+        >>> Standing("500 settings x 5 folds", "%", 100, 100_000, 30.0, "best log loss 0.4").in_words()
+        '500 settings x 5 folds: 0.1%, best log loss 0.4, 30 s, about 8 h left'
+        >>> Standing("tuning", "s", 240, 36_000, 240.0, "8 settings").in_words()
+        'tuning: 4 min of 10 h, 8 settings'
         """
-        of_all = "" if self.total is None else f" of {self.total:.0f}"
-        parts = [f"{self.doing}: {self.done:.0f}{of_all} {self.unit}", self.words]
+        parts = [f"{self.doing}: {self._done_in_words()}", self.words]
         if self.unit != "s":
-            parts.append(f"{self.seconds:.1f} s")
-            if self.total is not None and 0 < self.done < self.total:
-                parts.append(f"about {self.seconds * (self.total / self.done - 1):.1f} s left")
+            parts.append(duration_in_words(self.seconds))
+            left = self.seconds_left
+            parts.append("" if left is None else f"about {duration_in_words(left)} left")
         return ", ".join(part for part in parts if part)
+
+    def _done_in_words(self) -> str:
+        if self.unit == "%" and self.total:
+            return f"{100 * self.done / self.total:.{0 if self.done >= self.total else 1}f}%"
+        if self.unit == "s" and self.total is not None and self.total > LONGEST_IN_SECONDS:
+            return f"{duration_in_words(float(self.done))} of {duration_in_words(float(self.total))}"
+        of_all = "" if self.total is None else f" of {self.total:.0f}"
+        return f"{self.done:.0f}{of_all} {self.unit}"
 
 
 Report = Callable[..., None]
@@ -80,12 +108,15 @@ def shown_progress(verbose: int, total: float | None, doing: str, unit: str) -> 
         ['boosting: 2 of 4 rounds, loss 0.5, 0.0', 'boosting: 4 of 4 rounds, loss 0.5, 0.0']
     """
     started = time.monotonic()
-    done, last_words = 0.0, ""
+    done, last_words, first = 0.0, "", (0.0, 0.0)
 
     def course(number: float, words: str = "") -> Standing:
-        nonlocal done, last_words
+        nonlocal done, last_words, first
+        seconds = time.monotonic() - started
         done, last_words = done + number, words or last_words
-        return Standing(doing, unit, done, total, time.monotonic() - started, last_words, bool(words))
+        if not first[0]:
+            first = done, seconds
+        return Standing(doing, unit, done, total, seconds, last_words, bool(words), first)
 
     show = _bar_of_notebook if verbose == 1 and _is_notebook() else None
     show = show or (_bar_of_terminal if verbose == 1 and _has_bars() else None)

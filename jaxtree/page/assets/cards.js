@@ -1,6 +1,6 @@
 // Cards with a chart each, and choices of which: of which rows, and of which class.
 
-const PICTURES = { plot: plotPicture, list: listPicture, grid: gridPicture };
+const PICTURES = { plot: plotPicture, list: listPicture, grid: gridPicture, parallel: parallelPicture };
 
 /** Draws a chart into an element, anew whenever its width changes. */
 function drawInto(place, chart) {

@@ -2,8 +2,9 @@
 //
 // A mark has `x` and `y` (its place in the drawing), `words` (lines, the first of which names it) and `line`: marks of a
 // line follow one another, and the keys up and down lead from line to line. It may have a `box` (x, y, width and height,
-// which are outlined), `dots` (the heights at which it is marked in place of `y`), `isTall` and `isWide` (whether a
-// pointer above or below it, or beside it, counts as near) and `act` (`words`, and what they `run` when it is chosen).
+// which are outlined), `dots` (the heights at which it is marked in place of `y`), a `trace` (the path of the line that it
+// is on), `isTall` and `isWide` (whether a pointer above or below it, or beside it, counts as near) and `act` (`words`, and
+// what they `run` when it is chosen).
 
 const REACH = 48;
 const GAP = 14;
@@ -78,6 +79,7 @@ class Marks {
     const lights = mark.box
       ? [draw("rect", { x: mark.box[0], y: mark.box[1], width: Math.max(mark.box[2], 1), height: Math.max(mark.box[3], 1), rx: 2 })]
       : (mark.dots ?? [mark.y]).map((y) => draw("circle", { cx: mark.x.toFixed(1), cy: y.toFixed(1), r: 5 }));
+    if (mark.trace) lights.push(draw("path", { d: mark.trace }));
     this.light.replaceChildren(...lights);
     this.picture.classList.toggle("has-act", Boolean(mark.act));
     const high = mark.box ? mark.box[1] : Math.min(...(mark.dots ?? [mark.y]));
