@@ -41,17 +41,17 @@ Predictions = Float[np.ndarray, "row column"]
 
 
 def predictions_of(model: Any, X: Any) -> Predictions:
-    """What a model predicts: the shares of classes, or a column of numbers."""
+    """Returns the shares of classes, or a column of numbers."""
     return model.predict_proba(X) if hasattr(model, "classes_") else model.predict(X)[:, None]
 
 
 def out_of_fold(model: Any) -> Predictions:
-    """What models predict for the rows that they have not seen."""
+    """Returns predictions for the rows of a fit by models that have not seen them."""
     return model.oof_predictions_.reshape(len(model.oof_predictions_), -1)
 
 
 def on_the_rest(boosted: Any, X: Any, y: np.ndarray, test_X: Any, scale: AveragingScale, seed: int) -> Predictions:
-    """What boosting and a forest predict together that has learned what boosting leaves."""
+    """Returns predictions of boosting and of a forest that has learned what boosting leaves, together."""
     offset = scale.scores(out_of_fold(boosted))
     if hasattr(boosted, "classes_"):
         forest: Any = jaxtree.SoftForestClassifier(
