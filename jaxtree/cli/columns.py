@@ -26,6 +26,7 @@ from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
 from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
+from jaxtree.table.unlike_fit import LOST, unseen_in_words
 
 Fields = dict[str, Shaped[np.ndarray, " row"]]
 
@@ -239,7 +240,7 @@ def features_like(
         contents: The file.
         columns: The columns of the fit.
         in_order: Columns of the file that are taken in order if the fit had no names and as many columns.
-        note: Called with a text about words that the fit has not seen.
+        note: Called with texts about words that the fit has not seen, and columns without any value.
 
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
@@ -260,14 +261,15 @@ def features_like(
             continue
         features[name], unseen = _like_categories(contents, name, column)
         if unseen and note is not None:
-            note(
-                f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
-                f"{in_short(repr(unseen[0]))}; it counts as missing"
-            )
+            note(f"{in_short(name)}: {unseen_in_words(len(unseen), in_short(repr(unseen[0])))}")
     typed = _in_pandas(
         contents._replace(categories={}), {n: c for n, c in features.items() if isinstance(c, pl.Series)}
     )
-    return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+    table = pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+    for name, column in zip(names, columns, strict=True):
+        if note is not None and not column.has_missing and contents.cells(name).null_count() == len(table):
+            note(f"{in_short(name)} {LOST}")
+    return table
 
 
 def _like_values(contents: Contents, name: str, column: Column) -> pl.Series:
