@@ -33,6 +33,7 @@ FLOORS = [
     {"files", "plot"},
     {"serving"},
     {"estimators"},
+    {"description"},
     {"page", "ray"},
     {"search"},
     {"resampling", "doctor"},
