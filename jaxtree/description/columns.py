@@ -1,5 +1,6 @@
 """Facts about one column: its kind, what is missing, its values and the most frequent of them."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,6 +24,9 @@ KINDS = {
 
 DIGITS = 5
 """Significant digits of a number that is shown."""
+
+_DIGITS_OF_SUMS = 52
+"""Binary digits of a sum of weights, as many as float64 has."""
 
 Weight = Float64[np.ndarray, " row"] | None
 
@@ -97,26 +101,37 @@ def taken(column: TableColumn, rows: Int64[np.ndarray, " taken"]) -> TableColumn
     return replace(column, values=values, has_missing=bool((~is_known(replace(column, values=values))).any()))
 
 
+def exact_weights(weight: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
+    """Returns weights as multiples of a power of 2 that is so small that all their sums are exact, in any order.
+
+    >>> exact_weights(np.array([0.5, 2.0])).tolist()
+    [0.5, 2.0]
+    """
+    unit = 2.0 ** (np.ceil(np.log2(math.fsum(weight))) - _DIGITS_OF_SUMS)
+    return np.round(weight / unit) * unit
+
+
 def distinct_values(column: TableColumn, weight: Weight) -> Distinct:
     """Returns the distinct values of a column, with what the rows of each weigh.
-
-    Weights are added up in their order, and so to the same sum whatever the order of the rows.
 
     >>> from jaxtree.table.columns import column_of_values
     >>> distinct_values(column_of_values("x", [2.0, 1.0, None, 2.0]), None).num_rows.tolist()
     [1, 2]
     """
-    known = is_known(column)
-    values = np.asarray(column.values)
-    values = values if known.all() else values[known]
+    known, values = is_known(column), np.asarray(column.values)
+    if known.all():
+        return distinct_of(values, weight)
+    return distinct_of(values[known], None if weight is None else weight[known])
+
+
+def distinct_of(values: Shaped[np.ndarray, " row"], weight: Weight) -> Distinct:
+    """Returns the distinct ones of values of which none is missing."""
     if weight is None:
-        ordered = np.sort(values)
-        weights = None
+        ordered, weights = np.sort(values), None
     else:
-        weights = weight[known]
-        order = np.lexsort((weights, values))
-        ordered, weights = values[order], weights[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])) if len(ordered) else np.zeros(0, np.int64)
+        order = np.argsort(values, kind="stable")
+        ordered, weights = values[order], weight[order]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
     num_rows = np.diff(np.append(first, len(ordered)))
     if weights is None or not len(ordered):
         return Distinct(ordered[first], num_rows.astype(np.float64), num_rows)
@@ -131,8 +146,7 @@ def facts_of_column(column: TableColumn, found: Distinct, total: float) -> Colum
         found: Its distinct values.
         total: The weight of all rows.
     """
-    known = float(found.weight.sum())
-    missing = max(total - known, 0.0) if (~is_known(column)).any() else 0.0
+    missing = total - float(found.weight.sum())
     place = int(found.weight.argmax()) if len(found.value) else 0
     has_values, is_ranged = len(found.value) > 0, not column.has_categories
     return ColumnFacts(

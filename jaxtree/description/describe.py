@@ -8,7 +8,15 @@ import numpy as np
 from jaxtree.blocks import in_threads, threads_for
 from jaxtree.dataset.arguments import read_arguments, read_fields
 from jaxtree.description import findings
-from jaxtree.description.columns import Distinct, Weight, distinct_values, facts_of_column, is_known, taken
+from jaxtree.description.columns import (
+    Distinct,
+    Weight,
+    distinct_values,
+    exact_weights,
+    facts_of_column,
+    is_known,
+    taken,
+)
 from jaxtree.description.description import DataDescription
 from jaxtree.description.findings import DataWarning
 from jaxtree.description.leaks import NEARLY_ALL, JudgedTarget, score_alone
@@ -70,7 +78,7 @@ def describe(
     rows = _read(X, y, sample_weight, event, categorical_features, task)
     threads = threads_for(len(rows.hashes))
     found = in_threads(lambda own: distinct_values(own, rows.weight), rows.columns, num_threads=threads)
-    total = float(len(rows.hashes)) if rows.weight is None else float(np.sort(rows.weight).sum())
+    total = float(len(rows.hashes)) if rows.weight is None else float(rows.weight.sum())
     facts = [facts_of_column(own, values, total) for own, values in zip(rows.columns, found, strict=True)]
     warnings = list(findings.warnings_of_columns(rows.columns, found, facts, len(rows.hashes)))
     ruled_out = {name for own in warnings if own.kind in ("identifier", "constant", "no value") for name in own.columns}
@@ -110,6 +118,7 @@ def _read(X: Any, y: Any, sample_weight: Any, event: Any, categorical_features: 
         there = np.flatnonzero(weight)
         columns, weight = [taken(own, there) for own in columns], weight[there]
         y, event = (None if own is None else safe_indexing(own, there) for own in (y, event))
+    weight = None if weight is None else exact_weights(weight)
     target = None if y is None else DescribedTarget(y, weight, event, task)
     return _Rows(columns, target, weight, row_hashes(columns, () if target is None else target.values), is_named)
 

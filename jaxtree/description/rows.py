@@ -92,10 +92,10 @@ def expected_pairs(found: Sequence[Distinct], num_pairs: float) -> float:
     """Returns how many of some pairs of rows are alike by chance.
 
     Two rows have the same value in a column as often as the squares of its shares add up to. Columns depend on one
-    another, so that half of them are taken to be independent: the result has the root of the product over all.
+    another, so that the half of them with the finest values is taken, as if these were independent.
     """
-    logs = [np.log(np.square(own.num_rows / max(own.num_rows.sum(), 1)).sum()) for own in found if len(own.value)]
-    return float(num_pairs * np.exp(sum(logs) / 2))
+    logs = sorted(np.log(np.square(own.num_rows / own.num_rows.sum()).sum()) for own in found if len(own.value))
+    return float(num_pairs * np.exp(sum(logs[: (len(logs) + 1) // 2])))
 
 
 def judged_rows(hashes: Hashes) -> Int64[np.ndarray, " judged"]:

@@ -1,5 +1,6 @@
 """Facts about a target: the balance of its classes, or how its numbers or times are spread."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Real, Shaped
 
-from jaxtree.description.columns import Weight, shown
+from jaxtree.description.columns import Weight, distinct_of, shown
 from jaxtree.description.leaks import JudgedTarget
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.probabilities import ClassProbabilities, ShareTarget, encode_probabilities
@@ -77,25 +78,24 @@ class DescribedTarget:
         self.judged: JudgedTarget | None = None
         self.values: Sequence[Real[np.ndarray, " row"]]
         if isinstance(target, ShareTarget):
-            means = [_total(own * weights) / _total(weights) for own in target.shares]
+            means = [math.fsum(own * weights) / float(weights.sum()) for own in target.shares]
             self.facts = (_facts_of_classes(target.classes, np.array(means)),)
             self.values = [target.shares.argmax(axis=0)]
         elif isinstance(target, ClassTarget):
             pairs = list(zip(target.classes, target.codes, strict=True))
-            shares = [[_total(weights[codes == own]) for own in range(len(classes))] for classes, codes in pairs]
             self.facts = tuple(
-                _facts_of_classes(classes, np.array(own) / _total(weights))
-                for (classes, _), own in zip(pairs, shares, strict=True)
+                _facts_of_classes(classes, np.bincount(codes, weights, len(classes)) / weights.sum())
+                for classes, codes in pairs
             )
             self.values = list(target.codes)
             if len(pairs) == 1:
                 self.judged = JudgedTarget(target.codes[0].astype(np.float64), len(target.classes[0]))
         else:
             self.values = list(target.values)
-            self.facts = tuple(_facts_of_numbers(own, weights) for own in self.values)
+            self.facts = tuple(_facts_of_numbers(own, weight) for own in self.values)
             if event is not None:
                 is_event = np.asarray(event).astype(bool)
-                share = _total(weights[is_event]) / _total(weights)
+                share = float(weights[is_event].sum() / weights.sum())
                 self.facts = (_as_times(self.facts[0], share),)
                 self.values = [*self.values, is_event.astype(np.float64)]
             elif len(self.values) == 1:
@@ -109,27 +109,20 @@ def _encoded(y: Any, event: Any, task: str | None) -> Any:
     return encode_classes(y) if of_classes and event is None else encode_numbers(y)
 
 
-def _total(weights: Float64[np.ndarray, " row"]) -> float:
-    """The sum of weights, the same whatever their order."""
-    return float(np.sort(weights).sum())
-
-
 def _facts_of_classes(classes: Shaped[np.ndarray, " _class"], share: Float64[np.ndarray, " _class"]) -> TargetFacts:
     falling = np.argsort(-share, kind="stable")
     named = classes.tolist()
     return TargetFacts("classes", {named[own]: float(share[own]) for own in falling}, (), None, None, len(named))
 
 
-def _facts_of_numbers(values: Float64[np.ndarray, " row"], weights: Float64[np.ndarray, " row"]) -> TargetFacts:
-    order = np.lexsort((weights, values))
-    values, weights = values[order], weights[order]
-    mean = float(np.average(values, weights=weights))
-    deviation = float(np.sqrt(np.average(np.square(values - mean), weights=weights)))
-    below = np.cumsum(weights)
+def _facts_of_numbers(values: Float64[np.ndarray, " row"], weight: Weight) -> TargetFacts:
+    value, weights, _ = distinct_of(values, weight)
+    mean = float(np.average(value, weights=weights))
+    deviation = float(np.sqrt(np.average(np.square(value - mean), weights=weights)))
     # The first value up to which a part of the weight lies: a doubled row is one of weight 2.
-    places = np.searchsorted(below, np.multiply(QUARTERS, below[-1]) * (1 - 1e-12))
-    quartiles = tuple(values[np.minimum(places, len(values) - 1)].tolist())
-    return TargetFacts("numbers", {}, quartiles, mean, deviation, len(np.unique(values)))
+    below = np.cumsum(weights)
+    places = np.searchsorted(below, np.multiply(QUARTERS, below[-1]))
+    return TargetFacts("numbers", {}, tuple(value[places].tolist()), mean, deviation, len(value))
 
 
 def _as_times(facts: TargetFacts, share: float) -> TargetFacts:
