@@ -123,20 +123,14 @@ def read_labelled(
         InvalidTypeError: A column is of a type that is not read.
         typer.BadParameter: A column is to be both categorical and numeric.
     """
-    columns, extras = contents.frame.columns, extras or ExtraOptions()
-    words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
-    if twice := {*words} & {*numbers}:
-        message = f"column {min(twice)!r} cannot be both categorical and numeric"
-        raise typer.BadParameter(message, param_hint="--numeric")
-    check_columns(contents, (target, *words, *numbers, *left_out))
-    if target in (options.weight, *extras.names, *left_out):
+    extras = extras or ExtraOptions()
+    kinds = _kinds_given(contents, options)
+    check_columns(contents, (target,))
+    if target in (options.weight, *extras.names, *_split(options.ignore, contents.frame.columns)):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
-    index = {*contents.index} - {*words, *numbers}
-    names = [name for name in columns if name not in (target, options.weight, *extras.names, *left_out, *index)]
-    if not names:
-        raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
+    names = _features_of(contents, options, kinds, (target, *extras.names))
     kept, rows = _known(contents, target)
-    kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
+    words, numbers = ([name for name, kind in kinds.items() if kind == own] for own in ("words", "numbers"))
     features = {name: _feature(kept, name, kinds.get(name)) for name in names}
     typed = features | {target: _target(kept, target, kinds.get(target), options.task)}
     of_numbers = {*numbers, *([target] if options.task == "regression" else [])}
@@ -154,6 +148,41 @@ def read_labelled(
         fields=read_extras(kept, extras),
         remarks=remarks_on(kept, typed, kinds),
     )
+
+
+def read_unlabelled(contents: Contents, options: ColumnOptions) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Returns the columns of a file, with the types that follow from the cells, and remarks on words.
+
+    Raises as `read_labelled` does.
+    """
+    kinds = _kinds_given(contents, options)
+    names = _features_of(contents, options, kinds, ())
+    columns = {name: _feature(contents, name, kinds.get(name)) for name in names}
+    of_numbers = {name for name, kind in kinds.items() if kind == "numbers"}
+    return _in_pandas(contents, columns, of_numbers), remarks_on(contents, columns, kinds)
+
+
+def _kinds_given(contents: Contents, options: ColumnOptions) -> dict[str, str]:
+    """The kinds of columns that the user names; raises if there is no such column, or one is to be of both."""
+    columns = contents.frame.columns
+    words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
+    if twice := {*words} & {*numbers}:
+        message = f"column {min(twice)!r} cannot be both categorical and numeric"
+        raise typer.BadParameter(message, param_hint="--numeric")
+    check_columns(contents, (*words, *numbers, *left_out))
+    return {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
+
+
+def _features_of(
+    contents: Contents, options: ColumnOptions, kinds: Mapping[str, str], others: Sequence[str]
+) -> list[str]:
+    """The columns of a file that are features; raises InvalidInputError if there are none."""
+    columns = contents.frame.columns
+    left_out = {*others, options.weight, *_split(options.ignore, columns), *({*contents.index} - {*kinds})}
+    names = [name for name in columns if name not in left_out]
+    if not names:
+        raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
+    return names
 
 
 def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"] | None:

@@ -1,0 +1,60 @@
+"""`jaxtree describe`: what a table holds, before any model is fitted.
+
+Modules that read tables or compute are imported when the command runs, so that its help does not wait for them.
+"""
+
+import dataclasses
+import json
+from typing import Annotated
+
+import typer
+
+from jaxtree.cli.session import ColumnOptions, DataArgument, ExtraOptions, TableSession, command
+
+
+@command
+def describe(
+    *,
+    data: DataArgument,
+    target: Annotated[
+        str | None,
+        typer.Option("--target", "-t", help="The column to predict.", show_default="none", rich_help_panel="Columns"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    columns: ColumnOptions,
+    extras: ExtraOptions,
+    session: TableSession,
+) -> None:
+    """Says what the columns and the target of a table hold, and what looks wrong.
+
+    A line a column has its kind, missing values, different values, range and most frequent value; below them are
+    warnings, such as of identifiers and of columns that alone tell the target.
+    """
+    from jaxtree.cli import training
+    from jaxtree.cli.columns import read_labelled, read_unlabelled, weights_of
+    from jaxtree.cli.read import read_contents
+    from jaxtree.description import describe
+
+    if target is None and (columns.task or extras.names):
+        raise typer.BadParameter("names the column that --task, --event and --group are about", param_hint="--target")
+    contents = read_contents(data, session)
+    for text in contents.notes:
+        session.note(f"{contents.name}: {text}")
+    if target is None:
+        X, remarks = read_unlabelled(contents, columns)
+        found = describe(X, sample_weight=weights_of(contents, columns.weight))
+    else:
+        columns = columns if extras.event is None else dataclasses.replace(columns, task="regression")
+        rows = read_labelled(contents, target, columns, extras)
+        if rows.num_left_out:
+            session.note(f"{rows.num_left_out} rows without a target are left out")
+        found, remarks = training.description_of(rows), rows.remarks
+    if as_json:
+        print(json.dumps(found.to_dict()))
+        return
+    warnings = [*training.warnings_in_words(found), *training.remarks_in_words(remarks)]
+    print(
+        "\n".join(
+            [str(dataclasses.replace(found, warnings=[])), *[""][: len(warnings)], *(f"! {own}" for own in warnings)]
+        )
+    )
