@@ -90,7 +90,8 @@ def describe(
     if alike.repeats >= findings.REPEATED * num_rows and alike.pairs > findings.BEYOND_CHANCE * max(by_chance, 1):
         warnings.append(findings.repeated_rows(alike.repeats, num_rows))
     if X_val is not None:
-        warnings += _unlike(rows, found, X_val, categorical_features)
+        unlike = _unlike(rows, found, X_val, categorical_features)
+        warnings += [own for own in unlike if own.kind != "unseen words" or not ruled_out.issuperset(own.columns)]
     outputs = () if rows.target is None else rows.target.facts
     warnings.sort(key=lambda own: findings.KINDS.index(own.kind))
     return DataDescription(num_rows, tuple(facts), outputs, alike.repeats, warnings)
@@ -107,7 +108,7 @@ class _Rows(NamedTuple):
 
 
 def _read(X: Any, y: Any, sample_weight: Any, event: Any, categorical_features: Any, task: str | None) -> _Rows:
-    given = read_arguments(X, y, sample_weight, None if event is None else {"event": event})
+    given = read_arguments(X, y, sample_weight, {} if event is None else {"event": event})
     columns, is_named = _columns_of(given.X, categorical_features)
     num_rows = len(columns[0])
     if given.y is not None:

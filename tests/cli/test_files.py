@@ -152,7 +152,10 @@ def test_without_a_header_columns_are_numbered(run, tmp_path):
 def test_row_numbers_are_pointed_out(run, tmp_path):
     lines = [f"{row},{row % 3},{'ab'[row % 2]}" for row in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(["row,x,y", *lines]))
-    assert "column 'row' has another whole number in every row" in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]).stderr
+    assert (
+        "column 'row' has another whole number in every row"
+        in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]).stderr
+    )
 
 
 WRONG = {

@@ -177,5 +177,3 @@ def test_a_description_is_text_html_and_plain_values():
     assert {own["kind"] for own in record["warnings"]} <= set(KINDS)
     wide = jaxtree.describe(RNG.normal(size=(20, 60)))
     assert "... and 20 more columns" in str(wide) and "and 20 more" in wide._repr_html_()
-
-

@@ -120,7 +120,9 @@ def test_a_part_without_values_takes_the_kind_of_the_others():
     alone = {own.name: own for own in jaxtree.describe(X).columns}
     assert {name: own.kind for name, own in found.items()} == {name: own.kind for name, own in alone.items()}
     assert all(own.missing == alone[name].missing + 5 for name, own in found.items())
-    assert all(dataclasses.replace(own, **{f: getattr(alone[n], f) for f in CHANGES}) == alone[n] for n, own in found.items())
+    assert all(
+        dataclasses.replace(own, **{f: getattr(alone[n], f) for f in CHANGES}) == alone[n] for n, own in found.items()
+    )
 
 
 CHANGES = ("missing", "missing_share", "top_share")
