@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 from jaxtree import notebook
@@ -12,6 +13,9 @@ from jaxtree.description.target import TargetFacts
 
 MOST_SHOWN = 40
 """The most columns of a printed table."""
+
+WIDTH = 88
+"""The letters of a line of a printed warning."""
 
 LEAST_FREQUENT = 0.005
 """The share of a value from which on it is shown as the most frequent one."""
@@ -49,7 +53,7 @@ class DataDescription:
         if len(self.columns) > MOST_SHOWN:
             lines.append(f"... and {len(self.columns) - MOST_SHOWN} more columns")
         if self.warnings:
-            lines += ["", *(f"! {own}" for own in self.warnings)]
+            lines += ["", *(fill(f"! {own}", WIDTH, subsequent_indent="  ") for own in self.warnings)]
         return "\n".join(lines)
 
     __repr__ = __str__

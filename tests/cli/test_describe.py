@@ -75,5 +75,5 @@ def test_a_prediction_names_lost_columns_and_new_words(run, table, tmp_path):
     run("fit", table, "-t", "kind", "-o", "m.jaxtree", "--ignore", "id", "--categorical", "share")
     (tmp_path / "new.csv").write_text("size,share,day,w\n,0.25,2020-01-01,1\n,9,2020-01-01,0\n")
     said = run("predict", "m.jaxtree", "new.csv").stderr
-    assert "share: 1 row has a word that the fit has not seen, such as 9.0; it counts as missing" in said
+    assert "share: 1 row has a word that the fit has not seen, such as '9'; it counts as missing" in said
     assert "size is missing in every row, and in no row of the fit" in said

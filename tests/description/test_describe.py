@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import jaxtree
-from jaxtree.description.description import cells_of
+from jaxtree.description.description import WIDTH, cells_of
 from jaxtree.description.findings import KINDS
 from jaxtree.errors import InvalidInputError
 
@@ -170,10 +170,11 @@ def test_a_description_is_text_html_and_plain_values():
     frame = pd.DataFrame({"<b>": NOISE, "a\nb": ["x", "y"] * (ROWS // 2), "id": STRANGE["identifier"]})
     found = jaxtree.describe(frame, Y)
     text = str(found)
-    assert repr(found) == text and text.splitlines()[-1].startswith("! column 'id' has another word in every row")
+    assert repr(found) == text and text.splitlines()[-2].startswith("! column 'id' has another word in every row")
     assert "&lt;b&gt;" in found._repr_html_()
     record = json.loads(json.dumps(found.to_dict()))
     assert record["columns"][0]["name"] == "<b>" and record["warnings"][0]["kind"] == "identifier"
     assert {own["kind"] for own in record["warnings"]} <= set(KINDS)
+    assert max(map(len, text.splitlines()[-2:])) <= WIDTH
     wide = jaxtree.describe(RNG.normal(size=(20, 60)))
     assert "... and 20 more columns" in str(wide) and "and 20 more" in wide._repr_html_()
