@@ -25,7 +25,7 @@ def describe(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Says what the columns and the target of a table hold, and what looks wrong.
+    """Describes the columns and the target of a table, and warns of what looks wrong.
 
     A line a column has its kind, missing values, different values, range and most frequent value; below them are
     warnings, such as of identifiers and of columns that alone tell the target.

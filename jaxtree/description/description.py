@@ -1,4 +1,4 @@
-"""What is known of a table: facts about columns and target, and warnings, as text, as a table and as records."""
+"""The description of a table: facts about columns and target, and warnings, as text, as a table and as records."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class DataDescription:
         columns: The facts about every column.
         target: The facts about every output of the target; none without a target.
         repeats: The number of rows that are like an earlier one, target included.
-        warnings: What looks wrong, each with a `kind`, the `columns` that it is about, and a `text`.
+        warnings: Warnings about what looks wrong, each with a `kind`, the `columns` that it is about, and a `text`.
     """
 
     num_rows: int

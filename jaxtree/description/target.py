@@ -25,7 +25,7 @@ class TargetFacts:
     Attributes:
         kind: "classes", "numbers" or "times" (of survival).
         shares: The share of every class, the most frequent first; of times those of events and of others.
-        quartiles: Of numbers and times the least, the quartiles and the greatest.
+        quartiles: The least, the quartiles and the greatest of numbers and times.
         mean: The mean of numbers.
         deviation: Their standard deviation.
         unique: The number of different classes or numbers.

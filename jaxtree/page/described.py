@@ -29,7 +29,7 @@ class BarCell(NamedTuple):
 
 
 class DataCard(NamedTuple):
-    """What the template of the card shows.
+    """The contents of the card, for its template of the card shows.
 
     Attributes:
         head: The names of the cells.

@@ -1,4 +1,4 @@
-"""What `describe` finds in tables, and what it warns of."""
+"""Facts that `describe` finds in tables, and its warnings."""
 
 import json
 
