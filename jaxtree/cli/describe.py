@@ -31,30 +31,14 @@ def describe(
     warnings, such as of identifiers and of columns that alone tell the target.
     """
     from jaxtree.cli import training
-    from jaxtree.cli.columns import read_labelled, read_unlabelled, weights_of
-    from jaxtree.cli.read import read_contents
-    from jaxtree.description import describe
 
     if target is None and (columns.task or extras.names):
         raise typer.BadParameter("names the column that --task, --event and --group are about", param_hint="--target")
-    contents = read_contents(data, session)
-    for text in contents.notes:
-        session.note(f"{contents.name}: {text}")
-    if target is None:
-        X, remarks = read_unlabelled(contents, columns)
-        found = describe(X, sample_weight=weights_of(contents, columns.weight))
-    else:
-        columns = columns if extras.event is None else dataclasses.replace(columns, task="regression")
-        rows = read_labelled(contents, target, columns, extras)
-        if rows.num_left_out:
-            session.note(f"{rows.num_left_out} rows without a target are left out")
-        found, remarks = training.description_of(rows), rows.remarks
+    if extras.event is not None:
+        columns = dataclasses.replace(columns, task="regression")
+    found, remarks = training.read_description(session, data, target, columns, extras)
     if as_json:
         print(json.dumps(found.to_dict()))
         return
-    warnings = [*training.warnings_in_words(found), *training.remarks_in_words(remarks)]
-    print(
-        "\n".join(
-            [str(dataclasses.replace(found, warnings=[])), *[""][: len(warnings)], *(f"! {own}" for own in warnings)]
-        )
-    )
+    warnings = [f"! {own}" for own in (*training.warnings_in_words(found), *training.remarks_in_words(remarks))]
+    print("\n".join([str(dataclasses.replace(found, warnings=[])), *[""][: len(warnings)], *warnings]))

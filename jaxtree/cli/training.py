@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
-from jaxtree.cli.columns import Labelled, read_labelled
+from jaxtree.cli.columns import Labelled, read_labelled, read_unlabelled, weights_of
 from jaxtree.cli.effects import OF_EFFECTS, effects_in_words
 from jaxtree.cli.models import make_loss
 from jaxtree.cli.output import write_bytes
@@ -266,6 +266,22 @@ def kinds_of(X: Any, categorical: Sequence[str] = ()) -> dict[str, list[str]]:
         remarks = [f"{column.nunique()}"] * (kind == "words") + [f"{missing} missing"] * (missing > 0)
         kinds[kind].append(f"{in_short(name)} ({', '.join(remarks)})" if remarks else str(name))
     return kinds
+
+
+def read_description(
+    session: TableSession, data: str, target: str | None, columns: ColumnOptions, extras: ExtraOptions
+) -> tuple[DataDescription, dict[str, str]]:
+    """Returns what is known of the rows of a file, with a target or without, and remarks on columns of words."""
+    contents = read_contents(data, session)
+    for text in contents.notes:
+        session.note(f"{contents.name}: {text}")
+    if target is None:
+        X, remarks = read_unlabelled(contents, columns)
+        return describe(X, sample_weight=weights_of(contents, columns.weight)), remarks
+    rows = read_labelled(contents, target, columns, extras)
+    if rows.num_left_out:
+        session.note(f"{rows.num_left_out} rows without a target are left out")
+    return description_of(rows), rows.remarks
 
 
 def description_of(rows: Labelled) -> DataDescription:

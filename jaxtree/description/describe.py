@@ -97,7 +97,7 @@ def describe(
     return DataDescription(num_rows, tuple(facts), outputs, alike.repeats, warnings)
 
 
-class _Rows(NamedTuple):
+class _DescribedRows(NamedTuple):
     """Rows of some weight: their columns, target, weights and hashes, and whether the columns came with names."""
 
     columns: list[TableColumn]
@@ -107,7 +107,9 @@ class _Rows(NamedTuple):
     is_named: bool
 
 
-def _read(X: Any, y: Any, sample_weight: Any, event: Any, categorical_features: Any, task: str | None) -> _Rows:
+def _read(
+    X: Any, y: Any, sample_weight: Any, event: Any, categorical_features: Any, task: str | None
+) -> _DescribedRows:
     given = read_arguments(X, y, sample_weight, {} if event is None else {"event": event})
     columns, is_named = _columns_of(given.X, categorical_features)
     num_rows = len(columns[0])
@@ -121,7 +123,9 @@ def _read(X: Any, y: Any, sample_weight: Any, event: Any, categorical_features: 
         y, event = (None if own is None else safe_indexing(own, there) for own in (y, event))
     weight = None if weight is None else exact_weights(weight)
     target = None if y is None else DescribedTarget(y, weight, event, task)
-    return _Rows(columns, target, weight, row_hashes(columns, () if target is None else target.values), is_named)
+    return _DescribedRows(
+        columns, target, weight, row_hashes(columns, () if target is None else target.values), is_named
+    )
 
 
 def _columns_of(X: Any, categorical_features: Any) -> tuple[list[TableColumn], bool]:
@@ -148,7 +152,9 @@ def _leaks(
             yield findings.leak(column.name, target.in_words(score))
 
 
-def _unlike(rows: _Rows, found: Sequence[Distinct], X_val: Any, categorical_features: Any) -> Iterator[DataWarning]:
+def _unlike(
+    rows: _DescribedRows, found: Sequence[Distinct], X_val: Any, categorical_features: Any
+) -> Iterator[DataWarning]:
     """Warnings about validation rows beside the training rows."""
     held, is_named = _columns_of(X_val, categorical_features)
     by_name = {own.name: own for own in held}

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from jaxtree.cores import using_cores
-from jaxtree.errors import InvalidInputError, InvalidTypeError, is_changing, warn_user
+from jaxtree.errors import InvalidInputError, InvalidTypeError, warn_user
 from jaxtree.lazy import Array, Tracer, issparse, sparse
 from jaxtree.table.columns import blocks_of_rows
 from jaxtree.table.encoder import Encoder
@@ -79,7 +79,7 @@ class ReadsTables:
         """Returns what thresholds and planes are compared with."""
         if not hasattr(self, "encoder_"):
             check_has_encoder(self)
-        values = self.encoder_.values(X, warns=not is_changing())
+        values = self.encoder_.values(X, warns=True)
         warn_of_names(self, X)
         return values
 

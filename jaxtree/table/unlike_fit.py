@@ -6,8 +6,8 @@ Both are predicted like missing values. Python warns of them, and commands print
 import numpy as np
 from jaxtyping import Bool
 
-from jaxtree.errors import MissingColumnWarning, UnseenWordsWarning, warn_user
-from jaxtree.table.reading import NumberBlock, Table
+from jaxtree.errors import MissingColumnWarning, UnseenWordsWarning, is_changing, warn_user
+from jaxtree.table.reading import Table
 
 LOST = "is missing in every row, and in no row of the fit, which cannot have learned what that means"
 
@@ -28,7 +28,7 @@ def unseen_in_words(num_rows: int, example: str) -> str:
 
 def warn_of_unseen_words(name: str, num_rows: int, example: str) -> None:
     """Warns of rows whose words in a column the fit has not seen."""
-    warn_user(f"column {name!r}: {unseen_in_words(num_rows, repr(example))}", UnseenWordsWarning)
+    _warn(f"column {name!r}: {unseen_in_words(num_rows, repr(example))}", UnseenWordsWarning)
 
 
 def warn_of_lost_columns(table: Table, has_missing: Bool[np.ndarray, " column"]) -> None:
@@ -39,19 +39,16 @@ def warn_of_lost_columns(table: Table, has_missing: Bool[np.ndarray, " column"])
         has_missing: Which columns lacked a value in some row of the fit.
     """
     for block in table.blocks:
-        _warn_of_block(block, table.names, ~has_missing[block.place])
+        if block.has_missing.any():
+            for own in np.flatnonzero(block.has_missing & ~has_missing[block.place]):
+                if np.isnan(block.matrix[:, block.at[own]]).all():
+                    _warn(f"column {table.names[block.place[own]]!r} {LOST}", MissingColumnWarning)
     for place, column in table.alone.items():
         if column.has_missing and not has_missing[place] and not len(column.known()):
-            _warn(table.names[place])
+            _warn(f"column {table.names[place]!r} {LOST}", MissingColumnWarning)
 
 
-def _warn_of_block(block: NumberBlock, names: tuple[str, ...], was_known: Bool[np.ndarray, " column"]) -> None:
-    if not block.has_missing.any():
-        return
-    for own in np.flatnonzero(block.has_missing & was_known):
-        if np.isnan(block.matrix[:, block.at[own]]).all():
-            _warn(names[block.place[own]])
-
-
-def _warn(name: str) -> None:
-    warn_user(f"column {name!r} {LOST}", MissingColumnWarning)
+def _warn(text: str, category: type[Warning]) -> None:
+    """Warns of rows that a user predicts: folds within a fit are no news."""
+    if not is_changing():
+        warn_user(text, category)
