@@ -119,12 +119,14 @@ def test_rare_words_share_a_category_so_that_new_ones_are_no_news():
     assert warned(lambda: model.predict(pd.DataFrame({"word": ["never seen"]}))) == []
 
 
-def test_folds_within_a_search_are_no_news():
+def test_folds_within_a_fit_are_no_news():
     """The words of a fold that the others lack."""
     rare = X.assign(town=["rare" if place == 7 else word for place, word in enumerate(X.town)])
     for estimator in (jaxtree.DecisionTreeClassifier(), jaxtree.GradientBoostingClassifier(2)):
         search = jaxtree.SearchCV(estimator, {"max_depth": [1, 2]}, cv=3)
         assert warned(lambda search=search: search.fit(rare, Y)) == []
+    of_folds = jaxtree.resampling.ConformalRegressor(jaxtree.DecisionTreeRegressor(max_depth=2), cv=3)
+    assert warned(lambda: of_folds.fit(rare, X["pay"].to_numpy())) == []
     tree = jaxtree.DecisionTreeClassifier(max_depth=2).fit(rare, Y)
     assert warned(lambda: tree.predict(NEW)) != []  # and predictions after a fit warn again
 
