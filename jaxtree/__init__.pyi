@@ -18,6 +18,8 @@ from jaxtree import resampling as resampling
 from jaxtree import serving as serving
 from jaxtree import soft as soft
 from jaxtree.additive.scorecard import to_scorecard as to_scorecard
+from jaxtree.description.describe import describe as describe
+from jaxtree.description.description import DataDescription as DataDescription
 from jaxtree.devices.policy import set_device as set_device
 from jaxtree.distillation.distil import Distillation as Distillation
 from jaxtree.distillation.distil import distil as distil

@@ -18,6 +18,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import UnionType
 from typing import Any, TypeVar, cast, overload
 
@@ -84,6 +85,10 @@ class IdentifierWarning(UserWarning):
     """Words of a column, or classes of a target, look like identifiers: there are nearly as many as rows."""
 
 
+class MissingColumnWarning(UserWarning):
+    """A column is missing in every row that is predicted, and was in no row of the fit."""
+
+
 class OverlapWarning(UserWarning):
     """Some rows hardly can have one of the treatments, or an instrument hardly moves it: effects are uncertain."""
 
@@ -102,6 +107,10 @@ class SortedRowsWarning(UserWarning):
 
 class SeparableClassesWarning(UserWarning):
     """A model of log odds tells the classes of other rows apart nearly without error: these odds have no limit."""
+
+
+class UnseenWordsWarning(UserWarning):
+    """Rows that are predicted have words that the fit has not seen, which count as missing."""
 
 
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
@@ -189,6 +198,17 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
+_IS_CHANGING = ContextVar("_IS_CHANGING", default=False)
+
+
+def is_changing() -> bool:
+    """Whether this runs within a method that `all_or_nothing` extends, such as `fit`.
+
+    The rows of a fold that it predicts there are no news to the user.
+    """
+    return _IS_CHANGING.get()
+
+
 def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
     """Makes a method change its estimator as a whole once it has ended, or not at all if it fails or is interrupted.
 
@@ -219,6 +239,7 @@ def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
     def changed(self: Any, *arguments: Any, **options: Any) -> Any:
         beside = object.__new__(type(self))
         beside.__dict__ = vars(self).copy()
+        before = _IS_CHANGING.set(True)
         try:
             result = change(beside, *arguments, **options)
         except KeyboardInterrupt:
@@ -229,6 +250,8 @@ def all_or_nothing(change: Method, *, kept: str | None = None) -> Method:
             if not isinstance(error, MemoryError) and is_out_of_memory(error):
                 raise MemoryError(f"there is not enough memory for {change.__name__}: {error}") from error
             raise
+        finally:
+            _IS_CHANGING.reset(before)
         self.__dict__ = beside.__dict__
         return self if result is beside else result
 

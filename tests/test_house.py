@@ -33,6 +33,7 @@ FLOORS = [
     {"files", "plot"},
     {"serving"},
     {"estimators"},
+    {"description"},
     {"page", "ray", "foreign"},
     {"search"},
     {"resampling", "doctor"},

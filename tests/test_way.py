@@ -40,7 +40,7 @@ WAYS = {
     "additive": (lambda: jaxtree.ExplainableBoostingClassifier(max_rounds=5).fit(X, Y), 319, 56),
     "search": (_search, 422, 75),
     "prediction": (lambda: _fitted(X).predict(X), 31, 14),
-    "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 60, 16),
+    "prediction of a frame": (lambda: _fitted(FRAME).predict(FRAME), 61, 17),
 }
 """The calls, and how many functions and files of the package each ran when they were last counted."""
 

@@ -17,6 +17,7 @@ import jaxtree
 from jaxtree.errors import JaxtreeError, MissingExtraError
 
 COMMANDS = {
+    "describe": ("describe", "Describes the columns and the target of a table, and warns of what looks wrong."),
     "fit": (
         "fit",
         "Fits a tree, a forest, boosted trees, an additive model, a soft tree or effects, and writes a model file.",

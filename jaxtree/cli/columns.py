@@ -26,6 +26,7 @@ from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
 from jaxtree.table.names import are_shuffled_places
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
+from jaxtree.table.unlike_fit import LOST, unseen_in_words
 
 Fields = dict[str, Shaped[np.ndarray, " row"]]
 
@@ -122,20 +123,14 @@ def read_labelled(
         InvalidTypeError: A column is of a type that is not read.
         typer.BadParameter: A column is to be both categorical and numeric.
     """
-    columns, extras = contents.frame.columns, extras or ExtraOptions()
-    words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
-    if twice := {*words} & {*numbers}:
-        message = f"column {min(twice)!r} cannot be both categorical and numeric"
-        raise typer.BadParameter(message, param_hint="--numeric")
-    check_columns(contents, (target, *words, *numbers, *left_out))
-    if target in (options.weight, *extras.names, *left_out):
+    extras = extras or ExtraOptions()
+    kinds = _kinds_given(contents, options)
+    check_columns(contents, (target,))
+    if target in (options.weight, *extras.names, *_split(options.ignore, contents.frame.columns)):
         raise InvalidInputError(f"target {target!r} must be another column than the weights and those left out")
-    index = {*contents.index} - {*words, *numbers}
-    names = [name for name in columns if name not in (target, options.weight, *extras.names, *left_out, *index)]
-    if not names:
-        raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
+    names = _features_of(contents, options, kinds, (target, *extras.names))
     kept, rows = _known(contents, target)
-    kinds = {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
+    words, numbers = ([name for name, kind in kinds.items() if kind == own] for own in ("words", "numbers"))
     features = {name: _feature(kept, name, kinds.get(name)) for name in names}
     typed = features | {target: _target(kept, target, kinds.get(target), options.task)}
     of_numbers = {*numbers, *([target] if options.task == "regression" else [])}
@@ -153,6 +148,41 @@ def read_labelled(
         fields=read_extras(kept, extras),
         remarks=remarks_on(kept, typed, kinds),
     )
+
+
+def read_unlabelled(contents: Contents, options: ColumnOptions) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Returns the columns of a file, with the types that follow from the cells, and remarks on words.
+
+    Raises as `read_labelled` does.
+    """
+    kinds = _kinds_given(contents, options)
+    names = _features_of(contents, options, kinds, ())
+    columns = {name: _feature(contents, name, kinds.get(name)) for name in names}
+    of_numbers = {name for name, kind in kinds.items() if kind == "numbers"}
+    return _in_pandas(contents, columns, of_numbers), remarks_on(contents, columns, kinds)
+
+
+def _kinds_given(contents: Contents, options: ColumnOptions) -> dict[str, str]:
+    """The kinds of columns that the user names; raises if there is no such column, or one is to be of both."""
+    columns = contents.frame.columns
+    words, numbers, left_out = (_split(n, columns) for n in (options.categorical, options.numeric, options.ignore))
+    if twice := {*words} & {*numbers}:
+        message = f"column {min(twice)!r} cannot be both categorical and numeric"
+        raise typer.BadParameter(message, param_hint="--numeric")
+    check_columns(contents, (*words, *numbers, *left_out))
+    return {**dict.fromkeys(words, "words"), **dict.fromkeys(numbers, "numbers")}
+
+
+def _features_of(
+    contents: Contents, options: ColumnOptions, kinds: Mapping[str, str], others: Sequence[str]
+) -> list[str]:
+    """The columns of a file that are features; raises InvalidInputError if there are none."""
+    columns = contents.frame.columns
+    left_out = {*others, options.weight, *_split(options.ignore, columns), *({*contents.index} - {*kinds})}
+    names = [name for name in columns if name not in left_out]
+    if not names:
+        raise InvalidInputError(f"{contents.name} has no columns except the target, the weights and those left out")
+    return names
 
 
 def weights_of(contents: Contents, name: str | None) -> Float[np.ndarray, " row"] | None:
@@ -239,7 +269,7 @@ def features_like(
         contents: The file.
         columns: The columns of the fit.
         in_order: Columns of the file that are taken in order if the fit had no names and as many columns.
-        note: Called with a text about words that the fit has not seen.
+        note: Called with texts about words that the fit has not seen, and columns without any value.
 
     Raises:
         InvalidInputError: A column is not there, or has words where it had numbers.
@@ -260,14 +290,15 @@ def features_like(
             continue
         features[name], unseen = _like_categories(contents, name, column)
         if unseen and note is not None:
-            note(
-                f"{in_short(name)}: {len(unseen)} rows have a word that the fit has not seen, such as "
-                f"{in_short(repr(unseen[0]))}; it counts as missing"
-            )
+            note(f"{in_short(name)}: {unseen_in_words(len(unseen), in_short(repr(unseen[0])))}")
     typed = _in_pandas(
         contents._replace(categories={}), {n: c for n, c in features.items() if isinstance(c, pl.Series)}
     )
-    return pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+    table = pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
+    for name, column in zip(names, columns, strict=True):
+        if note is not None and not column.has_missing and contents.cells(name).null_count() == len(table):
+            note(f"{in_short(name)} {LOST}")
+    return table
 
 
 def _like_values(contents: Contents, name: str, column: Column) -> pl.Series:

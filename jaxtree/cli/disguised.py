@@ -13,6 +13,7 @@ import polars as pl
 from jaxtree.cli.read import Contents
 from jaxtree.cli.session import listed
 from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER
+from jaxtree.table.times import DATE_IN_WORDS
 
 _SPACES = " \u00a0\u2009\u202f"
 _MARK = rf"[,.'’_{_SPACES}]"
@@ -34,11 +35,6 @@ _SPELLINGS = {
     rf"[+-]?{_NUMBER}(?:[kKM]|bn|)": "with letters for thousands or millions, such as {}: write 1200 for 1.2k",
 }
 """Patterns of numbers that programs do not write, and the remark on them, with one of the words in it."""
-_DATE = re.compile(
-    r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
-    r"|\d{1,2}[. -]+[A-Za-z]{3,9}[., -]+\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})(?:[T ,]+\d{1,2}:\d{2}.*)?",
-    re.ASCII,
-)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}.*")
 _PLAIN = {
     "numbers": r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$",
@@ -127,7 +123,7 @@ def _advice_on_marks(words: Sequence[str]) -> str:
 def _written_otherwise(words: Sequence[str], *, has_numbers: bool) -> str:
     """Says how all of some words are numbers, or dates where no others are numbers; "" if they are not."""
     first = repr(words[0])
-    if not has_numbers and all(map(_DATE.fullmatch, words)) and not all(map(_ISO.fullmatch, words)):
+    if not has_numbers and all(map(DATE_IN_WORDS.fullmatch, words)) and not all(map(_ISO.fullmatch, words)):
         return f"words that look like dates, such as {first}: dates are read as 2020-01-31"
     if all(map(_BY_ONE_COMMA.fullmatch, words)):
         return (

@@ -5,9 +5,10 @@ Commands import this module when they run, so that their help does not wait for 
 
 import contextlib
 import dataclasses
+import shlex
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from sklearn.base import clone
 from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
-from jaxtree.cli.columns import Labelled, read_labelled
+from jaxtree.cli.columns import Labelled, read_labelled, read_unlabelled, weights_of
 from jaxtree.cli.effects import OF_EFFECTS, effects_in_words
 from jaxtree.cli.models import make_loss
 from jaxtree.cli.output import write_bytes
@@ -32,16 +33,20 @@ from jaxtree.cli.session import (
     listed,
     progress_bar,
 )
+from jaxtree.description import DataDescription, describe
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.folds import shuffled_folds
 from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
 from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.numerals import decimals_together, score_in_words
-from jaxtree.table.rare_words import are_identifiers, in_words
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 
 _MOST_SHOWN = 10
+_LONGEST_OPTION = 60
+
+LEFT_OUT = ("identifier", "leak", "no value", "constant")
+"""Kinds of warnings about columns that a model is better without."""
 
 OF_ADDITIVE_MODELS = ("loss", "learning_rate")
 """Options of boosting that additive models have, too."""
@@ -96,11 +101,8 @@ def read_training(
         session.note(f"  {rows.num_left_out} rows without a target are left out")
     why = "" if columns.task else f", so {rows.task} (--task overrides)"
     session.note(f"  target {in_short(target)}: {target_in_words(rows.y, rows.task)}{why}")
-    for said in dict.fromkeys(rows.remarks.values()):
-        session.note(f"  {listed(name for name, own in rows.remarks.items() if own == said)}: {said}")
-    for name, how in [(in_short(name), names_rows(column)) for name, column in rows.X.items()]:
-        if how:
-            session.note(f"  {name} {how}: if it is a name or number of rows, --ignore {name}")
+    for text in (*remarks_in_words(rows.remarks), *warnings_in_words(description_of(rows))):
+        session.note(f"  {text}")
     if rows.task == "classification" and rows.y.nunique() < 2:
         raise InvalidInputError(f"target {target!r} has one class only, {in_short(repr(rows.y.tolist()[0]))}")
     return rows
@@ -303,18 +305,55 @@ def kinds_of(X: Any, categorical: Sequence[str] = ()) -> dict[str, list[str]]:
     return kinds
 
 
-def names_rows(column: Any) -> str:
-    """Returns how a column looks like one of names or numbers of rows, in words; "" if it does not.
+def read_description(
+    session: TableSession, data: str, target: str | None, columns: ColumnOptions, extras: ExtraOptions
+) -> tuple[DataDescription, dict[str, str]]:
+    """Returns what is known of the rows of a file, with a target or without, and remarks on columns of words."""
+    contents = read_contents(data, session)
+    for text in contents.notes:
+        session.note(f"{contents.name}: {text}")
+    if target is None:
+        X, remarks = read_unlabelled(contents, columns)
+        return describe(X, sample_weight=weights_of(contents, columns.weight)), remarks
+    rows = read_labelled(contents, target, columns, extras)
+    if rows.num_left_out:
+        session.note(f"{rows.num_left_out} rows without a target are left out")
+    return description_of(rows), rows.remarks
 
-    Its words are nearly as many as the rows that have one, or every row has another whole number.
+
+def description_of(rows: Labelled) -> DataDescription:
+    """Returns what is known of rows before a fit."""
+    return describe(
+        rows.X,
+        rows.y,
+        sample_weight=rows.weight,
+        event=rows.fields.get("event"),
+        task=rows.task,
+        **rows.parameters,
+    )
+
+
+def remarks_in_words(remarks: Mapping[str, str]) -> list[str]:
+    """Returns the remarks on columns, with the names of all that have the same."""
+    return [
+        f"{listed(name for name, own in remarks.items() if own == said)}: {said}"
+        for said in dict.fromkeys(remarks.values())
+    ]
+
+
+def warnings_in_words(found: DataDescription) -> list[str]:
+    """Returns the warnings about rows, with the option that leaves out a column which a model is better without.
+
+    How to read words as dates or numbers the notes on columns say.
     """
-    kind, num_values, num_rows = column.dtype.kind, column.nunique(), int(column.count())
-    if kind in "mM" or not are_identifiers(num_values, num_rows):
-        return ""
-    if kind not in "iuf":
-        return in_words(num_values, num_rows)
-    is_whole = num_values == len(column) and bool((column % 1 == 0).all())
-    return "has another value in every row" if is_whole else ""
+    kept = [own for own in found.warnings if own.kind not in ("dates as words", "numbers as words")]
+    return [f"{own}{_ignoring(own.columns) if own.kind in LEFT_OUT else ''}" for own in kept]
+
+
+def _ignoring(columns: Sequence[str]) -> str:
+    """The option that leaves out some columns, unless they are many."""
+    named = shlex.quote(",".join(columns))
+    return f" (--ignore {named})" if len(named) <= _LONGEST_OPTION else ""
 
 
 def target_in_words(y: Any, task: str) -> str:

@@ -19,6 +19,7 @@ from jaxtree.export.models import best_of_search
 from jaxtree.figures.importances import MOST_COLUMNS, importances_of
 from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
+from jaxtree.page.described import DataCard, data_card
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
 from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
 from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table
@@ -119,7 +120,8 @@ def to_html(
     seen, held = _extras_by_table(model, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(model, *table)) is not None]
-    return _render(model, tables, title, tree, [] if shown is estimator else soft_facts(estimator, model, given))
+    facts = [] if shown is estimator else soft_facts(estimator, model, given)
+    return _render(model, tables, title, tree, facts, data_card(model, X, y, X_val, seen))
 
 
 def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -139,8 +141,15 @@ def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str
     return {name: values for name, values in extras.items() if not name.endswith("_val")}, held
 
 
-def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: int, facts: list[Fact]) -> Page:
-    """The page of rows that are read, with further facts in its head."""
+def _render(
+    model: PageModel,
+    tables: list[PageTable],
+    title: str | None,
+    tree: int,
+    facts: list[Fact],
+    described: DataCard | None,
+) -> Page:
+    """The page of rows that are read, with further facts in its head, and the card of the data."""
     estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
     name = type(estimator).__name__
     tree_shown, explored = None, []
@@ -170,6 +179,7 @@ def _render(model: PageModel, tables: list[PageTable], title: str | None, tree: 
         has_sums=bool(explored) or bool(model.classes),
         has_rows=bool(explored),
         groups=groups,
+        described=described,
         notes=_notes(model),
         rows=rows,
         trees=trees,

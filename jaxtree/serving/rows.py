@@ -79,7 +79,7 @@ class ReadsTables:
         """Returns what thresholds and planes are compared with."""
         if not hasattr(self, "encoder_"):
             check_has_encoder(self)
-        values = self.encoder_.values(X)
+        values = self.encoder_.values(X, warns=True)
         warn_of_names(self, X)
         return values
 

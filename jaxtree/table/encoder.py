@@ -40,9 +40,12 @@ from jaxtree.table.summary import (
     summarise,
     summarise_tables,
 )
+from jaxtree.table.unlike_fit import warn_of_lost_columns, warn_of_unseen_words
 
 _FEW_ROWS = 128  # up to here the numbers of all columns are coded together, and above it column by column
 _UNSEEN = ("missing", "error")
+_WARNING = "warning"
+"""The fate of an unseen category that is missing, with a warning."""
 _DTYPE_OF_BLOCK, _DTYPE_OF_COLUMN = operator.attrgetter("matrix.dtype"), operator.attrgetter("values.dtype")
 
 
@@ -219,19 +222,29 @@ class Encoder:
         self._set_bins(bins.with_ranges(low, high))
         return self
 
-    def values(self, X: Any) -> Float[np.ndarray, "row feature"]:
+    def values(self, X: Any, *, warns: bool = False) -> Float[np.ndarray, "row feature"]:
         """Returns the values that thresholds split: the numbers of numeric columns, the codes of all other features.
 
         A missing value, and an unseen category, is NaN, which like the missing code is above every threshold. A table
         of float32 stays so, any other becomes float64. An array of float32 or float64 is not copied where the fitted
         columns are numbers, nor elsewhere if its rows are contiguous; a sparse matrix is given its zeros.
+
+        Args:
+            X: A table, or a source.
+            warns: Whether there are warnings of words that fit has not seen, and of columns that are missing in every
+                row and were in none of the fit: one a column.
         """
         self._check_fitted()
         if self._is_plain(X):
-            check_numbers(X, self.schema_.column_names)
+            names = self.schema_.column_names
+            has_missing = check_numbers(X, names)
+            if warns and has_missing.any():
+                place = np.arange(len(names))
+                own = Table(names, False, {}, (NumberBlock(place, X, place, has_missing),))
+                warn_of_lost_columns(own, self.schema_.columns.has_missing)
             return X
         if isinstance(X, Table) or not is_source(X):
-            return self._values(self._as_fitted(read_table(X)), X)
+            return self._values(self._as_fitted(read_table(X), warns=warns), X)
         parts = [self._values(table, X) for table in self._matched(open_source(X))]
         return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
 
@@ -283,11 +296,13 @@ class Encoder:
         self.schema_, codes = learn_schema(sampled, max_bins=max_bins, max_categories=max_categories)
         return codes
 
-    def _as_fitted(self, table: Table) -> Table:
+    def _as_fitted(self, table: Table, *, warns: bool = False) -> Table:
         """Returns a table as the schema has it."""
         self._check_fitted()
         check_names(table, self.schema_.column_names)
-        return match_columns(table, self.schema_, unseen=self.unseen)
+        if warns:
+            warn_of_lost_columns(table, self.schema_.columns.has_missing)
+        return match_columns(table, self.schema_, unseen=_WARNING if warns and self.unseen != "error" else self.unseen)
 
     def _matched(self, source: Source) -> Iterator[Table]:
         """Reads the tables of a source as the schema has them."""
@@ -441,7 +456,7 @@ def match_columns(table: Table, schema: Schema, *, unseen: str) -> Table:
     Args:
         table: A table with the names of the fitted one, see `check_names`.
         schema: The schema of the fitted table.
-        unseen: The fate of a category that is not in the schema: "missing", or an "error".
+        unseen: The fate of a category that is not in the schema: "missing", also with a "warning", or an "error".
 
     Raises:
         InvalidInputError: An unseen category is an error.
@@ -545,15 +560,24 @@ def _match_categories(column: TableColumn, fitted: Column, unseen: str) -> Table
     if own and wanted and _has_strings(own) != _has_strings(wanted):
         _refuse_values(column, fitted, fitted.kind)
     matched = recoded(found, wanted)
-    if unseen == "error":
-        is_refused = (np.asarray(matched.values) == len(wanted)) & (np.asarray(found.values) < len(own))
-        refused = [value_in_words(own[code]) for code in np.unique(np.asarray(found.values)[is_refused])]
-        if refused:
-            raise InvalidInputError(
-                f"column {fitted.name!r} has values never seen in fit: {', '.join(_first_few(refused))}; "
-                "unseen='missing' reads them as missing"
-            )
+    if unseen != "missing" and matched.has_missing and not set(own).issubset(wanted):
+        is_strange = (np.asarray(matched.values) == len(wanted)) & (np.asarray(found.values) < len(own))
+        strange = np.unique(np.asarray(found.values)[is_strange])
+        if len(strange):
+            words = [value_in_words(own[code]) for code in strange[: _NAMES_SHOWN + 1]]
+            _note_unseen(fitted.name, words, int(is_strange.sum()), unseen)
     return matched
+
+
+def _note_unseen(name: str, words: list[str], num_rows: int, unseen: str) -> None:
+    """Warns of words that are not in the schema; raises InvalidInputError if they are an error."""
+    if unseen == _WARNING:
+        warn_of_unseen_words(name, num_rows, words[0])
+        return
+    raise InvalidInputError(
+        f"column {name!r} has values never seen in fit: {', '.join(_first_few(words))}; unseen='missing' reads them as "
+        "missing"
+    )
 
 
 def _has_strings(categories: tuple) -> bool:

@@ -46,6 +46,12 @@ def in_words(num_words: int, num_rows: int) -> str:
     return f"has {num_words:,} words in {num_rows:,} rows"
 
 
+def identifiers_in_words(num_words: int, num_rows: int) -> str:
+    """Returns how words look like identifiers, and how to deal with it."""
+    spread = in_words(num_words, num_rows)
+    return f"{spread}: it looks like a name or number of rows, of which nothing can be learned; leave it out"
+
+
 def note_identifiers(name: str, rows_of_words: Int[np.ndarray, " word"]) -> None:
     """Warns of a column that looks like identifiers of rows.
 
@@ -55,11 +61,7 @@ def note_identifiers(name: str, rows_of_words: Int[np.ndarray, " word"]) -> None
     """
     num_words, num_rows = int(np.count_nonzero(rows_of_words)), int(rows_of_words.sum())
     if are_identifiers(num_words, num_rows):
-        warn_user(
-            f"column {name!r} {in_words(num_words, num_rows)}: it looks like a name or number of rows, of which "
-            "nothing can be learned; leave it out",
-            IdentifierWarning,
-        )
+        warn_user(f"column {name!r} {identifiers_in_words(num_words, num_rows)}", IdentifierWarning)
 
 
 ANY_OTHER = "any other"

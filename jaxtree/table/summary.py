@@ -289,6 +289,14 @@ def read_column(source: Source, name: str) -> TableColumn:
     >>> column.categories, column.values
     (('a', 'b', 'c'), array([1, 0, 2], dtype=int32))
     """
+    column = read_whole_column(source, name)
+    if column.is_time:
+        raise InvalidTypeError(f"column {name!r} has {KINDS[column.kind]}: targets and weights cannot")
+    return column
+
+
+def read_whole_column(source: Source, name: str) -> TableColumn:
+    """Reads one column of a source, of any kind; see `read_column`."""
     parts = []
     for part in source.column(name):
         with naming(part.label):
@@ -298,10 +306,11 @@ def read_column(source: Source, name: str) -> TableColumn:
     # Only its categories and kind are needed: no row is sampled.
     summaries = [summarise(part, label, number, limit=np.uint64(0)) for number, (label, part) in enumerate(parts)]
     (merged,) = merge_summaries(summaries).columns
-    if merged.is_time:
-        raise InvalidTypeError(f"column {name!r} has {KINDS[merged.kind]}: targets and weights cannot")
     columns, categories = [part.column(0) for _, part in parts], merged.categories
     if merged.has_categories:
         columns = [recoded(as_categorical(column), categories) for column in columns]
-    values = np.concatenate([column.values for column in columns])
-    return TableColumn(name, merged.kind, values, merged.has_missing, categories, merged.is_declared)
+    values = [np.asarray(column.values) for column in columns]
+    if merged.is_time:  # a part without any value has numbers
+        dtype = np.asarray(merged.values).dtype
+        values = [own if own.dtype.kind in "mM" else np.full(len(own), "NaT", dtype) for own in values]
+    return TableColumn(name, merged.kind, np.concatenate(values), merged.has_missing, categories, merged.is_declared)

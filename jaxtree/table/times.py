@@ -10,6 +10,7 @@ origin, and microseconds within 280 years.
 """
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,6 +27,13 @@ NANOSECONDS = 86_400 * 10**9
 
 KINDS = {"instant": "dates", "utc": "dates with a time zone", "duration": "durations"}
 """Kinds of times, and their names in messages."""
+
+DATE_IN_WORDS = re.compile(
+    r"(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{4}|\d{2})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
+    r"|\d{1,2}[. -]+[A-Za-z]{3,9}[., -]+\d{2,4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4})(?:[T ,]+\d{1,2}:\d{2}.*)?",
+    re.ASCII,
+)
+"""Words that are dates to a reader, in any of the usual orders."""
 
 _TICKS = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": NANOSECONDS}
 _FINE = ("ps", "fs", "as")

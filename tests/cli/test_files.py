@@ -121,7 +121,7 @@ def test_types_of_the_fit_hold_at_predict(run, tmp_path):
     (tmp_path / "new.csv").write_text("note,age,zip\nhello,10,01\nhello,?,02\nhello,10,77\n")
     done = run("predict", "m.jaxtree", "new.csv")
     assert done.stdout.split()[1:3] == ["a", "b"]
-    assert "zip: 1 rows have a word that the fit has not seen, such as '77'" in done.stderr
+    assert "zip: 1 row has a word that the fit has not seen, such as '77'" in done.stderr
     (tmp_path / "bad.csv").write_text("age,zip\nten,01\n")
     done = run("predict", "m.jaxtree", "bad.csv", status=1)
     assert "column 'age' of bad.csv must have numbers, and has 'ten' in row 1" in done.stderr
@@ -152,7 +152,10 @@ def test_without_a_header_columns_are_numbered(run, tmp_path):
 def test_row_numbers_are_pointed_out(run, tmp_path):
     lines = [f"{row},{row % 3},{'ab'[row % 2]}" for row in range(20)]
     (tmp_path / "t.csv").write_text("\n".join(["row,x,y", *lines]))
-    assert "row has another value in every row" in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]).stderr
+    assert (
+        "column 'row' has another whole number in every row"
+        in run(*["fit", "t.csv", "-t", "y", "-o", "m.jaxtree"]).stderr
+    )
 
 
 WRONG = {
