@@ -68,10 +68,12 @@ def test_what_is_wrong_is_said(run, car):
     assert "wanted must be one of the classes acc, good, unacc, vgood, got 'fine'" in said
 
 
-def test_an_unseen_word_is_named(run, car, tmp_path):
+def test_an_unseen_word_is_named_in_a_note_and_counts_as_missing(run, car, tmp_path):
     ROWS.assign(safety="superb", persons=None).to_csv(tmp_path / "new.csv", index=False)
-    said = run("explain", "m", "new.csv", "--rows", "2").stdout.splitlines()[0]
-    assert "safety is superb, which the fit has not seen" in said and "persons is missing" in said
+    done = run("explain", "m", "new.csv", "--rows", "2")
+    said = done.stdout.splitlines()[0]
+    assert "safety is missing" in said and "persons is missing" in said
+    assert "a word that the fit has not seen, such as 'superb'" in done.stderr
 
 
 def test_a_search_has_a_page_and_is_taken_up(run, car, tmp_path, monkeypatch):
