@@ -23,6 +23,7 @@ from jaxtree.search.spaces import Range, space_for
 from jaxtree.search.tuning import find_ensemble
 from tests.examples import mixed_classes, mixed_table
 from tests.marks import rows_are_slow
+from tests.search.beside import beside_plain
 
 
 @pytest.fixture
@@ -242,7 +243,7 @@ def test_an_interrupted_search_is_of_the_settings_that_are_finished(number, num_
     np.testing.assert_array_equal(tuned.tried.scores, whole.tried.scores[:num_settings, :num_folds])
     assert len(tuned.tests) == tuned.scores.size == num_folds
     assert tuned.model.predict(task().X).shape == (40,)
-    assert "interrupted" in tuned_page(tuned, task().y)
+    assert "interrupted" in tuned_page(beside_plain(tuned), task().y)
 
 
 def interrupt_fits(monkeypatch, numbers, kind=jaxtree.GradientBoostingRegressor):

@@ -11,6 +11,7 @@ import pandas as pd
 from sklearn.model_selection import GridSearchCV
 
 from jaxtree import SearchCV
+from jaxtree.search.tuning import Plain
 
 ROWS = 120
 FOLD = np.arange(ROWS) % 3
@@ -96,3 +97,9 @@ def assert_same_results(ours, theirs):
             np.testing.assert_array_equal(ours[name], expected, err_msg=name)
         elif "time" not in name:
             np.testing.assert_allclose(ours[name], expected, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def beside_plain(tuned):
+    """A tuning beside a plain estimator that has the scores of its first setting."""
+    first = tuned.tried.scores[0]
+    return tuned._replace(plain=Plain(first, first - 1, tuned.scores, 0.5), seconds=1.0)

@@ -13,6 +13,7 @@ from jaxtree.search.out_of_fold import Finalists, choose, make_yardstick, scores
 from jaxtree.search.tuning import find_ensemble
 from tests.cli.test_tune import Clock, interrupt_at, interrupt_fits, small_space, task
 from tests.marks import rows_are_slow
+from tests.search.beside import beside_plain
 
 FINALS = {"n_estimators": 5, "early_stopping": "cv", "n_iter_no_change": 3}
 SPACE = small_space()._replace(finals=FINALS)
@@ -49,7 +50,7 @@ def test_finalists_are_judged_as_what_members_are(whole):
         expected = fitted(whole, number, slice(None)).predict(task().X)
         np.testing.assert_array_equal(member.predict(task().X), expected)
     assert whole.weights.sum() == pytest.approx(1) and not whole.was_interrupted
-    assert reason_in_words(whole) in tuned_page(whole, task().y).replace("\\u0027", "'")
+    assert reason_in_words(whole) in tuned_page(beside_plain(whole), task().y).replace("\\u0027", "'")
 
 
 def test_every_fold_chooses_and_the_defaults_have_half_of_the_weight():
@@ -178,7 +179,7 @@ def test_an_interrupt_leaves_the_finalists_that_are_finished(number, left, whole
     # Defaults whose fits without a fold are not finished are judged by their own folds.
     is_judged = number > NUM_FITS
     assert np.array_equal(tuned.finalists.predicted[0], whole.finalists.predicted[0]) == is_judged
-    assert "interrupted" in tuned_page(tuned, task().y)
+    assert "interrupted" in tuned_page(beside_plain(tuned), task().y)
 
 
 def test_an_interrupt_before_there_is_a_finalist_leaves_single_models(monkeypatch):
