@@ -345,7 +345,7 @@ def test_a_name_that_jaxtree_does_not_have_is_an_attribute_error():
         jaxtree.compile  # noqa: B018
 
 
-@pytest.mark.parametrize("place", ["plot.plot_tree", "explain.shap_values", "boosting.poisson", "prune.cost_complexity"])
+@pytest.mark.parametrize("place", ["plot.plot_tree", "explain.shap_values", "boosting.poisson", "soft.SoftForm"])
 def test_a_name_of_a_room_is_found_by_its_error(place):
     name = place.split(".")[1]
     with pytest.raises(AttributeError, match=f"'jaxtree' has no attribute '{name}': it is jaxtree.{place}$"):

@@ -120,8 +120,8 @@ def to_html(
     seen, held = _extras_by_table(model, extras)
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(model, *table)) is not None]
-    facts = [] if shown is estimator else soft_facts(estimator, model, given)
-    return _render(model, tables, title, tree, facts, data_card(model, X, y, X_val, seen))
+    soft = [] if shown is estimator else soft_facts(estimator, model, given)
+    return _render(model, tables, title, tree, soft, data_card(model, X, y, X_val, seen))
 
 
 def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
