@@ -134,7 +134,7 @@ LONG_TAIL = 8.0
 NUM_QUANTILES = 11
 
 
-def _scale_of_quantiles(rows: tuple[Any, Any]) -> tuple[Float[np.ndarray, " tick"], list[float]] | None:
+def _scale_of_quantiles(rows: tuple[Any, Any]) -> tuple[Float[np.ndarray, " tick"], list[Any]] | None:
     """The quantiles of a column, different ones alone, and their places on an axis; None without a long tail."""
     own, weight = (np.asarray(part, np.float64) for part in rows)
     known = np.isfinite(own)
