@@ -128,7 +128,7 @@ def compared_models(
     """
     means = scores.mean(axis=1)
     known = np.isfinite(means)
-    order = np.argsort(np.where(known, -means, np.inf), kind="stable").tolist()
+    order: list[int] = np.argsort(np.where(known, -means, np.inf), kind="stable").tolist()
     best = order[0]
     ranks, of_folds = np.full(len(names), np.nan), np.full(scores.shape, np.nan)
     ranks[known] = stats.rankdata(-means[known], method="min")

@@ -37,17 +37,17 @@ def plot_comparison(comparison: Any, metric: str | None = None, *, ax: Axes | No
     """
     if not (hasattr(comparison, "rows") and hasattr(comparison, "metrics")):
         raise InvalidTypeError(f"comparison must be a result of jaxtree.compare, got {type(comparison).__name__}")
-    metric = comparison.metrics[0] if metric is None else metric
-    rows = [row for row in comparison.rows(metric) if np.isfinite(row.rank)]
+    shown: str = comparison.metrics[0] if metric is None else metric
+    rows = [row for row in comparison.rows(shown) if np.isfinite(row.rank)]
     ax = style.axes_to_draw_in(ax, (6.0, style.height_of_rows([row.name for row in rows])))
     ax.axvline(0, color=style.grey(), linewidth=1, linestyle="--", zorder=1)
     for place, row in enumerate(rows):
-        mean, *ends = (float(shown_score(metric, own)) for own in row.from_best)
+        mean, *ends = (float(shown_score(shown, own)) for own in row.from_best)
         colour = style.ORANGE if row.from_best.is_clear else style.blue()
         if np.isfinite(ends).all():
             ax.plot(ends, [place, place], color=colour, linewidth=2.2, solid_capstyle="butt")
         ax.plot(mean, place, "o", color=colour, zorder=3)
     style.name_rows(ax, [row.name for row in rows])
     style.round_ticks(ax, "x")
-    style.name_axes(ax, f"{metric_in_words(metric)}, difference from the best, with {LEVEL:.0%} intervals")
+    style.name_axes(ax, f"{metric_in_words(shown)}, difference from the best, with {LEVEL:.0%} intervals")
     return ax

@@ -7,6 +7,7 @@ import pytest
 import jaxtree
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor, tune
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError
+from jaxtree.search import plain as plain_module
 from jaxtree.search import strategies
 from jaxtree.search import tune as tune_module
 from jaxtree.search.budget import Budget
@@ -104,7 +105,14 @@ def test_an_interrupt_keeps_the_settings_that_are_finished(classes, monkeypatch)
             raise KeyboardInterrupt
         return fit(*arguments, **options)
 
-    monkeypatch.setattr(strategies, "fit_many", interrupted)
+    score_plain = plain_module._tried
+
+    def then_interrupted(*arguments):
+        tried = score_plain(*arguments)
+        monkeypatch.setattr(strategies, "fit_many", interrupted)
+        return tried
+
+    monkeypatch.setattr(plain_module, "_tried", then_interrupted)
     at = (2,)
     with pytest.warns(InterruptedFitWarning, match="its model is of 1 setting$"):
         search = tune(FRAME, WORDS, **QUICK)

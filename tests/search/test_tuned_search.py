@@ -199,20 +199,18 @@ def test_other_estimators_and_sources_are_refused():
 def test_an_interrupt_warns_and_keeps_what_is_finished(classes, monkeypatch):
     make, score_plain, calls = batch.make_rounds, plain_module._tried, []
 
-    def then_counts(*arguments):
-        tried = score_plain(*arguments)
-        calls.clear()
-        return tried
-
-    monkeypatch.setattr(plain_module, "_tried", then_counts)
-
     def interrupted(*arguments, **options):
         calls.append(1)
         if len(calls) == 9:
             raise KeyboardInterrupt
         return make(*arguments, **options)
 
-    monkeypatch.setattr(batch, "make_rounds", interrupted)
+    def then_interrupted(*arguments):
+        tried = score_plain(*arguments)
+        monkeypatch.setattr(batch, "make_rounds", interrupted)
+        return tried
+
+    monkeypatch.setattr(plain_module, "_tried", then_interrupted)
     with pytest.warns(InterruptedFitWarning, match="its ensemble is of 4 settings"):
         search = tune(FRAME, WORDS, **QUICK | {"n_iter": 9})
     assert search.was_interrupted_ and not classes.was_interrupted_
