@@ -127,3 +127,9 @@ def test_a_far_worse_setting_stands_at_the_edge_of_every_chart():
     assert (
         min(min(series["y"]) for series in chart["series"]) > -10 and "1 far worse setting stands" in chart["caption"]
     )
+
+
+def test_those_that_went_on_stand_above_and_failed_ones_below_whatever_their_scores():
+    own = scored([{"a": place} for place in range(4)], np.array([0.9, 0.5, np.nan, 0.7]))
+    assert own.order().tolist() == [0, 3, 1, 2]
+    assert own._replace(rung=np.array([0, 1, 1, 0])).order().tolist() == [1, 0, 3, 2]
