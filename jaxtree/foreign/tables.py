@@ -236,9 +236,7 @@ def _table(
     )
 
 
-def gain_of(
-    gain: Float64[np.ndarray, " node"], weight: Float64[np.ndarray, " node"]
-) -> Float64[np.ndarray, " node"]:
+def gain_of(gain: Float64[np.ndarray, " node"], weight: Float64[np.ndarray, " node"]) -> Float64[np.ndarray, " node"]:
     """Returns gains by weight, of which jaxtree's are; one that is no number is 0."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         made = gain / weight
