@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 FILES = pathlib.Path(__file__).parents[1] / "foreign" / "files"
-ROWS = "size,color,number\n0.5,red,1\n-1.25,blue,4\n,green,2\n"
+ROWS = "size,color,number,y\n0.5,red,1,1.5\n-1.25,blue,4,0.5\n,green,2,1\n"
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def model(request, tmp_path):
 
 def test_commands_read_models_of_other_libraries(run, model, rows):
     assert "color" in run("show", model, "--tree", 0).stdout
-    run("show", model, "--html", "page.html", "--data", rows)
+    run("show", model, "--html", "page.html", "--data", rows, "--target", "y")
     assert pathlib.Path("page.html").stat().st_size > 10_000
     predicted = run("predict", model, rows).stdout.splitlines()
     assert predicted[0] == "prediction" and len(predicted) == 4
