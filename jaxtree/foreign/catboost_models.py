@@ -214,8 +214,9 @@ class _Table(NamedTuple):
 
     @classmethod
     def of(cls, info: Any) -> "_Table":
+        require(isinstance(info, dict), "features_info is no object")
         for kind in ("text_features", "embedding_features"):
-            if isinstance(info, dict) and info.get(kind):
+            if info.get(kind):
                 raise InvalidInputError(f"the model has columns of {kind.partition('_')[0]}s, which jaxtree has not")
         numbers, words = (list_of(info.get(name, []), name) for name in ("float_features", "categorical_features"))
         places = [whole_number(part(own, "flat_feature_index"), "flat_feature_index") for own in (*numbers, *words)]

@@ -294,9 +294,10 @@ def _codes_used(tables: list[dict[str, str]], number: int) -> dict[int, set[int]
     """The codes that splits by category name, by the column."""
     used: dict[int, set[int]] = {}
     for table in tables:
-        if whole_number(table.get("num_cat", "0"), "num_cat") == 0:
+        kinds, feature = _ints(table, "decision_type"), _ints(table, "split_feature")
+        if not (kinds & CATEGORICAL).any():
             continue
-        bits, kinds, feature = _bits(table), _ints(table, "decision_type"), _ints(table, "split_feature")
+        bits = _bits(table)
         require(len(kinds) == len(feature), "it does not have a kind of every split")
         place_of = _floats(table, "threshold")
         require(len(place_of) == len(feature), "it does not have a threshold of every split")

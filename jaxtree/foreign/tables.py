@@ -85,7 +85,7 @@ class _Order:
             old=old,
             parent=np.where(above < 0, np.arange(len(old)), new[above]),
             depth=depth,
-            first_child=np.where(is_split, new[planes.left[old]], 0),
+            first_child=np.where(is_split, new[np.where(is_split, planes.left[old], 0)], 0),
             first_node=np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(planes.root)))]),
         )
 
