@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from jaxtree import prune
 from jaxtree.errors import InvalidTypeError
-from jaxtree.export.node_tables import from_sklearn
+from jaxtree.export.node_tables import read_sklearn_tree
 from jaxtree.growth import majority_class, take_tree
 
 CLASSES = {"iris": load_iris, "breast cancer": load_breast_cancer, "wine": load_wine, "digits": load_digits}
@@ -72,7 +72,7 @@ def match_nodes(tree, theirs):
 def test_every_node_and_every_row(name):
     estimator, X, y, weight = many_kinds()[name]
     estimator.fit(X, y, sample_weight=weight)
-    theirs, tree = estimator.tree_, from_sklearn(estimator)
+    theirs, tree = estimator.tree_, read_sklearn_tree(estimator)
     number = match_nodes(tree, theirs)
     np.testing.assert_array_equal(number[tree.apply(X)], estimator.apply(X))
     np.testing.assert_allclose(tree.value, theirs.value[number], rtol=1e-12, atol=1e-12)
@@ -86,7 +86,7 @@ def test_every_node_and_every_row(name):
 @pytest.mark.parametrize("name", ["classes", "weights", "missing values", "numbers"])
 def test_gains_are_what_their_importances_are_made_of(name):
     estimator, X, y, weight = many_kinds()[name]
-    tree = from_sklearn(estimator.fit(X, y, sample_weight=weight))
+    tree = read_sklearn_tree(estimator.fit(X, y, sample_weight=weight))
     split = np.flatnonzero(~tree.is_leaf)
     importance = np.bincount(tree.feature[split], (tree.gain * tree.weight)[split], minlength=X.shape[1])
     np.testing.assert_allclose(importance / importance.sum(), estimator.feature_importances_, atol=1e-12)
@@ -95,24 +95,24 @@ def test_gains_are_what_their_importances_are_made_of(name):
 
 def test_classes_of_several_outputs():
     estimator, X, y, _ = many_kinds()["several classes"]
-    tree = from_sklearn(estimator.fit(X, y))
+    tree = read_sklearn_tree(estimator.fit(X, y))
     assert tree.num_classes == (3, 2) and tree.count.shape[1] == 5
     np.testing.assert_array_equal(tree.count[0], [59, 71, 48, 59, 119])
 
 
 def test_class_weights_are_whole_where_they_can_be():
     """scikit-learn stores shares, of which rounding is taken away."""
-    tree = from_sklearn(fit("digits"))
+    tree = read_sklearn_tree(fit("digits"))
     np.testing.assert_array_equal(tree.count, np.rint(tree.count))
     np.testing.assert_array_equal(tree.count.sum(axis=1), tree.weight)
     X, y = read("iris")
-    light = from_sklearn(sklearn.tree.DecisionTreeClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-8)))
+    light = read_sklearn_tree(sklearn.tree.DecisionTreeClassifier().fit(X, y, sample_weight=np.full(len(y), 1e-8)))
     np.testing.assert_allclose(light.count.sum(axis=1), light.weight)
 
 
 def test_predictions():
     for name in ("wine", "diabetes"):
-        estimator, tree, X = fit(name), from_sklearn(fit(name)), read(name)[0]
+        estimator, tree, X = fit(name), read_sklearn_tree(fit(name)), read(name)[0]
         if name in CLASSES:
             np.testing.assert_array_equal(tree.predict(X), estimator.predict_proba(X))
             np.testing.assert_array_equal(majority_class(tree)[tree.apply(X)], estimator.predict(X))
@@ -123,7 +123,7 @@ def test_predictions():
 def test_members_of_a_forest():
     X, y = read("iris")
     for estimator in RandomForestClassifier(3, random_state=0).fit(X, y).estimators_:
-        tree = from_sklearn(estimator)
+        tree = read_sklearn_tree(estimator)
         np.testing.assert_array_equal(tree.predict(X), estimator.predict_proba(X))
 
 
@@ -137,7 +137,7 @@ def as_steps(alphas, impurities):
 def test_their_cost_complexity_path(name):
     X, y = read(name)
     theirs = tree_class(name)(random_state=0).cost_complexity_pruning_path(X, y)
-    ours = prune.cost_complexity_path(from_sklearn(fit(name)))
+    ours = prune.cost_complexity_path(read_sklearn_tree(fit(name)))
     for our_part, their_part in zip(as_steps(*ours), as_steps(theirs.ccp_alphas, theirs.impurities), strict=True):
         np.testing.assert_allclose(our_part, their_part, rtol=1e-6, atol=1e-9)
 
@@ -145,7 +145,7 @@ def test_their_cost_complexity_path(name):
 @pytest.mark.parametrize("name", list(DATA))
 def test_their_trees_between_the_steps(name):
     X, _ = read(name)
-    tree = from_sklearn(fit(name))
+    tree = read_sklearn_tree(fit(name))
     alphas, _ = as_steps(*prune.cost_complexity_path(tree))
     between = (alphas[1:] + alphas[:-1]) / 2
     chosen = between[np.linspace(0, len(between) - 1, 5).astype(int)]
@@ -173,7 +173,7 @@ def test_growing_there_under_a_rule_is_their_full_tree_under_the_mask(parameters
     X = X[:, [7]]
     full = sklearn.tree.DecisionTreeClassifier(random_state=0).fit(X, y)
     stopped = sklearn.tree.DecisionTreeClassifier(random_state=0, **parameters).fit(X, y)
-    tree = from_sklearn(full)
+    tree = read_sklearn_tree(full)
     pruned = take_tree(tree, collapsed=mask(tree))
     assert 1 < pruned.node_count == stopped.tree_.node_count < tree.node_count
     np.testing.assert_allclose(pruned.predict(X), stopped.predict_proba(X))
@@ -183,13 +183,13 @@ def test_float64_rows_may_go_another_way_than_there():
     """scikit-learn rounds rows to float32: a row just above a threshold may fall below it."""
     X = np.array([[0.0], [1.0]])
     estimator = sklearn.tree.DecisionTreeClassifier().fit(X, [0, 1])
-    tree, row = from_sklearn(estimator), np.array([[0.5 + 1e-12]])
+    tree, row = read_sklearn_tree(estimator), np.array([[0.5 + 1e-12]])
     assert estimator.apply(row)[0] == 1 and tree.apply(row)[0] == 2
     assert tree.apply(row.astype(np.float32))[0] == 1
 
 
 def test_what_is_no_tree():
     with pytest.raises(InvalidTypeError, match=r"must be a tree of sklearn\.tree, got RandomForestClassifier"):
-        from_sklearn(RandomForestClassifier())
+        read_sklearn_tree(RandomForestClassifier())
     with pytest.raises(NotFittedError):
-        from_sklearn(sklearn.tree.DecisionTreeClassifier())
+        read_sklearn_tree(sklearn.tree.DecisionTreeClassifier())

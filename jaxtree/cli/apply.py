@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import jaxtree
+from jaxtree.cli.opening import open_model
 from jaxtree.cli.output import (
     OutputOption,
     TableFormat,
@@ -56,7 +57,7 @@ def predict(
     from jaxtree.cli import applied, columns, effects
 
     kind = kind_of_table(output, table)
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = open_model(model)
     if proba and not estimator.class_names():
         raise InvalidInputError("--proba is for models of classes, and this one predicts numbers")
     if estimator.n_outputs_ != 1:
@@ -91,7 +92,7 @@ def evaluate(
     """Scores a model on a table with known targets."""
     from jaxtree.cli import applied, columns, effects
 
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = open_model(model)
     if effects.predicts_effects(estimator):
         raise InvalidInputError(
             f"evaluate compares predictions with targets, and nobody observes effects, which a "
@@ -145,7 +146,7 @@ def explain(
     if (reasons is None) != (wanted is None):
         raise typer.BadParameter("and --wanted go together", param_hint="--reasons")
     applied.check_rows(rows)
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = open_model(model)
     X, _ = columns.read_features(session, estimator, data)
     chosen = applied.chosen_rows(rows, len(X))
     if rows is None and len(X) > FIRST_ROWS:
@@ -186,7 +187,7 @@ def show(
         raise typer.BadParameter("is for --html", param_hint="--data" if data is not None else "--title")
     if html is not None:
         check_output(html)
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = open_model(model)
     if html is None and tree is None and effects.predicts_effects(estimator):
         print("\n".join([training.shape_of(estimator), *effects.effects_in_words(estimator)]))
         return

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import jaxtree
+from jaxtree.cli.opening import open_model
 from jaxtree.cli.output import OutputOption, check_output, write_bytes
 from jaxtree.cli.session import ModelArgument, Session, command
 from jaxtree.errors import InvalidInputError
@@ -34,7 +35,7 @@ def export(
     for name, value in (("--dialect", dialect), ("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
             raise typer.BadParameter("is for --to sql", param_hint=name)
-    estimator: Any = jaxtree.load(model)
+    estimator: Any = open_model(model)
     if form == "sql":
         label = None if share_of is None else _class_named(estimator, share_of)
         options: dict[str, Any] = {"dialect": dialect or "sqlite", "share_of": label, "score": score}
@@ -67,7 +68,7 @@ def compile(
     if output == "-":
         raise InvalidInputError("-o must name a file, as a library is loaded from one")
     check_output(output)
-    jaxtree.to_library(jaxtree.load(model), output, name=name, compiler=compiler)
+    jaxtree.to_library(open_model(model), output, name=name, compiler=compiler)
     session.note(f"library: {output}")
 
 

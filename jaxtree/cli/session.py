@@ -46,7 +46,9 @@ Names = list[str] | None
 DataArgument = Annotated[
     str, typer.Argument(metavar="DATA", help="CSV, TSV, Parquet, Arrow or ARFF, also gzipped; - is standard input.")
 ]
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `jaxtree fit` wrote.")]
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file of jaxtree, XGBoost, LightGBM or CatBoost.")
+]
 TargetOption = Annotated[str, _column("--target", "-t", help="The column to predict.")]
 FittedTargetOption = Annotated[
     str | None, _column("--target", "-t", help="The column to compare with.", show_default="that of the fit")

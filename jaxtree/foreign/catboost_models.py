@@ -6,7 +6,7 @@ A row goes to the right if its number, rounded to float32, is above the border, 
 import os
 import pathlib
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,20 @@ from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
-from jaxtree.files.losses import make_absent_loss
 from jaxtree.files.records import require
 from jaxtree.foreign.comparisons import Comparison
 from jaxtree.foreign.estimators import boosted
+from jaxtree.foreign.objectives import (
+    CLASSIFIER,
+    RANKER,
+    REGRESSOR,
+    Objective,
+    Values,
+    absent,
+    meaning_of,
+    named,
+    parameter,
+)
 from jaxtree.foreign.planes import (
     ForeignColumn,
     ForeignModel,
@@ -43,8 +53,6 @@ from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.rare_words import RareWords
 
-CLASSIFIER, REGRESSOR, RANKER = "GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker"
-
 MOST_COLUMNS = 2**24
 """The most columns that a file may name."""
 
@@ -52,50 +60,50 @@ MOST_LEVELS = 20
 """The most levels of an oblivious tree; CatBoost grows 16."""
 
 
-class Objective(NamedTuple):
-    """A loss of CatBoost: the estimator that it is here, and what makes the loss of parameters and a number of scores."""
-
-    estimator: str
-    loss: Callable[[Mapping[str, Any], int], BaseLoss]
+def _squared(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.squared(num_scores)
 
 
-def _named(make: Callable[[], BaseLoss]) -> Callable[[Mapping[str, Any], int], BaseLoss]:
-    return lambda values, number: make()
+def _softmax(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.softmax(num_scores)
 
 
-def _absent(name: str) -> Callable[[Mapping[str, Any], int], BaseLoss]:
-    """A loss that jaxtree does not have, whose predictions are the scores."""
-    return lambda values, number: make_absent_loss(name, number, "identity")
+def _huber(values: Values, _: int) -> BaseLoss:
+    return boosting.huber(parameter(values, "delta", 1.0))
 
 
-def _number(values: Mapping[str, Any], name: str, default: float) -> float:
-    return number_of(values.get(name, default), name)
+def _quantile(values: Values, _: int) -> BaseLoss:
+    return boosting.quantile(parameter(values, "alpha", 0.5))
 
 
-_RANKS = Objective(RANKER, _named(boosting.ndcg))
+def _expectile(values: Values, _: int) -> BaseLoss:
+    return boosting.expectile(parameter(values, "alpha", 0.5))
+
+
+def _tweedie(values: Values, _: int) -> BaseLoss:
+    return boosting.tweedie(parameter(values, "variance_power", 1.5))
+
 
 OBJECTIVES = {
-    "RMSE": Objective(REGRESSOR, _named(boosting.squared)),
-    "MultiRMSE": Objective(REGRESSOR, lambda values, number: boosting.squared(number)),
-    "MAE": Objective(REGRESSOR, _named(boosting.absolute)),
-    "Quantile": Objective(REGRESSOR, lambda values, number: boosting.quantile(_number(values, "alpha", 0.5))),
-    "Expectile": Objective(REGRESSOR, lambda values, number: boosting.expectile(_number(values, "alpha", 0.5))),
-    "Huber": Objective(REGRESSOR, lambda values, number: boosting.huber(_number(values, "delta", 1.0))),
-    "MAPE": Objective(REGRESSOR, _absent("MAPE")),
-    "LogCosh": Objective(REGRESSOR, _absent("LogCosh")),
-    "Lq": Objective(REGRESSOR, _absent("Lq")),
-    "Poisson": Objective(REGRESSOR, _named(boosting.poisson)),
-    "Tweedie": Objective(
-        REGRESSOR, lambda values, number: boosting.tweedie(_number(values, "variance_power", 1.5))
-    ),
-    "Logloss": Objective(CLASSIFIER, _named(boosting.logistic)),
-    "CrossEntropy": Objective(CLASSIFIER, _named(boosting.logistic)),
-    "MultiClass": Objective(CLASSIFIER, lambda values, number: boosting.softmax(number)),
-    "QueryRMSE": _RANKS,
-    "YetiRank": _RANKS,
-    "YetiRankPairwise": _RANKS,
-    "PairLogit": Objective(RANKER, _named(boosting.pairwise)),
-    "PairLogitPairwise": Objective(RANKER, _named(boosting.pairwise)),
+    "RMSE": Objective(REGRESSOR, named(boosting.squared)),
+    "MultiRMSE": Objective(REGRESSOR, _squared),
+    "MAE": Objective(REGRESSOR, named(boosting.absolute)),
+    "Quantile": Objective(REGRESSOR, _quantile),
+    "Expectile": Objective(REGRESSOR, _expectile),
+    "Huber": Objective(REGRESSOR, _huber),
+    "MAPE": Objective(REGRESSOR, absent("MAPE")),
+    "LogCosh": Objective(REGRESSOR, absent("LogCosh")),
+    "Lq": Objective(REGRESSOR, absent("Lq")),
+    "Poisson": Objective(REGRESSOR, named(boosting.poisson)),
+    "Tweedie": Objective(REGRESSOR, _tweedie),
+    "Logloss": Objective(CLASSIFIER, named(boosting.logistic)),
+    "CrossEntropy": Objective(CLASSIFIER, named(boosting.logistic)),
+    "MultiClass": Objective(CLASSIFIER, _softmax),
+    "QueryRMSE": Objective(RANKER, named(boosting.ndcg)),
+    "YetiRank": Objective(RANKER, named(boosting.ndcg)),
+    "YetiRankPairwise": Objective(RANKER, named(boosting.ndcg)),
+    "PairLogit": Objective(RANKER, named(boosting.pairwise)),
+    "PairLogitPairwise": Objective(RANKER, named(boosting.pairwise)),
 }
 """The losses that are known; all others are refused."""
 
@@ -103,8 +111,8 @@ OBJECTIVES = {
 def from_catboost(model: Any, *, pool: Any = None) -> Any:
     """Returns the fitted estimator of jaxtree that predicts what a model of CatBoost does.
 
-    Rows of float64 and of float32 end at the leaves where CatBoost's end; scores differ by some parts in 10^15. CatBoost
-    keeps no gains: those here follow from the values of leaves.
+    Rows of float64 and of float32 end at the leaves where CatBoost's end; scores differ by some parts in 10^15.
+    CatBoost keeps no gains: those here follow from the values of leaves.
 
     A model knows hashes of categories alone, and its JSON the categories, too, if it was saved with a pool. It splits
     columns of up to `one_hot_max_size` categories by one of them; others by statistics of the target (CTR), which
@@ -206,8 +214,9 @@ class _Table(NamedTuple):
 
     @classmethod
     def of(cls, info: Any) -> "_Table":
+        require(isinstance(info, dict), "features_info is no object")
         for kind in ("text_features", "embedding_features"):
-            if isinstance(info, dict) and info.get(kind):
+            if info.get(kind):
                 raise InvalidInputError(f"the model has columns of {kind.partition('_')[0]}s, which jaxtree has not")
         numbers, words = (list_of(info.get(name, []), name) for name in ("float_features", "categorical_features"))
         places = [whole_number(part(own, "flat_feature_index"), "flat_feature_index") for own in (*numbers, *words)]
@@ -251,13 +260,14 @@ def _categories(
 ) -> tuple[tuple[int | str | RareWords, ...], dict[int, int]]:
     """The categories of a column that splits name, and one for all others; and the code of every hash."""
     hashes = [
-        whole_number(own, "a hash of a category", -(2**63), 2**64) for own in list_of(column.get("values", []), "values")
+        whole_number(own, "a hash of a category", -(2**63), 2**64)
+        for own in list_of(column.get("values", []), "values")
     ]
     lost = [own for own in hashes if own not in known and own % 2**32 not in known]
     if lost:
         raise InvalidInputError(
-            f"the model knows hashes alone of the categories of column {name[:40]!r}: save it with the pool of the fit, "
-            'save_model(path, format="json", pool=pool), or give from_catboost(model, pool=pool)'
+            f"the model knows hashes alone of the categories of column {name[:40]!r}: save it with the pool of the "
+            'fit, save_model(path, format="json", pool=pool), or give from_catboost(model, pool=pool)'
         )
     require(len(hashes) < MAX_CODES, f"column {name[:40]!r} has more than {MAX_CODES} categories")
     words = [known.get(own, known.get(own % 2**32, "")) for own in hashes]
@@ -267,7 +277,7 @@ def _categories(
     return with_any_other(categories), {own: code for code, own in enumerate(hashes)}
 
 
-class _Question(NamedTuple):
+class _CatBoostSplit(NamedTuple):
     """A split: its column, its limit, whether missing values go to the right, and the code that does; -1 of numbers."""
 
     column: int
@@ -276,21 +286,21 @@ class _Question(NamedTuple):
     code: int
 
 
-def _question(split: Any, table: _Table) -> _Question:
+def _question(split: Any, table: _Table) -> _CatBoostSplit:
     kind = part(split, "split_type")
     if kind == "FloatFeature":
         index = whole_number(part(split, "float_feature_index"), "float_feature_index")
         require(index in table.numbers, "a node asks for none of the columns")
         place = table.numbers[index]
         limit = Comparison.AT_MOST_SINGLE.limits(np.array([number_of(part(split, "border"), "border")]))[0]
-        return _Question(place, limit, table.missing_right[place], -1)
+        return _CatBoostSplit(place, limit, table.missing_right[place], -1)
     if kind == "OneHotFeature":
         index = whole_number(part(split, "cat_feature_index"), "cat_feature_index")
         require(index in table.words, "a node asks for none of the columns")
         place = table.words[index]
         value = whole_number(part(split, "value"), "value", -(2**63), 2**64)
         require(value in table.codes[place], "a node asks for a category of none")
-        return _Question(place, 0.0, False, table.codes[place][value])
+        return _CatBoostSplit(place, 0.0, False, table.codes[place][value])
     raise InvalidInputError(
         f"the model splits by {shortened(kind)}, statistics of the target, which jaxtree does not have: fit with "
         "one_hot_max_size as large as the most categories of a column, or without columns of categories"
@@ -298,7 +308,7 @@ def _question(split: Any, table: _Table) -> _Question:
 
 
 def _oblivious(tree: Any, table: _Table, num_scores: int) -> NodePlanes:
-    """The nodes of a tree that asks the same at all nodes of a level: the last split first, as its bit is the highest."""
+    """The nodes of a tree that asks the same at all nodes of a level; the last split has the highest bit."""
     splits = list_of(part(tree, "splits"), "splits")
     require(len(splits) <= MOST_LEVELS, f"a tree has more than {MOST_LEVELS} levels")
     num_leaves = 2 ** len(splits)
@@ -341,7 +351,7 @@ def _branching(tree: Any, table: _Table, num_scores: int) -> NodePlanes:
 
 
 def _planes(
-    asked: list[_Question],
+    asked: list[_CatBoostSplit],
     children: tuple[Any, Any],
     values: Float64[np.ndarray, "leaf score"],
     weight: Float64[np.ndarray, " leaf"],
@@ -374,12 +384,8 @@ def _meaning(info: Any, num_scores: int) -> Meaning:
         raise InvalidInputError(f"jaxtree has no loss {shortened(name)!r} of CatBoost; it has {', '.join(OBJECTIVES)}")
     kind, values = OBJECTIVES[name], given.get("params", {})
     require(isinstance(values, dict), "the parameters of its loss are no object")
-    loss = kind.loss(values, num_scores)
-    require(loss.num_scores == num_scores, f"loss {name!r} does not have {num_scores} scores")
-    if kind.estimator != CLASSIFIER:
-        outputs = num_scores if name == "MultiRMSE" else 1
-        return Meaning(kind.estimator, loss, {"loss": loss}, num_outputs=outputs)
-    return Meaning(CLASSIFIER, loss, {}, (_classes(info, max(num_scores, 2)),))
+    classes = _classes(info, max(num_scores, 2)) if kind.estimator == CLASSIFIER else None
+    return meaning_of(name, kind, values, num_scores, classes)
 
 
 def _classes(info: dict[str, Any], number: int) -> Shaped[np.ndarray, " class"]:

@@ -4,10 +4,11 @@ A row goes to the left if its number is at most the threshold, in float64, or if
 value goes where its split says, or as 0 does; a missing or unknown category to the right.
 """
 
+import itertools
 import json
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64, Shaped
@@ -16,16 +17,25 @@ from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
-from jaxtree.files.losses import make_absent_loss
 from jaxtree.files.records import require
 from jaxtree.foreign.comparisons import Comparison
 from jaxtree.foreign.estimators import boosted
-from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, leaf_planes, outputs_of, rounds_of
+from jaxtree.foreign.objectives import (
+    CLASSIFIER,
+    MOST_SCORES,
+    RANKER,
+    REGRESSOR,
+    Objective,
+    Values,
+    absent,
+    meaning_of,
+    named,
+    parameter,
+)
+from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, leaf_planes, rounds_of
 from jaxtree.foreign.reading import floats_of, ints_of, names_of, number_of, read_bytes, whole_number
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
-
-CLASSIFIER, REGRESSOR, RANKER = "GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker"
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
 """Bits of `decision_type`; the two bits from 4 on are how missing values are handled."""
@@ -33,61 +43,44 @@ CATEGORICAL, DEFAULT_LEFT = 1, 2
 NONE, ZERO, NAN = 0, 1, 2
 """The handling of missing values: as 0; 0 as they are; or where the split says."""
 
-MOST_SCORES = 2**16
-"""The most scores of a row that a file may name."""
 
-Values = Mapping[str, str]
-"""Lines `name=value` of a file."""
+def _squared(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.squared(num_scores)
 
 
-class Objective(NamedTuple):
-    """An objective of LightGBM.
-
-    Attributes:
-        estimator: The estimator that it is here.
-        loss: Makes the loss of the parameters, which are text by name, and the number of scores.
-        is_scaled: Whether scores are multiplied by the parameter `sigmoid`.
-    """
-
-    estimator: str
-    loss: Callable[[Values, int], BaseLoss]
-    is_scaled: bool = False
+def _softmax(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.softmax(num_scores)
 
 
-def _named(make: Callable[[], BaseLoss]) -> Callable[[Values, int], BaseLoss]:
-    return lambda values, number: make()
+def _huber(values: Values, _: int) -> BaseLoss:
+    return boosting.huber(parameter(values, "alpha", 0.9))
 
 
-def _absent(name: str) -> Callable[[Values, int], BaseLoss]:
-    """A loss that jaxtree does not have, whose predictions are the scores."""
-    return lambda values, number: make_absent_loss(name, number, "identity")
+def _quantile(values: Values, _: int) -> BaseLoss:
+    return boosting.quantile(parameter(values, "alpha", 0.9))
 
 
-def _number(values: Values, name: str, default: float) -> float:
-    return number_of(values.get(name, default), name)
+def _tweedie(values: Values, _: int) -> BaseLoss:
+    return boosting.tweedie(parameter(values, "tweedie_variance_power", 1.5))
 
-
-_SQUARED = Objective(REGRESSOR, lambda values, number: boosting.squared(number))
 
 OBJECTIVES = {
-    "regression": _SQUARED,
-    "regression_l2": _SQUARED,
-    "regression_l1": Objective(REGRESSOR, _named(boosting.absolute)),
-    "huber": Objective(REGRESSOR, lambda values, number: boosting.huber(_number(values, "alpha", 0.9))),
-    "fair": Objective(REGRESSOR, _absent("fair")),
-    "mape": Objective(REGRESSOR, _absent("mape")),
-    "quantile": Objective(REGRESSOR, lambda values, number: boosting.quantile(_number(values, "alpha", 0.9))),
-    "poisson": Objective(REGRESSOR, _named(boosting.poisson)),
-    "gamma": Objective(REGRESSOR, _named(boosting.gamma)),
-    "tweedie": Objective(
-        REGRESSOR, lambda values, number: boosting.tweedie(_number(values, "tweedie_variance_power", 1.5))
-    ),
-    "binary": Objective(CLASSIFIER, _named(boosting.logistic), is_scaled=True),
-    "multiclass": Objective(CLASSIFIER, lambda values, number: boosting.softmax(number)),
-    "cross_entropy": Objective(REGRESSOR, _named(boosting.logistic)),
-    "lambdarank": Objective(RANKER, _named(boosting.ndcg)),
-    "rank_xendcg": Objective(RANKER, _named(boosting.ndcg)),
-    "custom": Objective(REGRESSOR, _absent("custom")),
+    "regression": Objective(REGRESSOR, _squared),
+    "regression_l2": Objective(REGRESSOR, _squared),
+    "regression_l1": Objective(REGRESSOR, named(boosting.absolute)),
+    "huber": Objective(REGRESSOR, _huber),
+    "fair": Objective(REGRESSOR, absent("fair")),
+    "mape": Objective(REGRESSOR, absent("mape")),
+    "quantile": Objective(REGRESSOR, _quantile),
+    "poisson": Objective(REGRESSOR, named(boosting.poisson)),
+    "gamma": Objective(REGRESSOR, named(boosting.gamma)),
+    "tweedie": Objective(REGRESSOR, _tweedie),
+    "binary": Objective(CLASSIFIER, named(boosting.logistic), is_scaled=True),
+    "multiclass": Objective(CLASSIFIER, _softmax),
+    "cross_entropy": Objective(REGRESSOR, named(boosting.logistic)),
+    "lambdarank": Objective(RANKER, named(boosting.ndcg)),
+    "rank_xendcg": Objective(RANKER, named(boosting.ndcg)),
+    "custom": Objective(REGRESSOR, absent("custom")),
 }
 """The objectives that are known; all others are refused. A model of an objective of one's own predicts its scores."""
 
@@ -192,9 +185,7 @@ def read_lightgbm(text: bytes, classes: Shaped[np.ndarray, " class"] | None = No
         scale /= len(trees) // per_round
     planes = [_planes(table, codes, num_columns, scale) for table in tables]
     joined, of_round = rounds_of(planes, [place % per_round for place in range(len(planes))], per_round)
-    return ForeignModel(
-        columns, is_named, Comparison.ABOVE_MIDDLE, joined, np.zeros(per_round), of_round, meaning
-    )
+    return ForeignModel(columns, is_named, Comparison.ABOVE_MIDDLE, joined, np.zeros(per_round), of_round, meaning)
 
 
 def _values(text: str) -> dict[str, str]:
@@ -208,20 +199,15 @@ def _meaning(
 ) -> tuple[Meaning, float]:
     """The meaning of sums, and the number by which leaves are multiplied."""
     name, *words = values.get("objective", "custom").split() or ["custom"]
-    named = dict(word.partition(":")[::2] for word in words)
-    if name not in OBJECTIVES or "sqrt" in named:
+    named_values = dict(word.partition(":")[::2] for word in words)
+    if name not in OBJECTIVES or "sqrt" in named_values:
         reason = f": {REASONS[name]}" if name in REASONS else f"; it has {', '.join(OBJECTIVES)}"
-        reason = ": it predicts squares of sums" if "sqrt" in named else reason
+        reason = ": it predicts squares of sums" if "sqrt" in named_values else reason
         raise InvalidInputError(f"jaxtree has no objective {shortened(' '.join([name, *words]))!r} of LightGBM{reason}")
-    kind, listed = OBJECTIVES[name], _parameters(rest)
-    loss = kind.loss({**listed, **named}, num_scores)
-    require(loss.num_scores == num_scores, f"objective {name!r} does not have {num_scores} trees a round")
-    scale = _number({**listed, **named}, "sigmoid", 1.0) if kind.is_scaled else 1.0
-    if kind.estimator != CLASSIFIER:
-        return Meaning(kind.estimator, loss, {"loss": loss}, num_outputs=outputs_of(loss)), scale
-    number = max(num_scores, 2)
-    require(classes is None or len(classes) == number, f"it has {number} classes, and other ones are given")
-    return Meaning(CLASSIFIER, loss, {}, (np.arange(number) if classes is None else classes,)), scale
+    kind, given = OBJECTIVES[name], {**_parameters(rest), **named_values}
+    scale = parameter(given, "sigmoid", 1.0) if kind.is_scaled else 1.0
+    own = classes if kind.estimator == CLASSIFIER else None
+    return meaning_of(name, kind, given, num_scores, own), scale
 
 
 def _parameters(rest: str) -> dict[str, str]:
@@ -280,8 +266,8 @@ def _words(rest: str, codes: Mapping[int, set[int]], infos: list[str]) -> dict[i
     places = sorted(codes) if len(listed) == len(codes) else sorted([*codes, *constant])
     if len(places) != len(listed):
         raise InvalidInputError(
-            f"the model has {len(codes)} columns of categories, of which {len(listed)} were such of the data frame, and "
-            "does not say which: make all of them columns of categories there"
+            f"the model has {len(codes)} columns of categories, of which {len(listed)} were such of the data frame, "
+            "and does not say which: make all of them columns of categories there"
         )
     found = {}
     for place, own in zip(places, listed, strict=True):
@@ -300,7 +286,7 @@ def _bits(table: Values) -> list[Int64[np.ndarray, " _code"]]:
     are_bounds = (np.diff(bounds) >= 0).all() and (not len(bounds) or (bounds[0] == 0 and bounds[-1] == len(words)))
     require(are_bounds and (words >= 0).all(), "the categories of its splits are none")
     require(len(words) * 32 <= MAX_CODES * max(len(bounds), 1), f"a split names a category beyond {MAX_CODES}")
-    parts = [words[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [words[a:b] for a, b in itertools.pairwise(bounds.tolist())]
     return [np.flatnonzero((own[:, None] >> np.arange(32)) & 1) for own in parts]
 
 
@@ -308,9 +294,10 @@ def _codes_used(tables: list[dict[str, str]], number: int) -> dict[int, set[int]
     """The codes that splits by category name, by the column."""
     used: dict[int, set[int]] = {}
     for table in tables:
-        if whole_number(table.get("num_cat", "0"), "num_cat") == 0:
+        kinds, feature = _ints(table, "decision_type"), _ints(table, "split_feature")
+        if not (kinds & CATEGORICAL).any():
             continue
-        bits, kinds, feature = _bits(table), _ints(table, "decision_type"), _ints(table, "split_feature")
+        bits = _bits(table)
         require(len(kinds) == len(feature), "it does not have a kind of every split")
         place_of = _floats(table, "threshold")
         require(len(place_of) == len(feature), "it does not have a threshold of every split")
@@ -389,9 +376,7 @@ def _child(child: Int64[np.ndarray, " split"], num_leaves: int) -> Int64[np.ndar
     return np.where(child < 0, num_leaves - 2 - child, child)
 
 
-def _missing_left(
-    kinds: Int64[np.ndarray, " split"], threshold: Float64[np.ndarray, " split"], is_word: Any
-) -> Any:
+def _missing_left(kinds: Int64[np.ndarray, " split"], threshold: Float64[np.ndarray, " split"], is_word: Any) -> Any:
     """Whether missing values go to the left; raises InvalidInputError where zeros leave the side of their number."""
     handling, by_default, as_zero = (kinds >> 2) & 3, kinds & DEFAULT_LEFT == DEFAULT_LEFT, threshold >= 0
     require((handling != 3).all(), "a node has an unknown kind of missing values")

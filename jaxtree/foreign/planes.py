@@ -187,8 +187,3 @@ def with_any_other(categories: Sequence[int | str]) -> tuple[int | str | RareWor
     are_words = any(isinstance(own, str) for own in categories)
     other = "".join([*map(str, categories), "other"])[-MOST_LETTERS:] if are_words else max(categories, default=-1) + 1
     return (*categories, RareWords(number=1, most_rows=0, example=other))
-
-
-def outputs_of(loss: BaseLoss) -> int:
-    """Returns the number of targets of a loss of numbers: several squared errors are of several."""
-    return loss.num_scores if loss.name == "squared" else 1

@@ -34,9 +34,9 @@ def read_bytes(path: str | os.PathLike) -> bytes:
 
 
 def parse_object(data: bytes | bytearray | str) -> dict[str, Any]:
-    """Returns the object of a text of JSON, or of UBJSON.
+    r"""Returns the object of a text of JSON, or of UBJSON.
 
-    >>> parse_object('{"a": [1]}'), parse_object(b'{i\\x01a[$i#i\\x02\\x01\\x02}')
+    >>> parse_object('{"a": [1]}'), parse_object(b"{i\x01a[$i#i\x02\x01\x02}")
     ({'a': [1]}, {'a': array([1, 2], dtype=int8)})
     """
     if not isinstance(data, str):

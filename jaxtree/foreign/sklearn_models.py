@@ -29,6 +29,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.node_tables import read_sklearn_tree
 from jaxtree.foreign.comparisons import Comparison
 from jaxtree.foreign.estimators import averaged, boosted
+from jaxtree.foreign.objectives import CLASSIFIER, REGRESSOR
 from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, rounds_of
 from jaxtree.foreign.tables import schema_of, split_codes
 from jaxtree.losses.loss import BaseLoss
@@ -38,8 +39,6 @@ from jaxtree.tree.forest import Forest, join_trees
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BOOSTED = (GradientBoostingClassifier, GradientBoostingRegressor)
 BY_HISTOGRAMS = (HistGradientBoostingClassifier, HistGradientBoostingRegressor)
-
-CLASSIFIER, REGRESSOR = "GradientBoostingClassifier", "GradientBoostingRegressor"
 
 
 def from_sklearn(estimator: Any) -> Any:
@@ -183,7 +182,9 @@ def _planes(tree: Any, learning_rate: float) -> NodePlanes:
     """The nodes of a tree of gradient boosting."""
     is_leaf = tree.children_left < 0
     weight, impurity = tree.weighted_n_node_samples, tree.impurity
-    below = np.where(is_leaf, 0.0, sum((weight * impurity)[child] for child in (tree.children_left, tree.children_right)))
+    below = np.where(
+        is_leaf, 0.0, sum((weight * impurity)[child] for child in (tree.children_left, tree.children_right))
+    )
     return NodePlanes(
         feature=np.where(is_leaf, -1, tree.feature).astype(np.int64),
         left=tree.children_left.astype(np.int64),

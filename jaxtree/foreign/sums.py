@@ -81,8 +81,8 @@ def sum_of(estimator: Any, library: str, *, no_missing: bool) -> SumOfTrees:
         changed = np.ones((number, 1), bool)
     else:
         raise InvalidInputError(
-            f"{library} adds up trees, and {type(estimator).__name__} does not: boosted trees, and trees and forests of "
-            "numbers do"
+            f"{library} adds up trees, and {type(estimator).__name__} does not: boosted trees, and trees and forests "
+            "of numbers do"
         )
     trees, waiting = [], set(range(len(start)))
     places = zip(model.forest, model.forest.first_node.tolist(), changed, strict=False)

@@ -85,7 +85,7 @@ class _Order:
             old=old,
             parent=np.where(above < 0, np.arange(len(old)), new[above]),
             depth=depth,
-            first_child=np.where(is_split, new[planes.left[old]], 0),
+            first_child=np.where(is_split, new[np.where(is_split, planes.left[old], 0)], 0),
             first_node=np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(planes.root)))]),
         )
 
@@ -236,9 +236,7 @@ def _table(
     )
 
 
-def gain_of(
-    gain: Float64[np.ndarray, " node"], weight: Float64[np.ndarray, " node"]
-) -> Float64[np.ndarray, " node"]:
+def gain_of(gain: Float64[np.ndarray, " node"], weight: Float64[np.ndarray, " node"]) -> Float64[np.ndarray, " node"]:
     """Returns gains by weight, of which jaxtree's are; one that is no number is 0."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         made = gain / weight

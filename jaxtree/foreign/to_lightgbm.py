@@ -24,7 +24,7 @@ def to_lightgbm(estimator: Any, *, no_missing: bool = False) -> str:
     `estimator.encoder_.values(X)`: a number as it is, a truth value as 0 or 1, a word as its place among the
     categories. Predictions differ by some parts in 10^15, of numbers that are not closer to 0 than 1e-35.
 
-    A loss that LightGBM does not have, such as "pseudo_huber", is written as "regression" if its predictions are scores.
+    A loss that LightGBM does not have, such as "pseudo_huber", becomes "regression" if its predictions are scores.
 
     Args:
         estimator: A fitted estimator of one output.

@@ -47,8 +47,8 @@ def to_xgboost(estimator: Any, *, no_missing: bool = False) -> str:
         no_missing: Allows a tree that shares out rows whose value is missing, for rows without any.
 
     Raises:
-        InvalidInputError: XGBoost has no such model: trees of classes, and forests of these, average shares; or the loss
-            predicts by another link.
+        InvalidInputError: XGBoost has no such model: trees of classes, and forests of these, average shares; or the
+            loss predicts by another link.
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
 
     Example:

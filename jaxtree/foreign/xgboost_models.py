@@ -4,21 +4,33 @@ A row goes to the left if its number, rounded to float32, is below the threshold
 Leaves and their sums are of float32 there, and sums of float64 here.
 """
 
+import itertools
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree import boosting
-from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
+from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
 from jaxtree.files.losses import make_absent_loss
 from jaxtree.files.records import require
 from jaxtree.foreign.comparisons import Comparison
 from jaxtree.foreign.estimators import boosted
+from jaxtree.foreign.objectives import (
+    CLASSIFIER,
+    MOST_SCORES,
+    RANKER,
+    REGRESSOR,
+    Objective,
+    Values,
+    absent,
+    meaning_of,
+    named,
+    parameter,
+)
 from jaxtree.foreign.planes import (
     ForeignColumn,
     ForeignModel,
@@ -26,7 +38,6 @@ from jaxtree.foreign.planes import (
     NodePlanes,
     code_columns,
     join_planes,
-    outputs_of,
     rounds_of,
     with_any_other,
 )
@@ -45,91 +56,59 @@ from jaxtree.foreign.reading import (
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
 
-CLASSIFIER, REGRESSOR, RANKER = "GradientBoostingClassifier", "GradientBoostingRegressor", "GradientBoostingRanker"
-
-MOST_SCORES = 2**16
-"""The most scores of a row that a file may name."""
-
-
-class Objective(NamedTuple):
-    """An objective of XGBoost.
-
-    Attributes:
-        estimator: The estimator that it is here.
-        loss: Makes the loss of the parameters of the objective and the number of scores.
-        margin: Makes the first score of `base_score`.
-        parameters: Parameters of the estimator by which it makes the same loss.
-    """
-
-    estimator: str
-    loss: Callable[[dict[str, Any], int], BaseLoss]
-    margin: Callable[[Any], Any] = np.asarray
-    parameters: Callable[[BaseLoss], dict[str, Any]] = lambda loss: {"loss": loss}
-
 
 def _logit(share: Float64[np.ndarray, " score"]) -> Float64[np.ndarray, " score"]:
     return -np.log(1 / share - 1)
 
 
-def _parameter(objective: dict[str, Any], name: str, default: float) -> float:
-    """A parameter of an objective, which stands in an object of its own."""
-    found = [own[name] for own in objective.values() if isinstance(own, dict) and name in own]
-    return number_of(found[0], name) if found else default
-
-
-def _words(objective: dict[str, Any], name: str, default: str) -> str:
-    found = [own[name] for own in objective.values() if isinstance(own, dict) and name in own]
-    return text_of(found[0], name) if found else default
-
-
-def _quantile(objective: dict[str, Any], num_scores: int) -> BaseLoss:
+def _quantile(values: Values, num_scores: int) -> BaseLoss:
     """One quantile; several are as they come from the trees, not sorted as the loss of several has them."""
     if num_scores > 1:
         return make_absent_loss("reg:quantileerror", num_scores, "identity")
-    return boosting.quantile(vector_of(_words(objective, "quantile_alpha", "0.5"), "quantile_alpha", 1)[0])
+    return boosting.quantile(vector_of(text_of(values.get("quantile_alpha", "0.5"), "quantile_alpha"), "a level", 1)[0])
 
 
-def _failure_time(objective: dict[str, Any], _: int) -> BaseLoss:
-    distribution = _words(objective, "aft_loss_distribution", "normal")
-    return boosting.accelerated_failure_time(distribution, _parameter(objective, "aft_loss_distribution_scale", 1.0))
+def _failure_time(values: Values, _: int) -> BaseLoss:
+    distribution = text_of(values.get("aft_loss_distribution", "normal"), "aft_loss_distribution")
+    return boosting.accelerated_failure_time(distribution, parameter(values, "aft_loss_distribution_scale", 1.0))
 
 
-def _named(make: Callable[[], BaseLoss]) -> Callable[[dict[str, Any], int], BaseLoss]:
-    return lambda objective, num_scores: make()
+def _squared(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.squared(num_scores)
 
 
-def _absent(name: str) -> Callable[[dict[str, Any], int], BaseLoss]:
-    """A loss that jaxtree does not have, whose predictions are the scores."""
-    return lambda objective, num_scores: make_absent_loss(name, num_scores, "identity")
+def _softmax(_: Values, num_scores: int) -> BaseLoss:
+    return boosting.softmax(num_scores)
 
 
-_CLASSES: Callable[[BaseLoss], dict[str, Any]] = lambda loss: {}
-_OF_CLASSES = Objective(CLASSIFIER, lambda own, number: boosting.softmax(number), parameters=_CLASSES)
+def _pseudo_huber(values: Values, _: int) -> BaseLoss:
+    return boosting.pseudo_huber(parameter(values, "huber_slope", 1.0))
+
+
+def _tweedie(values: Values, _: int) -> BaseLoss:
+    return boosting.tweedie(parameter(values, "tweedie_variance_power", 1.5))
+
 
 OBJECTIVES = {
-    "reg:squarederror": Objective(REGRESSOR, lambda own, number: boosting.squared(number)),
-    "reg:linear": Objective(REGRESSOR, lambda own, number: boosting.squared(number)),
-    "reg:squaredlogerror": Objective(REGRESSOR, _absent("reg:squaredlogerror")),
-    "reg:absoluteerror": Objective(REGRESSOR, _named(boosting.absolute)),
-    "reg:pseudohubererror": Objective(
-        REGRESSOR, lambda own, number: boosting.pseudo_huber(_parameter(own, "huber_slope", 1.0))
-    ),
+    "reg:squarederror": Objective(REGRESSOR, _squared),
+    "reg:linear": Objective(REGRESSOR, _squared),
+    "reg:squaredlogerror": Objective(REGRESSOR, absent("reg:squaredlogerror")),
+    "reg:absoluteerror": Objective(REGRESSOR, named(boosting.absolute)),
+    "reg:pseudohubererror": Objective(REGRESSOR, _pseudo_huber),
     "reg:quantileerror": Objective(REGRESSOR, _quantile),
-    "reg:logistic": Objective(REGRESSOR, _named(boosting.logistic), _logit),
-    "binary:logistic": Objective(CLASSIFIER, _named(boosting.logistic), _logit, _CLASSES),
-    "binary:logitraw": Objective(CLASSIFIER, _named(boosting.logistic), _logit, _CLASSES),
-    "multi:softprob": _OF_CLASSES,
-    "multi:softmax": _OF_CLASSES,
-    "count:poisson": Objective(REGRESSOR, _named(boosting.poisson), np.log),
-    "reg:gamma": Objective(REGRESSOR, _named(boosting.gamma), np.log),
-    "reg:tweedie": Objective(
-        REGRESSOR, lambda own, number: boosting.tweedie(_parameter(own, "tweedie_variance_power", 1.5)), np.log
-    ),
-    "survival:cox": Objective(REGRESSOR, _named(boosting.cox), np.log),
+    "reg:logistic": Objective(REGRESSOR, named(boosting.logistic), _logit),
+    "binary:logistic": Objective(CLASSIFIER, named(boosting.logistic), _logit),
+    "binary:logitraw": Objective(CLASSIFIER, named(boosting.logistic), _logit),
+    "multi:softprob": Objective(CLASSIFIER, _softmax),
+    "multi:softmax": Objective(CLASSIFIER, _softmax),
+    "count:poisson": Objective(REGRESSOR, named(boosting.poisson), np.log),
+    "reg:gamma": Objective(REGRESSOR, named(boosting.gamma), np.log),
+    "reg:tweedie": Objective(REGRESSOR, _tweedie, np.log),
+    "survival:cox": Objective(REGRESSOR, named(boosting.cox), np.log),
     "survival:aft": Objective(REGRESSOR, _failure_time, np.log),
-    "rank:ndcg": Objective(RANKER, _named(boosting.ndcg)),
-    "rank:map": Objective(RANKER, _named(boosting.average_precision)),
-    "rank:pairwise": Objective(RANKER, _named(boosting.pairwise)),
+    "rank:ndcg": Objective(RANKER, named(boosting.ndcg)),
+    "rank:map": Objective(RANKER, named(boosting.average_precision)),
+    "rank:pairwise": Objective(RANKER, named(boosting.pairwise)),
 }
 """The objectives that are known; all others are refused."""
 
@@ -244,14 +223,13 @@ def _meaning(objective: Any, num_scores: int, base_score: str) -> tuple[Meaning,
             f"jaxtree has no objective {shortened(name)!r} of XGBoost; it has {', '.join(OBJECTIVES)}"
         )
     kind = OBJECTIVES[name]
-    loss = kind.loss(objective, num_scores)
-    require(loss.num_scores == num_scores, f"objective {name!r} does not have {num_scores} scores")
+    parts = [own for own in objective.values() if isinstance(own, dict)]
+    values = {name: value for own in parts for name, value in own.items()}
+    meaning = meaning_of(name, kind, values, num_scores)
     with np.errstate(divide="ignore", invalid="ignore"):
-        start = kind.margin(vector_of(base_score, "base_score", num_scores))
+        start = kind.margin(vector_of(base_score, "base_score", num_scores)).astype(np.float32)
     require(np.isfinite(start).all(), f"base_score is none of {name!r}: {shortened(base_score)}")
-    classes = (np.arange(max(num_scores, 2)),) if kind.estimator == CLASSIFIER else ()
-    start, outputs = start.astype(np.float32).astype(np.float64), 1 if classes else outputs_of(loss)
-    return Meaning(kind.estimator, loss, kind.parameters(loss), classes, outputs), start
+    return meaning, start.astype(np.float64)
 
 
 def vector_of(text: str, name: str, size: int) -> Float64[np.ndarray, " number"]:
@@ -325,7 +303,7 @@ def _category_names(cats: Any, number: int) -> dict[int, tuple[Any, ...]]:
         are_ends = len(ends) > 1 and ends[0] == 0 and (np.diff(ends) >= 0).all() and ends[-1] == len(text)
         require(are_ends, "the words of its categories are none")
         try:
-            found[place] = tuple(text[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True))
+            found[place] = tuple(text[a:b].decode() for a, b in itertools.pairwise(ends.tolist()))
         except UnicodeDecodeError:
             raise InvalidInputError(
                 f"XGBoost has cut the categories of column number {place}, as it does with letters beyond ASCII: name "
@@ -381,6 +359,7 @@ def _planes(tree: Any, columns: tuple[ForeignColumn, ...], num_scores: int) -> N
     if "split_type" in tree:
         is_word = ints_of(tree["split_type"], "split_type", size) == 1
         require(set(np.flatnonzero(is_word & ~is_leaf).tolist()) == set(by_code), "a node has categories of none")
+    condition[list(by_code)] = 0.0  # up to version 2 it is NaN there
     feature = np.where(is_leaf, -1, ints_of(part(tree, "split_indices"), "split_indices", size))
     require(((feature >= 0) | is_leaf).all(), "a node asks for none of the columns")
     return NodePlanes(
@@ -401,9 +380,7 @@ def _planes(tree: Any, columns: tuple[ForeignColumn, ...], num_scores: int) -> N
 def _leaf_vectors(
     tree: dict[str, Any], width: int, left: Int64[np.ndarray, " node"], right: Int64[np.ndarray, " node"]
 ) -> Float64[np.ndarray, "node score"]:
-    """The values of leaves that have one a score: of every node, or from version 3.1 on of leaves, whose `right_children`
-    say which.
-    """
+    """The values of leaves that have one a score; from version 3.1 on `right_children` of a leaf is its row."""
     size = len(left)
     if len(list_of(tree.get("leaf_weights", []), "leaf_weights")):
         values = floats_of(tree["leaf_weights"], "leaf_weights").astype(np.float32).astype(np.float64)

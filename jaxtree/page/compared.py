@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from jaxtree.figures.comparisons import LEVEL
+from jaxtree.files.pages import Page
 from jaxtree.metrics.scorers import metric_in_words, shown_score
 from jaxtree.page.cards import ACCENT, SOFT, Card, Chart, axis, bars_by_name, compacted
 from jaxtree.page.page import Group, render
@@ -17,7 +18,7 @@ FEW_DIGITS = 2
 """Significant digits of times."""
 
 
-def compared_page(comparison: Any, *, title: str) -> str:
+def compared_page(comparison: Any, *, title: str) -> Page:
     """Returns a page about models that were scored on the same folds; it needs no network.
 
     Args:

@@ -18,6 +18,7 @@ from jaxtree.figures.comparisons import (
     paired_difference,
     ratio_of_parts,
 )
+from jaxtree.files.pages import Page
 from jaxtree.metrics.scorers import metric_in_words, shown_score
 from jaxtree.table.numerals import decimal_near, score_in_words
 
@@ -155,7 +156,7 @@ class Comparison:
 
         return pd.DataFrame(self.to_dict(metric))
 
-    def to_html(self, *, title: str = "Models side by side") -> str:
+    def to_html(self, *, title: str = "Models side by side") -> Page:
         """Returns a page about the models: the verdict, differences with intervals, scores on every fold, and times.
 
         Args:

@@ -36,6 +36,7 @@ from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.scorers import of_all_classes
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.searches import ScoredSettings, scales_of_space
+from jaxtree.files.pages import Page
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
 from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
@@ -407,7 +408,7 @@ class SearchCV(Shown, BaseSearchCV):
         """
         return make_leaderboard(self._scored(metric))
 
-    def to_html(self, *, title: str | None = None, metric: str | None = None) -> str:
+    def to_html(self, *, title: str | None = None, metric: str | None = None) -> Page:
         """Returns a page about the settings: their history, scores by parameter, lines side by side, and the best.
 
         Args:
@@ -419,15 +420,16 @@ class SearchCV(Shown, BaseSearchCV):
             MissingExtraError: jinja2 is not installed.
             sklearn.exceptions.NotFittedError: There was no fit.
         """
+        from jaxtree.page.scores import Fact
         from jaxtree.page.tuned import TOO_GOOD, searched_page
 
         scored, name = self._scored(metric), type(self.estimator).__name__
         best, number = scored.order()[0], len(scored.settings)
         facts = [
-            (f"best setting: {scored.measure}", score_in_words(float(scored.shown(scored.means[best])))),
-            ("settings", f"{number:,}"),
-            ("folds", str(self.n_splits_)),
-            ("fits", duration_in_words(float(scored.fit_seconds.sum()))),
+            Fact(f"best setting: {scored.measure}", score_in_words(float(scored.shown(scored.means[best])))),
+            Fact("settings", f"{number:,}"),
+            Fact("folds", str(self.n_splits_)),
+            Fact("fits", duration_in_words(float(scored.fit_seconds.sum()))),
         ]
         num_failed = int((~scored.is_known).sum())
         notes = [TOO_GOOD]

@@ -100,17 +100,19 @@ TAKEN = {
     "to_graphviz": ("tree", lambda f, model: str(f(model))),
     "to_html": ("boosting", lambda f, model: f(model, PLAIN, LOW)),
     "to_jax_export": ("boosting", lambda f, model: str(f(model).fun_name)),
+    "to_lightgbm": ("boosting", lambda f, model: f(model)),
     "to_library": ("boosting", lambda f, model: predicted_by_library(f, model)),
     "to_onnx": ("boosting", lambda f, model: f(model).SerializeToString()),
     "to_scorecard": ("additive", lambda f, model: str(f(model))),
     "to_sklearn": ("tree", lambda f, model: f(model).predict(PLAIN)),
     "to_sql": ("boosting", lambda f, model: f(model, share_of=True)),
     "to_treelite": ("boosting", lambda f, model: f(model).num_tree),
+    "to_xgboost": ("boosting", lambda f, model: f(model)),
     "tune_dropout": ("tree", lambda f, model: f(model, PLAIN, LOW).rates),
 }
 """For every such function the search that it is given, and the result that is compared."""
 
-NOT_OF_THE_FITTED = {"from_sklearn", "tune"}
+NOT_OF_THE_FITTED = {"from_catboost", "from_lightgbm", "from_sklearn", "from_xgboost", "tune"}
 
 
 def nodes_of(model):

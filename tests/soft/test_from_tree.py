@@ -12,7 +12,7 @@ import sklearn.tree
 from jaxtree import C45Classifier, DecisionTreeClassifier, DecisionTreeRegressor, ID3Classifier, dropout
 from jaxtree.datasets import load_play_tennis
 from jaxtree.errors import InvalidInputError
-from jaxtree.export.node_tables import from_sklearn
+from jaxtree.export.node_tables import read_sklearn_tree
 from jaxtree.soft import apply, class_votes, fit_inputs, from_tree, log_shares, with_dropout
 from jaxtree.table import Encoder
 from jaxtree.tree import ALL_BRANCHES, take_tree
@@ -115,7 +115,7 @@ def test_values_at_a_threshold_go_left():
 
 def test_a_step_is_as_wide_as_its_temperature():
     X = np.array([[0.0], [1.0]])
-    tree = from_sklearn(sklearn.tree.DecisionTreeRegressor().fit(X, [0.0, 1.0]))
+    tree = read_sklearn_tree(sklearn.tree.DecisionTreeRegressor().fit(X, [0.0, 1.0]))
     inputs = fit_inputs(X, Encoder().fit(X).schema_, scaling="none")
     for gate in GATES:
         soft = from_tree(tree, inputs, temperature=0.2, gate=gate)
@@ -206,7 +206,7 @@ def test_smoothed_shares_are_logits_of_shares():
 
 def test_a_tree_of_too_many_levels_is_refused():
     X = np.arange(40.0)[:, None]
-    chain = from_sklearn(sklearn.tree.DecisionTreeRegressor().fit(X, np.exp(X[:, 0])))
+    chain = read_sklearn_tree(sklearn.tree.DecisionTreeRegressor().fit(X, np.exp(X[:, 0])))
     with pytest.raises(InvalidInputError, match="prune the tree first"):
         from_tree(chain, fit_inputs(X, Encoder().fit(X).schema_))
     small, X = fitted_tree("cart", 0.2)

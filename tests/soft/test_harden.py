@@ -11,7 +11,7 @@ import sklearn.tree
 from jaxtree import DecisionTreeClassifier, prune
 from jaxtree.errors import InvalidInputError
 from jaxtree.export.conditions import branch_in_words
-from jaxtree.export.node_tables import from_sklearn
+from jaxtree.export.node_tables import read_sklearn_tree
 from jaxtree.soft import apply, fit_inputs, from_tree, harden, init
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.gates import plane_values, planes_of
@@ -128,7 +128,7 @@ def test_numbers_are_refitted_and_compared():
     target = np.stack([y + values[:, 0], values[:, 2]], axis=1)
     inputs = number_inputs(values)
     fitted = sklearn.tree.DecisionTreeRegressor(max_depth=3).fit(values, target)
-    tree = from_sklearn(fitted)
+    tree = read_sklearn_tree(fitted)
     soft = from_tree(tree, inputs)
     hard, _, share = harden(soft, inputs, sample(values, target), temperature=1e-11)
     assert share == pytest.approx(1)

@@ -7,12 +7,16 @@ refused.
 """
 
 import functools
+import json
+import pathlib
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import sklearn.ensemble
+import sklearn.tree
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
@@ -308,6 +312,47 @@ SOFT_BY_NAME = {
     ),
 }
 
+WORDED = ROWS.astype({"color": "category", "size": "category"})
+"""The same table with words of a data frame's own type, by which scikit-learn knows categories."""
+FOREIGN = pathlib.Path(__file__).parents[1] / "foreign" / "files"
+
+
+def _read(estimator: Any, y: Any, X: Any = ROWS, fitted_on: Any = None) -> Model:
+    """A model of scikit-learn."""
+    return Model(jaxtree.from_sklearn(estimator.fit(X if fitted_on is None else fitted_on, y)), X, y)
+
+
+def _written(write: Callable[[Any], str], read: Callable[[bytes], Any], model: Model) -> Model:
+    """A model that was written for another library and read again: its words are codes."""
+    values = pd.DataFrame(model.estimator.encoder_.values(model.X), columns=list(model.X))
+    return Model(read(write(model.estimator).encode()), values, model.y)
+
+
+def _kept(name: str) -> Model:
+    """A model of CatBoost in a file."""
+    content = json.loads((FOREIGN / f"{name}.json").read_text())
+    X = pd.DataFrame(content["rows"], columns=["size", "color", "number"])
+    return Model(jaxtree.from_catboost(content["model"]), X, np.round(content["scores"], 1))
+
+
+READ_BY_NAME = {
+    "tree of scikit-learn": lambda: _read(sklearn.tree.DecisionTreeClassifier(max_depth=3), CLASSES, PLAIN),
+    "forest of scikit-learn": lambda: _read(
+        sklearn.ensemble.RandomForestRegressor(3, max_depth=3, random_state=0), NUMBERS, PLAIN
+    ),
+    "histograms of scikit-learn": lambda: _read(
+        sklearn.ensemble.HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=4), CLASSES, ROWS, WORDED
+    ),
+    "boosted, of XGBoost": lambda: _written(
+        jaxtree.to_xgboost, jaxtree.from_xgboost, _fit(BOOSTED(**FEW), IS_LOW.astype(int))
+    ),
+    "boosted, of LightGBM": lambda: _written(
+        jaxtree.to_lightgbm, jaxtree.from_lightgbm, _fit(BOOSTED_NUMBERS(**FEW), NUMBERS)
+    ),
+    "boosted, of CatBoost": lambda: _kept("catboost-1.2.10-words"),
+}
+"""Models of other libraries."""
+
 
 def _begun_again(estimator: Any, y: Any) -> Model:
     model = _fit(estimator, y)
@@ -341,6 +386,7 @@ SPELLINGS: dict[str, Callable[[], Model]] = {
     **EFFECTS_BY_NAME,
     **LEAVES_BY_NAME,
     **SURVIVAL_BY_NAME,
+    **READ_BY_NAME,
 }
 
 
