@@ -267,7 +267,7 @@ def test_the_python_of_the_readme_runs_in_order_in_an_empty_folder(tmp_path, mon
     monkeypatch.chdir(tmp_path)
     exec(examples((ROOT / "README.md").read_text()), {})
     printed = capsys.readouterr().out
-    assert printed.startswith("root: unacc") and "score of " in printed
+    assert printed.startswith("root: unacc") and "unacc; most for it: " in printed and " is the best: " in printed
     assert (tmp_path / "car.html").stat().st_size > 10_000 and (tmp_path / "car.jaxtree").exists()
 
 
