@@ -101,7 +101,7 @@ def _averaged(estimator: Any) -> Any:
     schema = schema_of(columns, nodes.feature, limit, Comparison.AT_MOST_SINGLE)
     code, next_code = split_codes(schema, nodes.feature, limit, is_split)
     missing = np.where(is_split, schema.num_values[np.maximum(nodes.feature, 0)], 0).astype(np.int32)
-    # What is not finite has no risk: gains of a threshold that separates missing values are, too.
+    # A gain that is not finite would be refused as that of a file.
     nodes = dataclasses.replace(
         nodes, threshold=limit, code=code, next_code=next_code, missing_code=missing, gain=np.nan_to_num(nodes.gain)
     )
