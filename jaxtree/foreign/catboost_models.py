@@ -132,7 +132,7 @@ def from_catboost(model: Any, *, pool: Any = None) -> Any:
 
     Example: a tree of one level, as CatBoost writes it.
         >>> split = {"border": 2.5, "float_feature_index": 0, "split_type": "FloatFeature"}
-        >>> column = {"feature_index": 0, "flat_feature_index": 0, "feature_id": "age", "borders": [2.5]}
+        >>> column = {"feature_index": 0, "flat_feature_index": 0, "feature_id": "0", "borders": [2.5]}
         >>> from_catboost({
         ...     "oblivious_trees": [{"leaf_values": [-1, 1], "leaf_weights": [2, 1], "splits": [split]}],
         ...     "features_info": {"float_features": [column]}, "scale_and_bias": [1, [0.5]],
@@ -378,7 +378,7 @@ def _planes(
 def _meaning(info: Any, num_scores: int) -> Meaning:
     params = info.get("params", {}) if isinstance(info, dict) else {}
     params = parse_object(params) if isinstance(params, str) else params
-    given = part(params, "loss_function") if params else {"type": "RMSE"}
+    given: Any = part(params, "loss_function") if params else {"type": "RMSE"}
     name = text_of(part(given, "type"), "the loss")
     if name not in OBJECTIVES:
         raise InvalidInputError(f"jaxtree has no loss {shortened(name)!r} of CatBoost; it has {', '.join(OBJECTIVES)}")

@@ -106,8 +106,8 @@ def _averaged(estimator: Any) -> Any:
         nodes, threshold=limit, code=code, next_code=next_code, missing_code=missing, gain=np.nan_to_num(nodes.gain)
     )
     of_classes = is_classifier(estimator)
-    classes = estimator.classes_ if of_classes else ()
-    classes = tuple(classes) if isinstance(classes, list) else (classes,) if of_classes else ()
+    given = estimator.classes_ if of_classes else []
+    classes = tuple(given) if isinstance(given, list) else (given,)
     kind = "DecisionTree" + ("Classifier" if of_classes else "Regressor") if is_tree else type(estimator).__name__
     parameters = {} if is_tree else {"n_estimators": len(forest), "bootstrap": bool(estimator.bootstrap)}
     meaning = Meaning(kind, None, parameters, classes, int(estimator.n_outputs_))
