@@ -47,6 +47,7 @@ from jaxtree.foreign.reading import (
     list_of,
     names_of,
     number_of,
+    object_of,
     parse_object,
     part,
     read_bytes,
@@ -352,7 +353,8 @@ def _planes(tree: Any, columns: tuple[ForeignColumn, ...], num_scores: int) -> N
     right = ints_of(part(tree, "right_children"), "right_children", size)
     is_leaf = left < 0
     condition, cover = floats("split_conditions"), floats("sum_hessian")
-    width = whole_number(part(tree, "tree_param").get("size_leaf_vector", 1), "size_leaf_vector", 0, MOST_SCORES)
+    sizes = {"size_leaf_vector": 1} | object_of(part(tree, "tree_param"), "tree_param")
+    width = whole_number(sizes["size_leaf_vector"], "size_leaf_vector", 0, MOST_SCORES)
     value = condition[:, None] if width <= 1 else _leaf_vectors(tree, width, left, right)
     require(width <= 1 or width == num_scores, f"a leaf has {width} values, and a row {num_scores} scores")
     by_code = {node: own for node, own in codes.items() if node < size and not is_leaf[node]}
