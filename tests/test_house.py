@@ -277,6 +277,9 @@ OF_LIBRARIES = {
     ("search", "_sign"),  # of a scorer of scikit-learn
     ("search", "_response_method"),
     ("search", "_repr_html_"),  # of notebooks
+    ("foreign", "_predictors"),  # of boosting by histograms, which has no public names for its trees
+    ("foreign", "_baseline_prediction"),
+    ("foreign", "_preprocessor"),
     ("compilation.py", "_cache_size"),  # of a function compiled by JAX
 }
 

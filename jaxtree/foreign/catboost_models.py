@@ -23,7 +23,7 @@ from jaxtree.foreign.objectives import (
     CLASSIFIER,
     RANKER,
     REGRESSOR,
-    Objective,
+    ForeignObjective,
     Values,
     absent,
     meaning_of,
@@ -85,25 +85,25 @@ def _tweedie(values: Values, _: int) -> BaseLoss:
 
 
 OBJECTIVES = {
-    "RMSE": Objective(REGRESSOR, named(boosting.squared)),
-    "MultiRMSE": Objective(REGRESSOR, _squared),
-    "MAE": Objective(REGRESSOR, named(boosting.absolute)),
-    "Quantile": Objective(REGRESSOR, _quantile),
-    "Expectile": Objective(REGRESSOR, _expectile),
-    "Huber": Objective(REGRESSOR, _huber),
-    "MAPE": Objective(REGRESSOR, absent("MAPE")),
-    "LogCosh": Objective(REGRESSOR, absent("LogCosh")),
-    "Lq": Objective(REGRESSOR, absent("Lq")),
-    "Poisson": Objective(REGRESSOR, named(boosting.poisson)),
-    "Tweedie": Objective(REGRESSOR, _tweedie),
-    "Logloss": Objective(CLASSIFIER, named(boosting.logistic)),
-    "CrossEntropy": Objective(CLASSIFIER, named(boosting.logistic)),
-    "MultiClass": Objective(CLASSIFIER, _softmax),
-    "QueryRMSE": Objective(RANKER, named(boosting.ndcg)),
-    "YetiRank": Objective(RANKER, named(boosting.ndcg)),
-    "YetiRankPairwise": Objective(RANKER, named(boosting.ndcg)),
-    "PairLogit": Objective(RANKER, named(boosting.pairwise)),
-    "PairLogitPairwise": Objective(RANKER, named(boosting.pairwise)),
+    "RMSE": ForeignObjective(REGRESSOR, named(boosting.squared)),
+    "MultiRMSE": ForeignObjective(REGRESSOR, _squared),
+    "MAE": ForeignObjective(REGRESSOR, named(boosting.absolute)),
+    "Quantile": ForeignObjective(REGRESSOR, _quantile),
+    "Expectile": ForeignObjective(REGRESSOR, _expectile),
+    "Huber": ForeignObjective(REGRESSOR, _huber),
+    "MAPE": ForeignObjective(REGRESSOR, absent("MAPE")),
+    "LogCosh": ForeignObjective(REGRESSOR, absent("LogCosh")),
+    "Lq": ForeignObjective(REGRESSOR, absent("Lq")),
+    "Poisson": ForeignObjective(REGRESSOR, named(boosting.poisson)),
+    "Tweedie": ForeignObjective(REGRESSOR, _tweedie),
+    "Logloss": ForeignObjective(CLASSIFIER, named(boosting.logistic)),
+    "CrossEntropy": ForeignObjective(CLASSIFIER, named(boosting.logistic)),
+    "MultiClass": ForeignObjective(CLASSIFIER, _softmax),
+    "QueryRMSE": ForeignObjective(RANKER, named(boosting.ndcg)),
+    "YetiRank": ForeignObjective(RANKER, named(boosting.ndcg)),
+    "YetiRankPairwise": ForeignObjective(RANKER, named(boosting.ndcg)),
+    "PairLogit": ForeignObjective(RANKER, named(boosting.pairwise)),
+    "PairLogitPairwise": ForeignObjective(RANKER, named(boosting.pairwise)),
 }
 """The losses that are known; all others are refused."""
 
@@ -132,7 +132,7 @@ def from_catboost(model: Any, *, pool: Any = None) -> Any:
 
     Example: a tree of one level, as CatBoost writes it.
         >>> split = {"border": 2.5, "float_feature_index": 0, "split_type": "FloatFeature"}
-        >>> column = {"feature_index": 0, "flat_feature_index": 0, "feature_id": "age", "borders": [2.5]}
+        >>> column = {"feature_index": 0, "flat_feature_index": 0, "feature_id": "0", "borders": [2.5]}
         >>> from_catboost({
         ...     "oblivious_trees": [{"leaf_values": [-1, 1], "leaf_weights": [2, 1], "splits": [split]}],
         ...     "features_info": {"float_features": [column]}, "scale_and_bias": [1, [0.5]],
@@ -378,7 +378,7 @@ def _planes(
 def _meaning(info: Any, num_scores: int) -> Meaning:
     params = info.get("params", {}) if isinstance(info, dict) else {}
     params = parse_object(params) if isinstance(params, str) else params
-    given = part(params, "loss_function") if params else {"type": "RMSE"}
+    given: Any = part(params, "loss_function") if params else {"type": "RMSE"}
     name = text_of(part(given, "type"), "the loss")
     if name not in OBJECTIVES:
         raise InvalidInputError(f"jaxtree has no loss {shortened(name)!r} of CatBoost; it has {', '.join(OBJECTIVES)}")

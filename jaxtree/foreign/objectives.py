@@ -21,7 +21,7 @@ Values = Mapping[str, Any]
 """Parameters by name."""
 
 
-class Objective(NamedTuple):
+class ForeignObjective(NamedTuple):
     """An objective.
 
     Attributes:
@@ -53,7 +53,11 @@ def parameter(values: Values, name: str, default: float) -> float:
 
 
 def meaning_of(
-    name: str, kind: Objective, values: Values, num_scores: int, classes: Shaped[np.ndarray, " class"] | None = None
+    name: str,
+    kind: ForeignObjective,
+    values: Values,
+    num_scores: int,
+    classes: Shaped[np.ndarray, " class"] | None = None,
 ) -> Meaning:
     """Returns how predictions follow from the sums of leaves.
 

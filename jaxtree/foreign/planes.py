@@ -184,6 +184,7 @@ def with_any_other(categories: Sequence[int | str]) -> tuple[int | str | RareWor
     >>> list(map(str, with_any_other(["green", "red"])))
     ['green', 'red', 'any other']
     """
-    are_words = any(isinstance(own, str) for own in categories)
-    other = "".join([*map(str, categories), "other"])[-MOST_LETTERS:] if are_words else max(categories, default=-1) + 1
+    numbers = [own for own in categories if isinstance(own, int)]
+    words = "".join([*map(str, categories), "other"])[-MOST_LETTERS:]
+    other = max(numbers, default=-1) + 1 if len(numbers) == len(categories) else words
     return (*categories, RareWords(number=1, most_rows=0, example=other))

@@ -139,6 +139,12 @@ def text_of(value: Any, name: str) -> str:
     return value
 
 
+def object_of(value: Any, name: str) -> dict[str, Any]:
+    """Returns an object; raises ModelFileError of another value."""
+    require(isinstance(value, dict), f"{name} must be an object, got {shortened(value)}")
+    return value
+
+
 def list_of(value: Any, name: str) -> list[Any]:
     """Returns a list; raises ModelFileError of another value."""
     require(isinstance(value, list | np.ndarray), f"{name} must be a list, got {shortened(value)}")

@@ -101,13 +101,13 @@ def _averaged(estimator: Any) -> Any:
     schema = schema_of(columns, nodes.feature, limit, Comparison.AT_MOST_SINGLE)
     code, next_code = split_codes(schema, nodes.feature, limit, is_split)
     missing = np.where(is_split, schema.num_values[np.maximum(nodes.feature, 0)], 0).astype(np.int32)
-    # What is not finite has no risk: gains of a threshold that separates missing values are, too.
+    # A gain that is not finite would be refused as that of a file.
     nodes = dataclasses.replace(
         nodes, threshold=limit, code=code, next_code=next_code, missing_code=missing, gain=np.nan_to_num(nodes.gain)
     )
     of_classes = is_classifier(estimator)
-    classes = estimator.classes_ if of_classes else ()
-    classes = tuple(classes) if isinstance(classes, list) else (classes,) if of_classes else ()
+    given = estimator.classes_ if of_classes else []
+    classes = tuple(given) if isinstance(given, list) else (given,)
     kind = "DecisionTree" + ("Classifier" if of_classes else "Regressor") if is_tree else type(estimator).__name__
     parameters = {} if is_tree else {"n_estimators": len(forest), "bootstrap": bool(estimator.bootstrap)}
     meaning = Meaning(kind, None, parameters, classes, int(estimator.n_outputs_))

@@ -43,6 +43,7 @@ class SumOfTrees(NamedTuple):
 
     Attributes:
         schema: Its columns.
+        is_named: Whether these have names of their own.
         trees: Its trees, round after round.
         num_scores: The number of scores.
         loss: The loss, by which predictions follow from scores.
@@ -51,6 +52,7 @@ class SumOfTrees(NamedTuple):
     """
 
     schema: Schema
+    is_named: bool
     trees: list[SumTree]
     num_scores: int
     loss: BaseLoss
@@ -96,12 +98,8 @@ def sum_of(estimator: Any, library: str, *, no_missing: bool) -> SumOfTrees:
             weight, rows = np.asarray(nodes.weight, np.float64)[node], np.asarray(nodes.num_rows, np.float64)[node]
             trees.append(SumTree(questions, score, value, weight, rows, np.nan_to_num(nodes.gain[node]) * weight))
     of_order = loss.name in ("ndcg", "map", "pairwise")
-    return SumOfTrees(model.schema, trees, len(start), loss, estimator_of_classes(model), of_order)
-
-
-def estimator_of_classes(model: Any) -> bool:
-    """Returns whether a model predicts classes."""
-    return model.predicted_classes is not None
+    of_classes, is_named = model.predicted_classes is not None, hasattr(estimator, "feature_names_in_")
+    return SumOfTrees(model.schema, is_named, trees, len(start), loss, of_classes, of_order)
 
 
 def as_numbers(asked: Question, schema: Schema) -> Question:

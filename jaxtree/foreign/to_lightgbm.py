@@ -63,9 +63,13 @@ def _lines(values: dict[str, Any]) -> str:
 
 
 def _names(model: SumOfTrees) -> list[str]:
-    """The names of columns in the letters that LightGBM allows; their places where these make two alike."""
+    """The names of columns in the letters that LightGBM allows; their places where there are none, or two alike."""
     names = [re.sub(r"[^\w.-]", "_", name) for name in model.schema.column_names]
-    return names if len(set(names)) == len(names) else [f"Column_{place}" for place in range(len(names))]
+    return (
+        names
+        if model.is_named and len(set(names)) == len(names)
+        else [f"Column_{place}" for place in range(len(names))]
+    )
 
 
 def _info(column: Column) -> str:

@@ -66,7 +66,7 @@ def to_xgboost(estimator: Any, *, no_missing: bool = False) -> str:
     # In rounds of a tree a score, as XGBoost has its trees.
     learner = {
         "attributes": {},
-        "feature_names": [_plain(column.name) for column in columns],
+        "feature_names": [_plain(column.name) for column in columns] if model.is_named else [],
         "feature_types": [kinds.get(column.kind, "c") for column in columns],
         "gradient_booster": {
             "model": {

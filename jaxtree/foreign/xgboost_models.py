@@ -24,7 +24,7 @@ from jaxtree.foreign.objectives import (
     MOST_SCORES,
     RANKER,
     REGRESSOR,
-    Objective,
+    ForeignObjective,
     Values,
     absent,
     meaning_of,
@@ -47,6 +47,7 @@ from jaxtree.foreign.reading import (
     list_of,
     names_of,
     number_of,
+    object_of,
     parse_object,
     part,
     read_bytes,
@@ -90,25 +91,25 @@ def _tweedie(values: Values, _: int) -> BaseLoss:
 
 
 OBJECTIVES = {
-    "reg:squarederror": Objective(REGRESSOR, _squared),
-    "reg:linear": Objective(REGRESSOR, _squared),
-    "reg:squaredlogerror": Objective(REGRESSOR, absent("reg:squaredlogerror")),
-    "reg:absoluteerror": Objective(REGRESSOR, named(boosting.absolute)),
-    "reg:pseudohubererror": Objective(REGRESSOR, _pseudo_huber),
-    "reg:quantileerror": Objective(REGRESSOR, _quantile),
-    "reg:logistic": Objective(REGRESSOR, named(boosting.logistic), _logit),
-    "binary:logistic": Objective(CLASSIFIER, named(boosting.logistic), _logit),
-    "binary:logitraw": Objective(CLASSIFIER, named(boosting.logistic), _logit),
-    "multi:softprob": Objective(CLASSIFIER, _softmax),
-    "multi:softmax": Objective(CLASSIFIER, _softmax),
-    "count:poisson": Objective(REGRESSOR, named(boosting.poisson), np.log),
-    "reg:gamma": Objective(REGRESSOR, named(boosting.gamma), np.log),
-    "reg:tweedie": Objective(REGRESSOR, _tweedie, np.log),
-    "survival:cox": Objective(REGRESSOR, named(boosting.cox), np.log),
-    "survival:aft": Objective(REGRESSOR, _failure_time, np.log),
-    "rank:ndcg": Objective(RANKER, named(boosting.ndcg)),
-    "rank:map": Objective(RANKER, named(boosting.average_precision)),
-    "rank:pairwise": Objective(RANKER, named(boosting.pairwise)),
+    "reg:squarederror": ForeignObjective(REGRESSOR, _squared),
+    "reg:linear": ForeignObjective(REGRESSOR, _squared),
+    "reg:squaredlogerror": ForeignObjective(REGRESSOR, absent("reg:squaredlogerror")),
+    "reg:absoluteerror": ForeignObjective(REGRESSOR, named(boosting.absolute)),
+    "reg:pseudohubererror": ForeignObjective(REGRESSOR, _pseudo_huber),
+    "reg:quantileerror": ForeignObjective(REGRESSOR, _quantile),
+    "reg:logistic": ForeignObjective(REGRESSOR, named(boosting.logistic), _logit),
+    "binary:logistic": ForeignObjective(CLASSIFIER, named(boosting.logistic), _logit),
+    "binary:logitraw": ForeignObjective(CLASSIFIER, named(boosting.logistic), _logit),
+    "multi:softprob": ForeignObjective(CLASSIFIER, _softmax),
+    "multi:softmax": ForeignObjective(CLASSIFIER, _softmax),
+    "count:poisson": ForeignObjective(REGRESSOR, named(boosting.poisson), np.log),
+    "reg:gamma": ForeignObjective(REGRESSOR, named(boosting.gamma), np.log),
+    "reg:tweedie": ForeignObjective(REGRESSOR, _tweedie, np.log),
+    "survival:cox": ForeignObjective(REGRESSOR, named(boosting.cox), np.log),
+    "survival:aft": ForeignObjective(REGRESSOR, _failure_time, np.log),
+    "rank:ndcg": ForeignObjective(RANKER, named(boosting.ndcg)),
+    "rank:map": ForeignObjective(RANKER, named(boosting.average_precision)),
+    "rank:pairwise": ForeignObjective(RANKER, named(boosting.pairwise)),
 }
 """The objectives that are known; all others are refused."""
 
@@ -352,7 +353,8 @@ def _planes(tree: Any, columns: tuple[ForeignColumn, ...], num_scores: int) -> N
     right = ints_of(part(tree, "right_children"), "right_children", size)
     is_leaf = left < 0
     condition, cover = floats("split_conditions"), floats("sum_hessian")
-    width = whole_number(part(tree, "tree_param").get("size_leaf_vector", 1), "size_leaf_vector", 0, MOST_SCORES)
+    sizes = {"size_leaf_vector": 1} | object_of(part(tree, "tree_param"), "tree_param")
+    width = whole_number(sizes["size_leaf_vector"], "size_leaf_vector", 0, MOST_SCORES)
     value = condition[:, None] if width <= 1 else _leaf_vectors(tree, width, left, right)
     require(width <= 1 or width == num_scores, f"a leaf has {width} values, and a row {num_scores} scores")
     by_code = {node: own for node, own in codes.items() if node < size and not is_leaf[node]}

@@ -50,7 +50,7 @@ def test_a_binary_file_of_xgboost_is_read(run, tmp_path):
     ("content", "words"),
     [
         (b'{"learner": 3}', "it has no 'learner_model_param'"),
-        (b'{"something": 3}', "it is JSON that is no model of XGBoost and none of CatBoost"),
+        (b'{"something": 3}', "it has no 'features_info'"),
         (b"{" * 5000, "it is no JSON"),
         (b"tree\nversion=v4\n", "max_feature_idx must be a whole number"),
         (b"{L\0\0\0\0\0\0\0\7learner[", "cut short"),

@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import is_classifier
 
 import jaxtree
+from jaxtree.table.words import value_in_words
 
 
 def as_frame(X):
@@ -66,7 +67,7 @@ def _number(library, place, column, value):
         return float("nan")
     if column.kind in ("numeric", "boolean"):
         return float(value)
-    return library.tree_code(place, value.encode())
+    return library.tree_code(place, value_in_words(value).encode())
 
 
 def as_numbers(estimator, X):

@@ -19,7 +19,7 @@ APART = {"xgboost": 2e-7, "lightgbm": 1e-14, "catboost": 1e-14}
 
 
 def read(name):
-    """What a file has, and its model as an estimator."""
+    """The content of a file, and its model as an estimator."""
     content = json.loads((FOLDER / f"{name}.json").read_text())
     model, library = content["model"], name.partition("-")[0]
     if isinstance(model, str):

@@ -40,6 +40,11 @@ HOLES.loc[::9, "grade"] = np.nan
 FEW = {"n_estimators": 8, "max_depth": 4}
 
 
+def few_fast(names, *fast):
+    """The names of models, of which some are for the fast tests."""
+    return [name if name in fast else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
 def answers(model, rows):
     """Probabilities of classes, or numbers, a column each."""
     with warnings.catch_warnings(action="ignore"):
@@ -86,7 +91,7 @@ OF_XGBOOST = {
 }
 
 
-@pytest.mark.parametrize("name", OF_XGBOOST)
+@pytest.mark.parametrize("name", few_fast(OF_XGBOOST, "classes", "a tree of two numbers", "Cox"))
 def test_xgboost(name):
     make, target = OF_XGBOOST[name]
     theirs = make(pytest.importorskip("xgboost")).fit(NUMBERS, target)
@@ -95,7 +100,7 @@ def test_xgboost(name):
     np.testing.assert_array_equal(answers(ours, OTHERS), answers(jaxtree.from_xgboost(theirs), OTHERS))
 
 
-@pytest.mark.parametrize("objective", ["rank:ndcg", "rank:map", "rank:pairwise"])
+@pytest.mark.parametrize("objective", few_fast(["rank:ndcg", "rank:map", "rank:pairwise"], "rank:map"))
 def test_ranks_of_xgboost(objective):
     ranker = pytest.importorskip("xgboost").XGBRanker(**FEW, objective=objective)
     theirs = ranker.fit(NUMBERS, TARGET > 1, qid=np.arange(300) // 10)
@@ -164,7 +169,7 @@ OF_LIGHTGBM = {
 }
 
 
-@pytest.mark.parametrize("name", OF_LIGHTGBM)
+@pytest.mark.parametrize("name", few_fast(OF_LIGHTGBM, "classes", "a mean", "missing as zeros"))
 def test_lightgbm(name):
     make, target = OF_LIGHTGBM[name]
     theirs = make(pytest.importorskip("lightgbm")).fit(NUMBERS, target)
@@ -221,7 +226,7 @@ OF_CATBOOST = {
 }
 
 
-@pytest.mark.parametrize("name", OF_CATBOOST)
+@pytest.mark.parametrize("name", few_fast(OF_CATBOOST, "missing above", "lossguide"))
 def test_catboost(name):
     make, target = OF_CATBOOST[name]
     theirs = make(pytest.importorskip("catboost")).fit(NUMBERS, target)
@@ -255,7 +260,7 @@ AVERAGES = {
 }
 
 
-@pytest.mark.parametrize("name", AVERAGES)
+@pytest.mark.parametrize("name", few_fast(AVERAGES, "tree", "forest of two numbers", "extra trees"))
 def test_averages_of_scikit_learn_are_the_same_bit_for_bit(name):
     estimator, target = AVERAGES[name]
     theirs = estimator.fit(NUMBERS, target)
@@ -294,7 +299,7 @@ SUMS = {
 }
 
 
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("name", few_fast(SUMS, "exponential", "classes", "histograms, places of categories"))
 def test_sums_of_scikit_learn(name):
     estimator, target = SUMS[name]
     takes_missing = "histograms" in name

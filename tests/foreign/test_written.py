@@ -7,6 +7,7 @@ import jaxtree
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from tests.examples import mixed_classes, mixed_numbers, mixed_table
+from tests.foreign.test_libraries import few_fast
 
 ROWS = mixed_table()
 CLASSES = mixed_classes(ROWS)
@@ -58,12 +59,12 @@ def shaped(made, like):
 
 
 def answers(model, rows):
-    """What a model that was read back predicts."""
+    """The predictions of a model that was read back."""
     return model.predict_proba(rows) if hasattr(model, "predict_proba") else model.predict(rows)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("name", [*MODELS, *OF_XGBOOST_ALONE])
+@pytest.mark.parametrize("name", few_fast([*MODELS, *OF_XGBOOST_ALONE], "several branches", "classes", "failure times"))
 def test_xgboost_predicts_what_the_model_does(name):
     xgboost = pytest.importorskip("xgboost")
     model = (MODELS | OF_XGBOOST_ALONE)[name]()
@@ -81,7 +82,7 @@ def test_xgboost_predicts_what_the_model_does(name):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few_fast(MODELS, "several branches", "a tree a class", "forest"))
 def test_lightgbm_predicts_what_the_model_does(name):
     lightgbm = pytest.importorskip("lightgbm")
     model = MODELS[name]()

@@ -312,8 +312,10 @@ SOFT_BY_NAME = {
     ),
 }
 
-WORDED = ROWS.astype({"color": "category", "size": "category"})
-"""The same table with words of a data frame's own type, by which scikit-learn knows categories."""
+PLAINER = ROWS.astype({"is_new": float})
+"""The same table with 0 and 1 for truth values, which scikit-learn takes for numbers."""
+WORDED = PLAINER.astype({"color": "category", "size": "category"})
+"""The same with words of a data frame's own type, by which scikit-learn knows categories."""
 FOREIGN = pathlib.Path(__file__).parents[1] / "foreign" / "files"
 
 
@@ -341,7 +343,7 @@ READ_BY_NAME = {
         sklearn.ensemble.RandomForestRegressor(3, max_depth=3, random_state=0), NUMBERS, PLAIN
     ),
     "histograms of scikit-learn": lambda: _read(
-        sklearn.ensemble.HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=4), CLASSES, ROWS, WORDED
+        sklearn.ensemble.HistGradientBoostingClassifier(max_iter=4, min_samples_leaf=4), CLASSES, PLAINER, WORDED
     ),
     "boosted, of XGBoost": lambda: _written(
         jaxtree.to_xgboost, jaxtree.from_xgboost, _fit(BOOSTED(**FEW), IS_LOW.astype(int))

@@ -42,14 +42,16 @@ MEASURED = (
     "search of soft",
 )
 """Models that know their losses after each round or epoch."""
-ONE_TREE = (*TREES_BY_NAME, *PLANES, "hardened, along the axes", "search of trees")
+ONE_TREE = (*TREES_BY_NAME, *PLANES, "hardened, along the axes", "search of trees", "tree of scikit-learn")
 ADDITIVE_OF_TWO_CLASSES = (
     *("additive", "additive, of arrays", "additive, columns 0, 1, 2", "additive, changed by hand", "tuned additive"),
 )
 OTHER_LINKS = ("quantiles", "lognormal", "distribution as loss", *EFFECTS_BY_NAME)
 """Models that predict from their scores what treelite has no link for."""
 
-OF_WORDS = tuple(set(ONE_TREE) - {*PLANES, "tree of arrays", "tree of two outputs", "tree of two numbers"})
+OF_WORDS = tuple(
+    set(ONE_TREE) - {*PLANES, "tree of arrays", "tree of scikit-learn", "tree of two outputs", "tree of two numbers"}
+)
 """Single trees of tables with columns of words."""
 
 REFUSED = (
@@ -85,7 +87,7 @@ FAST = (
     *("tree", "tree of arrays", "tree of columns 0, 1, 2", "tree of two outputs", "C4.5", "small forest"),
     "boosted, two classes",
     *("boosted folds", "ensemble", "search of trees", "additive, changed by hand", "hardened", "soft forest by leaf"),
-    *("hardened forest by leaf", "causal forest"),
+    *("hardened forest by leaf", "causal forest", "boosted, of XGBoost"),
 )
 """Models that differ in what their uses do; the others are for the slow step."""
 
