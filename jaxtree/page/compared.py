@@ -62,7 +62,7 @@ def _card(metrics: list[str], name: str, title: str, hint: str, charts: list[Cha
 
 def _axis(metric: str, what: str) -> dict[str, Any]:
     better = "less" if metric.startswith("neg_") else "more"
-    return axis(f"{metric_in_words(metric)}{what}: {better} is better")
+    return axis(f"{metric_in_words(metric)}{what}; {better} is better")
 
 
 def _differences(comparison: Any, metric: str) -> Chart:

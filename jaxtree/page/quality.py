@@ -65,10 +65,10 @@ def class_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     return [
         card("confusion", "Confusion matrix", "Rows by their class and by the class that is predicted; at the right "
              "the share that is right.", lambda table: confusion_chart(model, table)),
-        card("roc", "ROC", "How many rows of the class are found, by how many others are taken for it, as the least "
-             "probability falls.", lambda table, place: _roc_chart(model, table, shown[place]), options),
-        card("calibration", "Calibration", "How often the class is true, by its predicted probability: a point for "
-             "every tenth of the rows.", lambda table, place: calibration_chart(
+        card("roc", "ROC", "True positives against false positives as the threshold falls.",
+             lambda table, place: _roc_chart(model, table, shown[place]), options),
+        card("calibration", "Calibration", "Observed frequency by predicted probability, in ten bins.",
+             lambda table, place: calibration_chart(
                  one_class(model, table, shown[place]), model.colour(shown[place])), options),
     ]  # fmt: skip
 

@@ -70,7 +70,7 @@ def searched_page(scored: ScoredSettings, importances: Any, model: Any, *, title
     """
     first = [history_card(scored), curves_card(scored)]
     cards = _cards_of_settings(scored, importances, model)
-    return _page(scored, first, cards, title=title, measure=scored.measure, is_ensemble=False, **facts)
+    return _page(scored, first, cards, title=title, verdict="", measure=scored.measure, is_ensemble=False, **facts)
 
 
 def _cards_of_settings(scored: ScoredSettings, importances: Any, model: Any) -> list[Card | None]:
