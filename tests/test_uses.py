@@ -36,7 +36,7 @@ USES = {
 
 ONE_TREE = dict.fromkeys(["export_text", "to_graphviz", "plot_tree"], "must be a single tree of hard splits, got")
 HARDEN = dict.fromkeys(
-    [*ONE_TREE, "to_dataframe", "to_html", "to_c", "to_sql", "to_jax_export", "to_treelite"], r"harden\(\) it first"
+    [*ONE_TREE, "to_dataframe", "to_c", "to_sql", "to_jax_export", "to_treelite"], r"harden\(\) it first"
 )
 NO_TERMS = {"plot_terms": "must be an additive model"}
 NO_CURVE = {"plot_learning_curve": "has no learning curve: give a soft"}

@@ -5,7 +5,6 @@ The modules that read tables or compute are imported when the command runs, so t
 
 import dataclasses
 import functools
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -23,8 +22,6 @@ from jaxtree.cli.session import (
     in_short,
 )
 from jaxtree.errors import import_extra
-
-_wrong_algorithm = functools.partial(typer.BadParameter, param_hint="--algorithm")
 
 _ALGORITHMS = (
     "An algorithm of `jaxtree fit`, perhaps with parameters, as boosting:learning_rate=0.05; give one for each model."
@@ -57,7 +54,7 @@ def compare(
 
     The rows of a --group stay in one fold together; algorithms that rank learn the order of its rows.
     """
-    from jaxtree.cli import models, training
+    from jaxtree.cli import compared, models, training
 
     kind = None if results is None else kind_of_table(results, None, "--results")
     if page is not None:
@@ -68,19 +65,19 @@ def compare(
         training.check_scorer_name(own)
     named: dict[str, Callable[[str], Any]] = {}
     for text in algorithms:
-        name, settings = _algorithm_of(text)
+        name, settings = compared.algorithm_of(text)
         if text in named:
-            raise _wrong_algorithm(f"{text!r} stands there twice")
+            raise compared.wrong_algorithm(f"{text!r} stands there twice")
         # Groups of other algorithms than those that rank are folds' alone.
         own = extras if name == "ranking" else dataclasses.replace(extras, group=None)
         columns = training.columns_with_extras(columns, own, name)
-        named[text] = functools.partial(_make, name, settings, seed, extras)
+        named[text] = functools.partial(compared.make_model, name, settings, seed, extras)
         models.check_early(columns.task, named[text])
     rows = training.read_training(session, data, target, columns, extras)
     for own in scoring or ():
         training.check_scoring(own, rows)
     made = {text: make(rows.task).set_params(**rows.parameters) for text, make in named.items()}
-    found = _compared(session, made, rows, cv=(cv, repeats), scoring=scoring, random_state=seed)
+    found = compared.compare_all(session, made, rows, cv=(cv, repeats), scoring=scoring, random_state=seed)
     training.print_results("-" if "-" in (page, results) else None, [repr(found)])
     if results is not None and kind is not None:
         write_table(found.to_dict(), results, kind)
@@ -89,39 +86,3 @@ def compare(
         write_bytes(found.to_html(title=title).encode(), page)
         if page != "-":
             session.note(f"page: {page}")
-
-
-def _algorithm_of(text: str) -> tuple[str, list[str]]:
-    """The name of an algorithm, and parameters as `--set` takes them.
-
-    >>> _algorithm_of("boosting:learning_rate=0.05,max_depth=3"), _algorithm_of("cart")
-    (('boosting', ['learning_rate=0.05', 'max_depth=3']), ('cart', []))
-    """
-    from jaxtree.cli.effects import OF_EFFECTS
-    from jaxtree.cli.models import ALGORITHMS
-
-    name, _, parameters = text.partition(":")
-    known = [own for own in ALGORITHMS if own not in OF_EFFECTS]
-    if name not in known:
-        raise _wrong_algorithm(f"must be one of {', '.join(known)}, perhaps with parameters, got {text!r}")
-    return name, parameters.split(",") if parameters else []
-
-
-def _make(algorithm: str, settings: list[str], seed: int, extras: ExtraOptions, task: str) -> Any:
-    """Makes an estimator for a task."""
-    from jaxtree.cli import models, training
-
-    made = models.make_estimator(algorithm, task, seed=seed, settings=settings)
-    training.set_loss_of_times(made, extras, any(own.startswith("loss=") for own in settings))
-    return made
-
-
-def _compared(session: TableSession, made: dict[str, Any], rows: Any, **options: Any) -> Any:
-    """Scores the models, with a bar in a terminal."""
-    from jaxtree.resampling.compare import compare as compare_models
-
-    fields = dict(rows.fields)
-    if "group" in fields and not any(text.partition(":")[0] == "ranking" for text in made):
-        fields["groups"] = fields.pop("group")
-    shows = not session.quiet and sys.stderr.isatty()
-    return compare_models(made, rows.X, rows.y, rows.weight, verbose=int(shows), **options, **fields)

@@ -135,7 +135,9 @@ def identifiers_of(column: TableColumn, found: Distinct, num_rows: int) -> str:
 
 def _disguised(column: TableColumn, found: Distinct) -> Iterator[DataWarning]:
     """Warnings about words that are dates or numbers to a reader."""
-    places = found.value[np.unique(np.linspace(0, max(len(found.value) - 1, 0), MOST_WORDS_READ).astype(int))]
+    if not len(found.value):
+        return
+    places = found.value[np.unique(np.linspace(0, len(found.value) - 1, MOST_WORDS_READ).astype(int))]
     words = [own for own in map(column.categories.__getitem__, places.tolist()) if isinstance(own, str)]
     if len(words) < 2 or len(words) < len(places):
         return

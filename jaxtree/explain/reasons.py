@@ -74,7 +74,7 @@ def reason_codes(
         >>> from jaxtree.datasets import load_play_tennis
         >>> X, y = load_play_tennis(return_X_y=True, as_frame=True)
         >>> (reasons,) = reason_codes(C45Classifier().fit(X, y), X.iloc[[0]], wanted="yes")
-        >>> [str(reason) for reason in reasons]
+        >>> sorted(map(str, reasons))
         ['humidity is high', 'outlook is sunny']
     """
     estimator = hard_form(best_of_search(estimator)).estimator

@@ -46,7 +46,7 @@ def effects_on_prediction(
         >>> from jaxtree import GradientBoostingClassifier
         >>> link = GradientBoostingClassifier(1).fit([[0.0], [1.0]] * 9, ["a", "b"] * 9).model_.link
         >>> effects, base = effects_on_prediction(link, 1, np.zeros(1), np.array([[3.0], [-1.0]]))
-        >>> base, effects.round(3).tolist(), round(base + effects.sum(), 3)
+        >>> base, effects.round(3).tolist(), round(float(base + effects.sum()), 3)
         (0.5, [0.571, -0.19], 0.881)
     """
 

@@ -80,10 +80,15 @@ def _split(tree: Tree, schema: Schema, node: int) -> tuple[int, Column, float]:
     return int(tree.split_kind[node]), schema.columns[tree.feature[node]], float(tree.threshold[node])
 
 
-def condition(tree: Tree, schema: Schema, node: int) -> Condition:
+def condition(tree: Tree, schema: Schema, node: int, *, names_fewest: bool = True) -> Condition:
     """Returns the condition that the parent's split sets for rows that come to a node, missing values left aside.
 
-    A subset of the categories is written by those in it or by those that are not, whichever are fewer.
+    Args:
+        tree: The tree.
+        schema: Its columns.
+        node: A node below the root.
+        names_fewest: Whether a subset of the categories is written by those in it or by those that are not, whichever
+            are fewer; else by those of the second branch.
     """
     parent = int(tree.parent[node])
     kind, column, threshold = _split(tree, schema, parent)
@@ -92,7 +97,9 @@ def condition(tree: Tree, schema: Schema, node: int) -> Condition:
         return _threshold_condition(column, threshold, branch)
     is_listed = branch == 1 or kind == SplitKind.MULTIWAY
     codes = [branch] if kind == SplitKind.MULTIWAY else group_codes(tree, schema, parent)
-    if kind == SplitKind.SUBSET and 2 * len(codes) > column.num_values:  # the others are fewer, and are named
+    if (
+        names_fewest and kind == SplitKind.SUBSET and 2 * len(codes) > column.num_values
+    ):  # the others are fewer, and are named
         codes, is_listed = [code for code in range(column.num_values) if code not in codes], not is_listed
     values = tuple(value_in_words(column.categories[code]) for code in codes if code < column.num_values)
     if not values:  # the split asks whether the value is missing

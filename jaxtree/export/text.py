@@ -228,7 +228,7 @@ def _weka_label(leaf: _Leaf) -> str:
 
 def _c45_test(tree: Tree, schema: Schema, node: int) -> str:
     """`humidity <= 75 `; of a group of categories `color in {black,green}`, at either branch its own categories."""
-    asked = condition(tree, schema, node)
+    asked = condition(tree, schema, node, names_fewest=False)
     if asked.relation in ("!=", "in", "not in"):
         parent = int(tree.parent[node])
         categories = schema.columns[tree.feature[parent]].categories
@@ -261,7 +261,7 @@ def _id3_label(leaf: _Leaf) -> str:
 
 def _simplecart_test(tree: Tree, schema: Schema, node: int) -> str:
     """`petalwidth < 1.75`, `age=(young)|(old)`, `age!=(young)`."""
-    asked = condition(tree, schema, node)
+    asked = condition(tree, schema, node, names_fewest=False)
     if asked.relation in ("<=", ">") and isinstance(asked.values[0], Limit) and not asked.values[0].is_time:
         return f"{asked.column} {'<' if asked.relation == '<=' else '>='} {_java_double(asked.values[0])}"
     if asked.relation in ("=", "!=", "in", "not in"):

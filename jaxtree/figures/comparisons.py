@@ -72,8 +72,8 @@ class ComparedModel(NamedTuple):
 def ratio_of_parts(splits: Sequence[tuple[Int[np.ndarray, " _train"], Int[np.ndarray, " _test"]]]) -> float:
     """Returns the mean number of test rows for each training row.
 
-    >>> ratio_of_parts([(np.arange(9), np.arange(9, 10))] * 10)
-    0.1111111111111111
+    >>> ratio_of_parts([(np.arange(8), np.arange(8, 10))] * 5)
+    0.25
     """
     return float(np.mean([len(test) / len(train) for train, test in splits]))
 
@@ -97,8 +97,9 @@ def paired_difference(
         ratio: The number of test rows for each training row.
 
     Example:
-        >>> paired_difference(np.array([0.9, 0.8]), np.array([0.7, 0.7]), 1.0)  # a t of one degree is 12.7
-        PairedDifference(mean=0.15, low=-0.95, high=1.25)
+        >>> found = paired_difference(np.array([0.9, 0.8]), np.array([0.7, 0.7]), 1.0)  # a t of one degree is 12.7
+        >>> [round(number, 2) for number in found]
+        [0.15, -0.95, 1.25]
     """
     differences = np.asarray(scores, np.float64) - others
     number, mean = len(differences), float(differences.mean())

@@ -17,7 +17,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
 from jaxtree.files.records import require
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.foreign.estimators import boosted
 from jaxtree.foreign.objectives import (
     CLASSIFIER,
@@ -177,7 +177,7 @@ def read_catboost(content: dict[str, Any]) -> ForeignModel:
     return ForeignModel(
         table.columns,
         table.is_named,
-        Comparison.AT_MOST_SINGLE,
+        ThresholdRule.AT_MOST_SINGLE,
         joined._replace(value=joined.value * factor),
         bias,
         1,
@@ -292,7 +292,7 @@ def _question(split: Any, table: _Table) -> _CatBoostSplit:
         index = whole_number(part(split, "float_feature_index"), "float_feature_index")
         require(index in table.numbers, "a node asks for none of the columns")
         place = table.numbers[index]
-        limit = Comparison.AT_MOST_SINGLE.limits(np.array([number_of(part(split, "border"), "border")]))[0]
+        limit = ThresholdRule.AT_MOST_SINGLE.limits(np.array([number_of(part(split, "border"), "border")]))[0]
         return _CatBoostSplit(place, limit, table.missing_right[place], -1)
     if kind == "OneHotFeature":
         index = whole_number(part(split, "cat_feature_index"), "cat_feature_index")

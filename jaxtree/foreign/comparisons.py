@@ -21,7 +21,7 @@ NEARLY_ZERO = 1e-34
 GREATEST = np.finfo(np.float64).max
 
 
-class Comparison(enum.Enum):
+class ThresholdRule(enum.Enum):
     """The comparison by which a row goes to the left.
 
     BELOW_SINGLE: the row, rounded to float32, is below the threshold (XGBoost).
@@ -38,11 +38,11 @@ class Comparison(enum.Enum):
     def limits(self, thresholds: Real[np.ndarray, " node"]) -> Float64[np.ndarray, " node"]:
         """Returns the limits of thresholds, none of which is NaN.
 
-        >>> limit = Comparison.BELOW_SINGLE.limits(np.array([2.5]))[0]
+        >>> limit = ThresholdRule.BELOW_SINGLE.limits(np.array([2.5]))[0]
         >>> np.float32(limit) < 2.5, np.float32(np.nextafter(limit, 3)) < 2.5
         (np.True_, np.False_)
         """
-        if self in (Comparison.AT_MOST_DOUBLE, Comparison.ABOVE_MIDDLE):
+        if self in (ThresholdRule.AT_MOST_DOUBLE, ThresholdRule.ABOVE_MIDDLE):
             limits = np.asarray(thresholds, np.float64)
         else:
             limits = greatest_alike(self._last_single(thresholds))
@@ -53,20 +53,20 @@ class Comparison(enum.Enum):
         with np.errstate(over="ignore"):
             single = np.asarray(thresholds, np.float64).astype(np.float32)
             before = np.nextafter(single, np.float32(-np.inf))
-        last = np.where((self == Comparison.BELOW_SINGLE) | (single > thresholds), before, single)
+        last = np.where((self == ThresholdRule.BELOW_SINGLE) | (single > thresholds), before, single)
         is_subnormal = (np.abs(last) < LEAST_NORMAL) & (last != 0)
         return np.where(is_subnormal, np.where(last < 0, -LEAST_NORMAL, 0), last).astype(np.float32)
 
     def least_alike(self, limits: Float64[np.ndarray, " limit"]) -> Float64[np.ndarray, " limit"]:
         """Returns the least number that is alike with each limit.
 
-        >>> limit = Comparison.AT_MOST_SINGLE.limits(np.array([0.8], np.float32))
-        >>> bool(Comparison.AT_MOST_SINGLE.least_alike(limit)[0] <= 0.8 <= limit[0])
+        >>> limit = ThresholdRule.AT_MOST_SINGLE.limits(np.array([0.8], np.float32))
+        >>> bool(ThresholdRule.AT_MOST_SINGLE.least_alike(limit)[0] <= 0.8 <= limit[0])
         True
         """
-        if self == Comparison.AT_MOST_DOUBLE:
+        if self == ThresholdRule.AT_MOST_DOUBLE:
             return limits
-        if self == Comparison.ABOVE_MIDDLE:
+        if self == ThresholdRule.ABOVE_MIDDLE:
             below = np.nextafter(np.nextafter(limits, -np.inf), -np.inf)
             return np.where((limits > 0) & (limits < NEARLY_ZERO), 0.0, below)
         with np.errstate(over="ignore"):

@@ -18,7 +18,7 @@ from jaxtree.errors import InvalidInputError, InvalidTypeError, ModelFileError
 from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
 from jaxtree.files.records import require
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.foreign.estimators import boosted
 from jaxtree.foreign.objectives import (
     CLASSIFIER,
@@ -184,7 +184,7 @@ def read_lightgbm(text: bytes, classes: Shaped[np.ndarray, " class"] | None = No
         scale /= len(trees) // per_round
     planes = [_planes(table, codes, num_columns, scale) for table in tables]
     joined, of_round = rounds_of(planes, [place % per_round for place in range(len(planes))], per_round)
-    return ForeignModel(columns, is_named, Comparison.ABOVE_MIDDLE, joined, np.zeros(per_round), of_round, meaning)
+    return ForeignModel(columns, is_named, ThresholdRule.ABOVE_MIDDLE, joined, np.zeros(per_round), of_round, meaning)
 
 
 def _values(text: str) -> dict[str, str]:
@@ -349,7 +349,7 @@ def _planes(table: Values, codes: Mapping[int, list[int]], num_columns: int, sca
         feature=np.append(feature, none),
         left=np.append(left, none),
         right=np.append(right, none),
-        limit=np.append(np.where(is_word, 0.0, Comparison.ABOVE_MIDDLE.limits(threshold)), np.zeros(num_leaves)),
+        limit=np.append(np.where(is_word, 0.0, ThresholdRule.ABOVE_MIDDLE.limits(threshold)), np.zeros(num_leaves)),
         missing_left=np.append(_missing_left(kinds, threshold, is_word), np.zeros(num_leaves, bool)),
         codes=_to_the_right(table, codes, feature, threshold, is_word),
         value=np.concatenate([np.zeros((size, 1)), value]),

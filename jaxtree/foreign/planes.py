@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, Shaped
 
 from jaxtree.files.records import require
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.rare_words import RareWords
@@ -108,7 +108,7 @@ class ForeignModel:
 
     columns: tuple[ForeignColumn, ...]
     is_named: bool
-    comparison: Comparison
+    comparison: ThresholdRule
     planes: NodePlanes
     start: Float64[np.ndarray, " score"]
     trees_per_round: int

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.export.node_tables import read_sklearn_tree
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.foreign.estimators import averaged, boosted
 from jaxtree.foreign.objectives import CLASSIFIER, REGRESSOR
 from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, rounds_of
@@ -94,11 +94,11 @@ def _averaged(estimator: Any) -> Any:
     forest = join_trees([read_sklearn_tree(tree) for tree in trees])
     nodes, names = forest.nodes, _names(estimator)
     is_split = ~np.asarray(nodes.is_leaf)
-    limit = np.where(is_split, Comparison.AT_MOST_SINGLE.limits(nodes.threshold), nodes.threshold)
+    limit = np.where(is_split, ThresholdRule.AT_MOST_SINGLE.limits(nodes.threshold), nodes.threshold)
     is_left = is_split & ((np.asarray(nodes.missing_branch) == 0) | np.isinf(limit))
     has_missing = np.isin(np.arange(len(names[0])), nodes.feature[is_left])
     columns = [ForeignColumn(name, has_missing=bool(own)) for name, own in zip(names[0], has_missing, strict=True)]
-    schema = schema_of(columns, nodes.feature, limit, Comparison.AT_MOST_SINGLE)
+    schema = schema_of(columns, nodes.feature, limit, ThresholdRule.AT_MOST_SINGLE)
     code, next_code = split_codes(schema, nodes.feature, limit, is_split)
     missing = np.where(is_split, schema.num_values[np.maximum(nodes.feature, 0)], 0).astype(np.int32)
     # A gain that is not finite would be refused as that of a file.
@@ -127,7 +127,9 @@ def _boosted(estimator: Any) -> ForeignModel:
     sums = [sum(estimator.learning_rate * own.predict(zeros)[0] for own in column) for column in table.T]
     scale = 2.0 if estimator.loss == "exponential" else 1.0  # its score is half the logarithm of the odds
     planes = [own._replace(value=own.value * scale) for own in planes]
-    return _sums(estimator, planes, scale * (scores - np.array(sums)), Comparison.AT_MOST_SINGLE, _columns(estimator))
+    return _sums(
+        estimator, planes, scale * (scores - np.array(sums)), ThresholdRule.AT_MOST_SINGLE, _columns(estimator)
+    )
 
 
 def _as_frame(estimator: Any, rows: Any) -> Any:
@@ -147,7 +149,7 @@ def _sums(
     estimator: Any,
     planes: list[NodePlanes],
     start: Float64[np.ndarray, " score"],
-    comparison: Comparison,
+    comparison: ThresholdRule,
     columns: list[ForeignColumn],
 ) -> ForeignModel:
     number = len(start)
@@ -189,7 +191,7 @@ def _planes(tree: Any, learning_rate: float) -> NodePlanes:
         feature=np.where(is_leaf, -1, tree.feature).astype(np.int64),
         left=tree.children_left.astype(np.int64),
         right=tree.children_right.astype(np.int64),
-        limit=Comparison.AT_MOST_SINGLE.limits(tree.threshold),
+        limit=ThresholdRule.AT_MOST_SINGLE.limits(tree.threshold),
         missing_left=tree.missing_go_to_left.astype(bool),
         codes={},
         value=learning_rate * tree.value[:, 0, :],
@@ -208,7 +210,7 @@ def _by_histograms(estimator: Any) -> ForeignModel:
     predictors = [own for of_round in estimator._predictors for own in of_round]
     planes = [_planes_of_histograms(own, columns, place_of) for own in predictors]
     start = np.ravel(estimator._baseline_prediction).astype(np.float64)
-    return _sums(estimator, planes, start, Comparison.AT_MOST_DOUBLE, columns)
+    return _sums(estimator, planes, start, ThresholdRule.AT_MOST_DOUBLE, columns)
 
 
 def _categories(estimator: Any) -> tuple[dict[int, tuple[Any, ...]], Int64[np.ndarray, " column"]]:
@@ -242,7 +244,7 @@ def _planes_of_histograms(
         feature=feature.astype(np.int64),
         left=np.where(is_leaf, -1, nodes["left"].astype(np.int64)),
         right=np.where(is_leaf, -1, nodes["right"].astype(np.int64)),
-        limit=Comparison.AT_MOST_DOUBLE.limits(np.where(is_word, 0.0, nodes["num_threshold"])),
+        limit=ThresholdRule.AT_MOST_DOUBLE.limits(np.where(is_word, 0.0, nodes["num_threshold"])),
         missing_left=nodes["missing_go_to_left"].astype(bool),
         codes=codes,
         value=nodes["value"][:, None].astype(np.float64),

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int32, Int64
 
 from jaxtree.files.records import require
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.foreign.planes import LEAST_SHARE, MOST_DEPTH, ForeignColumn, ForeignModel, NodePlanes, code_columns
 from jaxtree.table.binning import Bins
 from jaxtree.table.columns import MAX_CODES
@@ -117,7 +117,7 @@ def schema_of(
     columns: Sequence[ForeignColumn],
     feature: Int[np.ndarray, " node"],
     limit: Float64[np.ndarray, " node"],
-    comparison: Comparison,
+    comparison: ThresholdRule,
 ) -> Schema:
     """Returns the schema of columns whose bins lie between the limits of their splits.
 
@@ -146,7 +146,7 @@ def schema_of(
     return Schema(Columns.of(made))
 
 
-def _bins_of(edges: Float64[np.ndarray, " edge"], column: ForeignColumn, comparison: Comparison) -> Bins:
+def _bins_of(edges: Float64[np.ndarray, " edge"], column: ForeignColumn, comparison: ThresholdRule) -> Bins:
     """The bins between limits: their ends are what the words of limits may be, and at both ends a guess if unknown."""
     if not len(edges):
         low, high = column.ends or (0.0, 0.0)

@@ -17,7 +17,7 @@ from jaxtree.files.container import shortened
 from jaxtree.files.kept import loading
 from jaxtree.files.losses import make_absent_loss
 from jaxtree.files.records import require
-from jaxtree.foreign.comparisons import Comparison
+from jaxtree.foreign.comparisons import ThresholdRule
 from jaxtree.foreign.estimators import boosted
 from jaxtree.foreign.objectives import (
     CLASSIFIER,
@@ -214,7 +214,7 @@ def read_xgboost(content: dict[str, Any]) -> ForeignModel:
         info = ints_of(part(trees, "tree_info"), "tree_info", len(listed)).tolist()
         require(all(own.value.shape[1] == 1 for own in planes), "some of its trees are of one score, and others of all")
         joined, of_round = rounds_of(planes, info, num_scores)
-    return ForeignModel(columns, is_named, Comparison.BELOW_SINGLE, joined, start, of_round, meaning)
+    return ForeignModel(columns, is_named, ThresholdRule.BELOW_SINGLE, joined, start, of_round, meaning)
 
 
 def _meaning(objective: Any, num_scores: int, base_score: str) -> tuple[Meaning, Float64[np.ndarray, " score"]]:
@@ -368,7 +368,7 @@ def _planes(tree: Any, columns: tuple[ForeignColumn, ...], num_scores: int) -> N
         feature=feature,
         left=left,
         right=right,
-        limit=np.where(np.isnan(condition), condition, Comparison.BELOW_SINGLE.limits(condition)),
+        limit=np.where(np.isnan(condition), condition, ThresholdRule.BELOW_SINGLE.limits(condition)),
         missing_left=ints_of(part(tree, "default_left"), "default_left", size) != 0,
         codes=by_code,
         value=np.where(is_leaf[:, None], value, 0.0),

@@ -91,7 +91,7 @@ def compare(
         >>> [row.name for row in found.rows()]
         ['logistic', 'tree', 'baseline']
         >>> print(found.verdict())  # doctest: +ELLIPSIS
-        logistic is the best: accuracy 0.97...; a constant has 0.6274, a difference of 0.34... (0.3... to 0.3...). ...
+        logistic is the best: accuracy 0.97..., better than a constant (0.6274) by 0.35... (0.32... to 0.3...). ...
     """
     forks.check_is_whole("a comparison")
     seed = _seed_of(random_state)
@@ -142,7 +142,8 @@ def _estimators(models: Any, y: Any, seed: int) -> dict[str, Any]:
             f"models must all be of classes or all of numbers, got {known[True]!r} of classes and {known[False]!r} of "
             "numbers"
         )
-    effects = [name for name, model in named.items() if prediction_of(model) == Prediction.EFFECTS]
+    instances = {name: model for name, model in named.items() if not isinstance(model, type)}
+    effects = [name for name, model in instances.items() if prediction_of(model) == Prediction.EFFECTS]
     if effects:
         raise InvalidInputError(
             f"a comparison scores predictions by targets, and nobody observes effects, which {effects[0]!r} predicts"

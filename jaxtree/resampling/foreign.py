@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from jaxtree.errors import InvalidTypeError
 
 
-class ForeignModel(BaseEstimator):
+class WrappedModel(BaseEstimator):
     """A model with `fit` and `predict` as an estimator of scikit-learn, which copies it for each fit.
 
     Args:
@@ -32,7 +32,7 @@ class ForeignModel(BaseEstimator):
         return np.asarray(self.fitted_.predict(X))
 
 
-class ForeignClassifier(ClassifierMixin, ForeignModel):
+class ForeignClassifier(ClassifierMixin, WrappedModel):
     """A foreign model of classes, whose probabilities are in the order of its `classes_`, or else of the sorted ones.
 
     Args:
@@ -51,7 +51,7 @@ class ForeignClassifier(ClassifierMixin, ForeignModel):
         return np.asarray(self.fitted_.predict_proba(X))
 
 
-class ForeignRegressor(RegressorMixin, ForeignModel):
+class ForeignRegressor(RegressorMixin, WrappedModel):
     """A foreign model of numbers.
 
     Args:

@@ -118,7 +118,7 @@ def duration_in_words(seconds: float) -> str:
     ['0.0 s', '2.0 s', '42 s', '8 min', '8 h', '5 days']
     """
     if seconds < TENTHS_UP_TO:
-        return f"{seconds:.1f} s"
+        return f"{seconds:z.1f} s"
     for most, unit, size in DURATIONS:
         if seconds < most:
             return f"{seconds / size:.0f} {unit}"

@@ -66,6 +66,9 @@ def test_numbers_are_predicted_and_judged(run):
     done = run("fit", "t.parquet", "-t", "y", "-o", "m.jaxtree")
     assert "numbers from 0 to 19.5, so regression" in done.stderr and "R² 1.0000" in done.stdout
     measured = json.loads(run("evaluate", "m.jaxtree", "t.parquet", "--json").stdout)
+    assert measured.pop("constant") == pytest.approx(
+        {"R²": 0.0, "mean absolute error": 5.0, "root mean squared error": 5.771698}
+    )
     assert measured == {"rows": 40, "R²": 1.0, "mean absolute error": 0.0, "root mean squared error": 0.0}
     done = run("fit", "t.parquet", "-t", "y", "-a", "c45", "-o", "n.jaxtree", status=1)
     assert done.stderr.splitlines()[-1].startswith("error: c45 predicts classes")

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import jaxtree
-from jaxtree.cli.compare import _algorithm_of
+from jaxtree.cli.compared import algorithm_of
 from tests.examples import mixed_classes, mixed_numbers, mixed_table
 
 
@@ -69,4 +69,4 @@ def test_wrong_options_are_refused_before_the_work(run, options, said):
 
 
 def test_parameters_of_an_algorithm_follow_its_name():
-    assert _algorithm_of("boosting:loss=huber:2,max_depth=3") == ("boosting", ["loss=huber:2", "max_depth=3"])
+    assert algorithm_of("boosting:loss=huber:2,max_depth=3") == ("boosting", ["loss=huber:2", "max_depth=3"])

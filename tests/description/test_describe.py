@@ -178,3 +178,9 @@ def test_a_description_is_text_html_and_plain_values():
     assert max(map(len, text.splitlines()[-2:])) <= WIDTH
     wide = jaxtree.describe(RNG.normal(size=(20, 60)))
     assert "... and 20 more columns" in str(wide) and "and 20 more" in wide._repr_html_()
+
+
+def test_a_declared_column_without_any_value_is_described():
+    table = pd.DataFrame({"color": pd.Categorical([None, None], categories=["red", "blue"]), "size": [np.nan] * 2})
+    found = jaxtree.describe(table, ["yes", "no"])
+    assert [(own.kind, own.columns) for own in found.warnings] == [("no value", ("color", "size"))]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jaxtree
-from jaxtree.foreign.comparisons import Comparison, greatest_alike
+from jaxtree.foreign.comparisons import ThresholdRule, greatest_alike
 
 FOLDER = pathlib.Path(__file__).parent / "files"
 FILES = sorted(path.stem for path in FOLDER.glob("*.json"))
@@ -60,14 +60,14 @@ def test_words_and_names_are_those_of_the_frame():
         assert words <= {"blue", "green", "red"} and "red" in words
 
 
-@pytest.mark.parametrize("comparison", Comparison)
+@pytest.mark.parametrize("comparison", ThresholdRule)
 def test_limits_keep_the_comparison_of_every_row_beside_a_threshold(comparison):
     """Rows of float64 a few doubles to both sides of all that round to the threshold, and rows of float32."""
     draw = np.random.default_rng(0)
     numbers = [0.0, -0.0, 1.0, 2.5, 0.1, -0.1, 1e-30, -1e30, 3.4e38, 2.0**24, 16777217.0]
     singles = np.concatenate([numbers, draw.normal(size=50)]).astype(np.float32)
     thresholds = singles.astype(np.float64)
-    if comparison in (Comparison.AT_MOST_DOUBLE, Comparison.ABOVE_MIDDLE):
+    if comparison in (ThresholdRule.AT_MOST_DOUBLE, ThresholdRule.ABOVE_MIDDLE):
         thresholds = thresholds + draw.normal(size=len(thresholds)) * 1e-3
     limits = comparison.limits(thresholds)
     for threshold, limit in zip(thresholds, limits, strict=True):
@@ -77,8 +77,8 @@ def test_limits_keep_the_comparison_of_every_row_beside_a_threshold(comparison):
         with np.errstate(over="ignore"):
             single = rows.astype(np.float32)
         theirs = {
-            Comparison.BELOW_SINGLE: single < np.float32(threshold),
-            Comparison.AT_MOST_SINGLE: single.astype(np.float64) <= threshold,
+            ThresholdRule.BELOW_SINGLE: single < np.float32(threshold),
+            ThresholdRule.AT_MOST_SINGLE: single.astype(np.float64) <= threshold,
         }.get(comparison, rows <= threshold)
         is_normal = (single == 0) | (np.abs(single) >= np.finfo(np.float32).tiny)
         np.testing.assert_array_equal((rows <= limit)[is_normal], theirs[is_normal])
@@ -86,7 +86,7 @@ def test_limits_keep_the_comparison_of_every_row_beside_a_threshold(comparison):
 
 def test_words_of_limits_are_short():
     """A whole number, and a float32 that a decimal of few digits stands for, are written as such."""
-    at_most = Comparison.AT_MOST_SINGLE
+    at_most = ThresholdRule.AT_MOST_SINGLE
     limit = at_most.limits(np.array([0.8], np.float32))
     assert at_most.least_alike(limit)[0] <= 0.8 <= limit[0]
     text = jaxtree.export_text(read("lightgbm-3.3.5-words")[1].estimators_[0])

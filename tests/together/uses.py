@@ -24,6 +24,7 @@ from jaxtree.sklearn_compat import safe_indexing
 from jaxtree.tree.kinds import ModelKind
 from tests.export import running
 from tests.page.pages import told_by
+from tests.plot.test_dependence import points_of
 from tests.together.models import Model
 from tests.together.programs import (
     DOUBLE,
@@ -130,7 +131,7 @@ def dependence(model: Model, rows: Any, folder: pathlib.Path) -> None:
     name = model.X.columns[0] if isinstance(model.X, pd.DataFrame) else 0
     ax = jaxtree.plot.plot_dependence(model.estimator, rows, name)
     place = 1 if is_classifier(model.estimator) and len(model.estimator.classes_) == 2 else 0
-    x, y = ax.lines[0].get_data()
+    x, y = points_of(ax.lines[0])
     is_curve = isinstance(rows, np.ndarray) or rows[name].dtype.kind == "f"
     for point in (0, len(x) // 2, -1) if is_curve else ():
         changed = rows.copy()

@@ -24,7 +24,7 @@ _METHODS = """
     predict_cumulative_hazard_function predict_dist predict_interval predict_log_proba predict_median predict_proba
     predict_quantile predict_std predict_survival_function rank_average_treatment_effect raw_scores refit
     remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores sweep
-    to_html truncated
+    to_html truncated verdict
 """
 METHODS = frozenset(_METHODS.split())
 """The methods of estimators that users call; other public ones are for other rooms of the package."""
