@@ -32,12 +32,16 @@ def warn_of_unseen_words(name: str, num_rows: int, example: str) -> None:
 
 
 def warn_of_lost_columns(table: Table, has_missing: Bool[np.ndarray, " column"]) -> None:
-    """Warns of every column without a value in any row, of those that had one in every row of the fit.
+    """Warns of every column without a value in any of several rows, of those that had one in every row of the fit.
+
+    A lone row that lacks a value says nothing of its column.
 
     Args:
         table: The rows.
         has_missing: Which columns lacked a value in some row of the fit.
     """
+    if len(table) < 2:
+        return
     for block in table.blocks:
         if block.has_missing.any():
             for own in np.flatnonzero(block.has_missing & ~has_missing[block.place]):

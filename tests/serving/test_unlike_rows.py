@@ -136,3 +136,10 @@ def test_an_encoder_says_nothing_of_its_own_accord():
     assert warned(lambda: (encoder.transform(NEW), encoder.values(NEW))) == []
     with pytest.raises(InvalidInputError, match="never seen in fit: Ulm"):
         Encoder(unseen="error").fit(X).values(NEW, warns=True)
+
+
+def test_a_lone_row_without_a_value_is_no_lost_column():
+    numbers = X[["age", "pay"]].to_numpy()
+    model = jaxtree.DecisionTreeClassifier(max_depth=2).fit(numbers, Y)
+    assert warned(lambda: model.predict([[0.5, np.nan]])) == []
+    assert warned(lambda: fitted("tree").predict(X[:1].assign(age=np.nan))) == []
