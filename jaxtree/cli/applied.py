@@ -3,6 +3,7 @@
 Commands import this module when they run, so that their help does not wait for what it needs.
 """
 
+import json
 import re
 from typing import Any
 
@@ -85,6 +86,21 @@ def constants_of(estimator: Any, scores: dict[str, Any], y: Any, given: dict[str
         if isinstance(value, float)
     }
     return {name: score for name, score in reached.items() if score is not None}
+
+
+def scores_in_json(scores: dict[str, Any]) -> str:
+    """Returns scores as JSON, which has no word for numbers that are not finite: they are null.
+
+    >>> scores_in_json({"rows": 2, "log loss": float("inf"), "constant": {"log loss": 0.5}})
+    '{"rows": 2, "log loss": null, "constant": {"log loss": 0.5}}'
+    """
+
+    def finite(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: finite(own) for name, own in value.items()}
+        return None if isinstance(value, float) and not np.isfinite(value) else value
+
+    return json.dumps(finite(scores), allow_nan=False)
 
 
 def scores_in_words(scores: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ Modules that read tables or compute are imported when a command runs, so that it
 """
 
 import json
-import math
 from typing import Annotated, Any, Literal
 
 import typer
@@ -110,9 +109,7 @@ def evaluate(
         measure = applied.scores_of_classes if estimator.class_names() else applied.scores_of_numbers
         scores = {"rows": len(rows), **measure(session, estimator, X.iloc[rows], y, given)}
         scores["constant"] = applied.constants_of(estimator, scores, y, given)
-    # JSON has no word for numbers that are not finite.
-    not_finite = [name for name, value in scores.items() if isinstance(value, float) and not math.isfinite(value)]
-    print(json.dumps(scores | dict.fromkeys(not_finite)) if as_json else applied.scores_in_words(scores))
+    print(applied.scores_in_json(scores) if as_json else applied.scores_in_words(scores))
 
 
 @command
