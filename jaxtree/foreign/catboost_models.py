@@ -24,11 +24,11 @@ from jaxtree.foreign.objectives import (
     RANKER,
     REGRESSOR,
     ForeignObjective,
-    Values,
     absent,
     meaning_of,
     named,
-    parameter,
+    of_parameter,
+    of_scores,
 )
 from jaxtree.foreign.planes import (
     ForeignColumn,
@@ -49,7 +49,6 @@ from jaxtree.foreign.reading import (
     text_of,
     whole_number,
 )
-from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
 from jaxtree.table.rare_words import RareWords
 
@@ -60,45 +59,21 @@ MOST_LEVELS = 20
 """The most levels of an oblivious tree; CatBoost grows 16."""
 
 
-def _squared(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.squared(num_scores)
-
-
-def _softmax(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.softmax(num_scores)
-
-
-def _huber(values: Values, _: int) -> BaseLoss:
-    return boosting.huber(parameter(values, "delta", 1.0))
-
-
-def _quantile(values: Values, _: int) -> BaseLoss:
-    return boosting.quantile(parameter(values, "alpha", 0.5))
-
-
-def _expectile(values: Values, _: int) -> BaseLoss:
-    return boosting.expectile(parameter(values, "alpha", 0.5))
-
-
-def _tweedie(values: Values, _: int) -> BaseLoss:
-    return boosting.tweedie(parameter(values, "variance_power", 1.5))
-
-
 OBJECTIVES = {
     "RMSE": ForeignObjective(REGRESSOR, named(boosting.squared)),
-    "MultiRMSE": ForeignObjective(REGRESSOR, _squared),
+    "MultiRMSE": ForeignObjective(REGRESSOR, of_scores(boosting.squared)),
     "MAE": ForeignObjective(REGRESSOR, named(boosting.absolute)),
-    "Quantile": ForeignObjective(REGRESSOR, _quantile),
-    "Expectile": ForeignObjective(REGRESSOR, _expectile),
-    "Huber": ForeignObjective(REGRESSOR, _huber),
+    "Quantile": ForeignObjective(REGRESSOR, of_parameter(boosting.quantile, "alpha", 0.5)),
+    "Expectile": ForeignObjective(REGRESSOR, of_parameter(boosting.expectile, "alpha", 0.5)),
+    "Huber": ForeignObjective(REGRESSOR, of_parameter(boosting.huber, "delta", 1.0)),
     "MAPE": ForeignObjective(REGRESSOR, absent("MAPE")),
     "LogCosh": ForeignObjective(REGRESSOR, absent("LogCosh")),
     "Lq": ForeignObjective(REGRESSOR, absent("Lq")),
     "Poisson": ForeignObjective(REGRESSOR, named(boosting.poisson)),
-    "Tweedie": ForeignObjective(REGRESSOR, _tweedie),
+    "Tweedie": ForeignObjective(REGRESSOR, of_parameter(boosting.tweedie, "variance_power", 1.5)),
     "Logloss": ForeignObjective(CLASSIFIER, named(boosting.logistic)),
     "CrossEntropy": ForeignObjective(CLASSIFIER, named(boosting.logistic)),
-    "MultiClass": ForeignObjective(CLASSIFIER, _softmax),
+    "MultiClass": ForeignObjective(CLASSIFIER, of_scores(boosting.softmax)),
     "QueryRMSE": ForeignObjective(RANKER, named(boosting.ndcg)),
     "YetiRank": ForeignObjective(RANKER, named(boosting.ndcg)),
     "YetiRankPairwise": ForeignObjective(RANKER, named(boosting.ndcg)),

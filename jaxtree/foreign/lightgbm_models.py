@@ -30,11 +30,12 @@ from jaxtree.foreign.objectives import (
     absent,
     meaning_of,
     named,
+    of_parameter,
+    of_scores,
     parameter,
 )
 from jaxtree.foreign.planes import ForeignColumn, ForeignModel, Meaning, NodePlanes, leaf_planes, rounds_of
 from jaxtree.foreign.reading import floats_of, ints_of, names_of, number_of, read_bytes, whole_number
-from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.columns import MAX_CODES
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2
@@ -44,39 +45,19 @@ NONE, ZERO, NAN = 0, 1, 2
 """The handling of missing values: as 0; 0 as they are; or where the split says."""
 
 
-def _squared(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.squared(num_scores)
-
-
-def _softmax(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.softmax(num_scores)
-
-
-def _huber(values: Values, _: int) -> BaseLoss:
-    return boosting.huber(parameter(values, "alpha", 0.9))
-
-
-def _quantile(values: Values, _: int) -> BaseLoss:
-    return boosting.quantile(parameter(values, "alpha", 0.9))
-
-
-def _tweedie(values: Values, _: int) -> BaseLoss:
-    return boosting.tweedie(parameter(values, "tweedie_variance_power", 1.5))
-
-
 OBJECTIVES = {
-    "regression": ForeignObjective(REGRESSOR, _squared),
-    "regression_l2": ForeignObjective(REGRESSOR, _squared),
+    "regression": ForeignObjective(REGRESSOR, of_scores(boosting.squared)),
+    "regression_l2": ForeignObjective(REGRESSOR, of_scores(boosting.squared)),
     "regression_l1": ForeignObjective(REGRESSOR, named(boosting.absolute)),
-    "huber": ForeignObjective(REGRESSOR, _huber),
+    "huber": ForeignObjective(REGRESSOR, of_parameter(boosting.huber, "alpha", 0.9)),
     "fair": ForeignObjective(REGRESSOR, absent("fair")),
     "mape": ForeignObjective(REGRESSOR, absent("mape")),
-    "quantile": ForeignObjective(REGRESSOR, _quantile),
+    "quantile": ForeignObjective(REGRESSOR, of_parameter(boosting.quantile, "alpha", 0.9)),
     "poisson": ForeignObjective(REGRESSOR, named(boosting.poisson)),
     "gamma": ForeignObjective(REGRESSOR, named(boosting.gamma)),
-    "tweedie": ForeignObjective(REGRESSOR, _tweedie),
+    "tweedie": ForeignObjective(REGRESSOR, of_parameter(boosting.tweedie, "tweedie_variance_power", 1.5)),
     "binary": ForeignObjective(CLASSIFIER, named(boosting.logistic), is_scaled=True),
-    "multiclass": ForeignObjective(CLASSIFIER, _softmax),
+    "multiclass": ForeignObjective(CLASSIFIER, of_scores(boosting.softmax)),
     "cross_entropy": ForeignObjective(REGRESSOR, named(boosting.logistic)),
     "lambdarank": ForeignObjective(RANKER, named(boosting.ndcg)),
     "rank_xendcg": ForeignObjective(RANKER, named(boosting.ndcg)),

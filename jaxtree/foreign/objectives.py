@@ -42,6 +42,16 @@ def named(make: Callable[[], BaseLoss]) -> Callable[[Values, int], BaseLoss]:
     return lambda values, number: make()
 
 
+def of_scores(make: Callable[[int], BaseLoss]) -> Callable[[Values, int], BaseLoss]:
+    """Returns what makes a loss of the number of scores."""
+    return lambda values, number: make(number)
+
+
+def of_parameter(make: Callable[[float], BaseLoss], name: str, default: float) -> Callable[[Values, int], BaseLoss]:
+    """Returns what makes a loss of one parameter."""
+    return lambda values, number: make(parameter(values, name, default))
+
+
 def absent(name: str) -> Callable[[Values, int], BaseLoss]:
     """Returns what makes a loss that jaxtree does not have, whose predictions are the scores."""
     return lambda values, number: make_absent_loss(name, number, "identity")

@@ -29,6 +29,8 @@ from jaxtree.foreign.objectives import (
     absent,
     meaning_of,
     named,
+    of_parameter,
+    of_scores,
     parameter,
 )
 from jaxtree.foreign.planes import (
@@ -74,37 +76,21 @@ def _failure_time(values: Values, _: int) -> BaseLoss:
     return boosting.accelerated_failure_time(distribution, parameter(values, "aft_loss_distribution_scale", 1.0))
 
 
-def _squared(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.squared(num_scores)
-
-
-def _softmax(_: Values, num_scores: int) -> BaseLoss:
-    return boosting.softmax(num_scores)
-
-
-def _pseudo_huber(values: Values, _: int) -> BaseLoss:
-    return boosting.pseudo_huber(parameter(values, "huber_slope", 1.0))
-
-
-def _tweedie(values: Values, _: int) -> BaseLoss:
-    return boosting.tweedie(parameter(values, "tweedie_variance_power", 1.5))
-
-
 OBJECTIVES = {
-    "reg:squarederror": ForeignObjective(REGRESSOR, _squared),
-    "reg:linear": ForeignObjective(REGRESSOR, _squared),
+    "reg:squarederror": ForeignObjective(REGRESSOR, of_scores(boosting.squared)),
+    "reg:linear": ForeignObjective(REGRESSOR, of_scores(boosting.squared)),
     "reg:squaredlogerror": ForeignObjective(REGRESSOR, absent("reg:squaredlogerror")),
     "reg:absoluteerror": ForeignObjective(REGRESSOR, named(boosting.absolute)),
-    "reg:pseudohubererror": ForeignObjective(REGRESSOR, _pseudo_huber),
+    "reg:pseudohubererror": ForeignObjective(REGRESSOR, of_parameter(boosting.pseudo_huber, "huber_slope", 1.0)),
     "reg:quantileerror": ForeignObjective(REGRESSOR, _quantile),
     "reg:logistic": ForeignObjective(REGRESSOR, named(boosting.logistic), _logit),
     "binary:logistic": ForeignObjective(CLASSIFIER, named(boosting.logistic), _logit),
     "binary:logitraw": ForeignObjective(CLASSIFIER, named(boosting.logistic), _logit),
-    "multi:softprob": ForeignObjective(CLASSIFIER, _softmax),
-    "multi:softmax": ForeignObjective(CLASSIFIER, _softmax),
+    "multi:softprob": ForeignObjective(CLASSIFIER, of_scores(boosting.softmax)),
+    "multi:softmax": ForeignObjective(CLASSIFIER, of_scores(boosting.softmax)),
     "count:poisson": ForeignObjective(REGRESSOR, named(boosting.poisson), np.log),
     "reg:gamma": ForeignObjective(REGRESSOR, named(boosting.gamma), np.log),
-    "reg:tweedie": ForeignObjective(REGRESSOR, _tweedie, np.log),
+    "reg:tweedie": ForeignObjective(REGRESSOR, of_parameter(boosting.tweedie, "tweedie_variance_power", 1.5), np.log),
     "survival:cox": ForeignObjective(REGRESSOR, named(boosting.cox), np.log),
     "survival:aft": ForeignObjective(REGRESSOR, _failure_time, np.log),
     "rank:ndcg": ForeignObjective(RANKER, named(boosting.ndcg)),
