@@ -81,7 +81,7 @@ def remark_on(cells: pl.Series, missing: Sequence[str] = ()) -> str:
     >>> remark_on(pl.Series(["1", "2", "3", "-", "n/a"]))
     "words, since 2 of 5 cells are no numbers: '-', 'n/a' (--missing=- --missing=n/a reads them as missing)"
     >>> remark_on(pl.Series(["$5", "$7.50"])), remark_on(pl.Series(["red", "blue"]))
-    ("words that are numbers with '$' before them, such as '$5': leave it out", '')
+    ("words that are numbers with '$' before them, such as '$5': write the numbers alone", '')
     """
     counts = cells.drop_nulls().value_counts(name="rows")
     words = counts.to_series(0)
@@ -142,4 +142,4 @@ def _written_otherwise(words: Sequence[str], *, has_numbers: bool) -> str:
         return next((f"words that are numbers {said.format(first)}" for said in spelt), "")
     before, behind = units.pop()
     where = " and ".join(f"{mark!r} {place} them" for mark, place in ((before, "before"), (behind, "behind")) if mark)
-    return f"words that are numbers with {where}, such as {first}: leave it out"
+    return f"words that are numbers with {where}, such as {first}: write the numbers alone"

@@ -68,7 +68,7 @@ def test_a_fit_prints_the_warnings(run, table):
 def test_words_that_look_like_numbers_are_said_once(run, tmp_path):
     (tmp_path / "p.csv").write_text("\n".join(["price,y", *(f"${row % 20}.5,{row % 2}" for row in range(40))]))
     lines = run("describe", "p.csv", "-t", "y").stdout.splitlines()
-    assert lines[-1] == "! price: words that are numbers with '$' before them, such as '$0.5': leave it out"
+    assert lines[-1] == "! price: words that are numbers with '$' before them, such as '$0.5': write the numbers alone"
 
 
 def test_a_prediction_names_lost_columns_and_new_words(run, table, tmp_path):

@@ -134,7 +134,7 @@ def test_points_between_three_digits_beside_hundreds_are_noted(run, tmp_path):
 
 
 WRITTEN = {
-    "7%": "numbers with '%' behind them, such as '.*': leave it out",
+    "7%": "numbers with '%' behind them, such as '.*': write the numbers alone",
     "$7": "numbers with '\\$' before them",
     "1'200": "numbers with marks between thousands",
     "1,200": "--decimal , reads decimal commas, --thousands , commas between thousands",
