@@ -223,7 +223,7 @@ class Journal:
         said = [f"{name} ({HINTS[name]})" if name in HINTS else name for name in other]
         shown = [f"{name} was {old.get(name)}, and is {new[name]}" for name in other if name in ("jaxtree", "scoring")]
         raise InvalidInputError(
-            f"{self._path!r} has the results of another search: it was made with another {', another '.join(said)}"
+            f"{self._path!r} has the results of another search, which differs in its {', '.join(said)}"
             f"{'; ' if shown else ''}{'; '.join(shown)}. Name another file, or delete it to search anew"
         )
 

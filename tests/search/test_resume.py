@@ -181,7 +181,7 @@ def test_the_file_of_another_search_is_refused(what, tmp_path):
     search.fit(X, CLASSES)
     before = path.read_bytes()
     other, table, target = OTHERS[what](clone(search))
-    with pytest.raises(InvalidInputError, match=f"made with another {what}"):
+    with pytest.raises(InvalidInputError, match=f"which differs in its {what}"):
         other.fit(table, target)
     assert path.read_bytes() == before
 
@@ -190,11 +190,11 @@ def test_the_file_of_another_version_weight_or_kind_is_refused(tmp_path, monkeyp
     path = tmp_path / "search.jsonl"
     search = SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1, 2]}, cv=FOLDS, resume=path)
     search.fit(X, CLASSES)
-    with pytest.raises(InvalidInputError, match="another fit arguments"):
+    with pytest.raises(InvalidInputError, match="differs in its fit arguments"):
         search.fit(X, CLASSES, sample_weight=np.arange(len(X)))
     with monkeypatch.context() as patch:
         patch.setitem(vars(jaxtree), "__version__", "0.0.1")
-        with pytest.raises(InvalidInputError, match=r"another jaxtree .* and is 0\.0\.1"):
+        with pytest.raises(InvalidInputError, match=r"differs in its jaxtree .* and is 0\.0\.1"):
             search.fit(X, CLASSES)
     (tmp_path / "other").write_text("a,b\n1,2\n")
     with pytest.raises(InvalidInputError, match="is no file of a search"):
