@@ -203,15 +203,16 @@ class TunedSearchCV(SearchCV):
 
     def _say_what_time_did_not_suffice_for(self, used: float) -> None:
         """Warns where the defaults had all of the time, or none was left to make them a mean of models of folds."""
-        tuned, given, said = self.tuned_, f"{self.minutes:.2g} minutes", []
+        tuned, said = self.tuned_, []
         if self.was_interrupted_:
             return
         if len(tuned.tried.settings) < min(present(self.n_iter), 2):
-            said.append(f"no setting was tried beside the defaults, which took {used:.2g}")
+            said.append(f"no setting was tried beside the defaults, which took {used:.2g} minutes")
         if tuned.is_ensemble and tuned.finalists is None and isinstance(self.cv, int):
             said.append("the ensemble is of single models, not of means of models of folds")
         if said:
-            warn_user(f"{given} did not suffice: {'; '.join(said)}: give more minutes")
+            # The command line has read the table in its minutes, so that they are not those of the search.
+            warn_user(f"the time did not suffice: {'; '.join(said)}: give more minutes")
 
     def leaderboard(self) -> Leaderboard:
         """Returns the settings, the best first: a dict of columns, which `pandas.DataFrame` takes.
