@@ -200,7 +200,7 @@ def test_a_tiny_run_beside_boosting_by_folds(benchmark, tmp_path, capsys, monkey
     X, y = load_iris(return_X_y=True, as_frame=True)
     monkeypatch.setattr(benchmark, "read_table", lambda name, data: (X, y.to_numpy()))
     few = ["--seeds", "1"] if benchmark is blended else ["--folds", "2"]
-    benchmark.main(["--data", ".", "--tables", "iris", "--rows", "60", *few, "--out", str(tmp_path)])
+    benchmark.main(["--data", ".", "--tables", "iris", "--rows", "112", *few, "--out", str(tmp_path)])
     assert "of 1 tables" in capsys.readouterr().out
     ((_, own),) = json.loads(next(tmp_path.glob("*.json")).read_text())["tables"].items()
     losses = own["losses"]

@@ -41,7 +41,8 @@ from tests.together.rows import answers, explained_form, hard
 
 
 def page(model: Model, rows: Any, folder: pathlib.Path) -> None:
-    """Every row of the page is predicted as the model predicts it, and the curve's mark lies on the curve."""
+    """Every row of the page is predicted as the form that it shows predicts, and the curve's mark lies on the curve."""
+    own_form = explained_form(model.estimator)
     given = {"X_val": rows, "y_val": np.resize(model.y, len(rows))} if not model.extras and model.y.ndim == 1 else {}
     extras = {name: value for name, value in model.extras.items() if name != "eval_set"}
     told = told_by(jaxtree.to_html(model.estimator, model.X, model.y, **extras, **given))
@@ -51,7 +52,7 @@ def page(model: Model, rows: Any, folder: pathlib.Path) -> None:
     for shown, (X, own) in zip(told["rows"], tables, strict=True):
         number = np.array(shown["number"])
         said = np.ravel(shown["said"])
-        expected = np.asarray(model.estimator.predict(X, **own))[number]
+        expected = np.asarray(own_form.predict(X, **own))[number]
         if is_classifier(model.estimator):
             assert [str(name) for name in said] == [str(name) for name in expected]
         else:
