@@ -23,7 +23,7 @@ def changed(table, column, value):
 
 
 def points_of(curve):
-    """Numbers and the height of a curve there: of steps, numbers between two limits, their middles if some are left out."""
+    """Numbers and the height of a curve there: of steps, numbers between two limits; of more limits, their middles."""
     x, y = curve.get_data()
     if curve.get_drawstyle() == "default":
         return x, y
