@@ -90,6 +90,15 @@ def link_classes(app, docname, content):
     content[0] = DIRECTIVE.sub(link, content[0]) + f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
 
 
+def write_signature(app, what, name, obj, options, signature, return_annotation):
+    """Gives an estimator the parameters that it has, in place of those of its base; their kinds stand in the table."""
+    if what != "class" or not hasattr(obj, "get_params"):
+        return None
+    own = inspect.signature(obj)
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in own.parameters.values()]
+    return str(own.replace(parameters=bare, return_annotation=inspect.Signature.empty)), return_annotation
+
+
 def elsewhere(name):
     """The names of a parameter in other libraries, in words."""
     same, others = [], []
@@ -142,6 +151,7 @@ def setup(app):
     """Registers the extension."""
     app.connect("builder-inited", write_pages)
     app.connect("source-read", link_classes)
+    app.connect("autodoc-process-signature", write_signature)
     # Before formulas and napoleon are.
     app.connect("autodoc-process-docstring", tabulate, priority=390)
     return {"parallel_read_safe": True}

@@ -15,18 +15,28 @@ author = "the jaxtree authors"
 project_copyright = author
 version = release = jaxtree.__version__
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "class_pages", "myst_nb", "sphinx_copybutton"]
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE))
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "citations",
+    "class_pages",
+    "live_pages",
+    "myst_nb",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["**/.ipynb_checkpoints", "README.md"]
 
 html_theme = "furo"
-html_title = f"jaxtree {release}"
+html_title = f"jaxtree {release.partition('+')[0]}"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "search_scorer.js")
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#00695c", "color-brand-content": "#00695c"},
     "dark_css_variables": {"color-brand-primary": "#4db6ac", "color-brand-content": "#4db6ac"},

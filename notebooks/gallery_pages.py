@@ -1,6 +1,6 @@
 """The pages of the gallery: name, caption, and the code that makes `page`."""
 
-from pictures import CANCER, DIABETES, PATIENTS, Plot
+from pictures import CANCER, DIABETES, PATIENTS, SEARCH, Plot
 
 HALVES = "X[::2], y[::2], X_val=X[1::2], y_val=y[1::2]"
 
@@ -40,9 +40,19 @@ page = jaxtree.to_html(model, {HALVES}, title="Breast cancer")
         "A forest, and each of its trees",
         CANCER
         + f"""\
-forest = jaxtree.RandomForestClassifier(oob_score=True, random_state=0)
+forest = jaxtree.RandomForestClassifier(40, oob_score=True, random_state=0)
 forest.fit(X[::2], y[::2])
 page = jaxtree.to_html(forest, {HALVES}, title="Breast cancer")
+""",
+    ),
+    Plot(
+        "page_additive",
+        "An additive model: its curves and surfaces, and a row whose values can be changed",
+        DIABETES
+        + f"""\
+model = jaxtree.ExplainableBoostingRegressor(interactions=3, random_state=0)
+model.fit(X[::2], y[::2])
+page = jaxtree.to_html(model, {HALVES}, title="Diabetes")
 """,
     ),
     Plot(
@@ -96,8 +106,44 @@ page = jaxtree.to_html(hard, X, y, title="Irises")
 """,
     ),
     Plot(
+        "page_described",
+        "A table with faults: what is found in it before the model's scores",
+        CANCER
+        + """\
+import numpy as np
+
+X = X.iloc[:, :6].assign(clinic="A", patient=[f"p{row}" for row in range(len(X))])
+X["report"] = np.where(y == "malignant", "see letter", None)  # written after the diagnosis
+X.loc[::3, "mean area"] = np.nan
+model = jaxtree.DecisionTreeClassifier(max_depth=3).fit(X, y)
+page = jaxtree.to_html(model, X, y, title="Breast cancer, with faults")
+""",
+    ),
+    Plot(
+        "page_compared",
+        "Models side by side: the same folds, differences with intervals, a constant",
+        CANCER
+        + """\
+models = [
+    jaxtree.DecisionTreeClassifier(max_depth=4),
+    jaxtree.RandomForestClassifier(40, random_state=0),
+    jaxtree.GradientBoostingClassifier(60, random_state=0),
+]
+page = jaxtree.compare(models, X, y, cv=5).to_html(title="Breast cancer, three models")
+""",
+    ),
+    Plot(
+        "page_search",
+        "A search: its leaderboard, scores by parameter, and the chosen setting",
+        DIABETES
+        + SEARCH
+        + """\
+page = search.to_html(title="Diabetes, 24 settings")
+""",
+    ),
+    Plot(
         "page_tuned",
-        "A search: scores by parameter, the history, the ensemble",
+        "Tuning: what was tried, and the ensemble of the best",
         """\
 import jaxtree
 
@@ -107,3 +153,6 @@ page = search.to_html(title="Car evaluation, tuned")
 """,
     ),
 )
+
+LIVE = tuple(own for own in PAGES if own.name != "page_tuned")
+"""The pages that are in the site: tuning takes minutes."""

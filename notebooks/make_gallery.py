@@ -15,12 +15,14 @@ import matplotlib.pyplot as plt
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from gallery_pages import PAGES  # noqa: E402
+from gallery_pages import LIVE, PAGES  # noqa: E402
+from live_pages import address  # noqa: E402
 from pictures import PLOTS, Plot  # noqa: E402
 
 HEAD = """# Gallery
 
-Every page and every plot, made by `notebooks/make_gallery.py`; a picture leads to its code.
+Every page and every plot, made by `notebooks/make_gallery.py`. The picture of a page opens the page itself, where
+this site has it; the picture of a plot leads to its code.
 """
 SECTIONS = {"Pages": PAGES, **PLOTS}
 
@@ -41,12 +43,15 @@ def make(picture: Plot) -> None:
 
 
 def card(picture: Plot) -> str:
-    """A picture of the grid, linked to its code."""
-    anchor = picture.name.replace("_", "-")
+    """A picture of the grid, linked to its code, or to the page that it shows."""
+    anchor, caption = f"#{picture.name.replace('_', '-')}", picture.caption
+    target = anchor
+    if picture in LIVE:
+        target, caption = address(picture.name), f'{caption} (<a href="{anchor}">code</a>)'
     return (
-        f'<figure><a href="#{anchor}">'
+        f'<figure><a href="{target}">'
         f'<img src="_images/{picture.name}.webp" alt="{picture.caption}" loading="lazy"></a>'
-        f"<figcaption>{picture.caption}</figcaption></figure>"
+        f"<figcaption>{caption}</figcaption></figure>"
     )
 
 
@@ -54,6 +59,8 @@ def section(picture: Plot) -> str:
     """The picture in its size with its code."""
     anchor = picture.name.replace("_", "-")
     image = f"![{picture.caption}](images/gallery/{picture.name}.webp)"
+    if picture in LIVE:
+        image += f'\n\n<a href="{address(picture.name)}">Open the page</a>'
     code = picture.code.strip()
     return f"({anchor})=\n### {picture.caption}\n\n{image}\n\n```python\n{code}\n```\n"
 

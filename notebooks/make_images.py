@@ -67,12 +67,11 @@ def readme():
     tree = jaxtree.DecisionTreeClassifier(max_leaf_nodes=6).fit(X, y)
     page = jaxtree.to_html(tree, X, y, title="Car evaluation")
     session = [
-        ('table = pd.read_csv("car.csv")', ""),
-        ('y = table.pop("class")', ""),
+        ("X, y = load_car_evaluation(return_X_y=True, as_frame=True)", ""),
         ("tree = jaxtree.DecisionTreeClassifier(max_leaf_nodes=6)", ""),
-        ("print(jaxtree.export_text(tree.fit(table, y)))", f"{jaxtree.export_text(tree)}\n"),
-        ("print(jaxtree.explain_row(tree, table[-1:]))", f"{jaxtree.explain_row(tree, X[-1:])}\n"),
-        ('page = jaxtree.to_html(tree, table, y, title="Car evaluation")', ""),
+        ("print(jaxtree.export_text(tree.fit(X, y)))", f"{jaxtree.export_text(tree)}\n"),
+        ("print(jaxtree.explain_row(tree, X[-1:]))", f"{jaxtree.explain_row(tree, X[-1:])}\n"),
+        ('page = jaxtree.to_html(tree, X, y, title="Car evaluation")', ""),
         ('page.save("car.html")', "PosixPath('car.html')\n"),
     ]
     text = "".join(f"<b>&gt;&gt;&gt;</b> {html.escape(line)}\n{html.escape(output)}" for line, output in session)

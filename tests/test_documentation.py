@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import jaxtree
+from tests.page.conftest import browser  # noqa: F401, a fixture
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
@@ -249,16 +250,81 @@ def test_a_notebook_is_kept_as_it_ran(notebook):
     assert str(pathlib.Path.home()) not in notebook.read_text()
 
 
-@pytest.mark.slow
-def test_the_site_builds_without_a_warning(tmp_path):
+def live_links(page):
+    """The links of a page to live pages."""
+    return re.findall(r'href="([^"]*_static/pages/[^"]*)"', page.read_text())
+
+
+def test_live_pages_are_linked_from_the_home_page_and_the_gallery():
+    names = made_by("gallery_pages", "print(*(own.name for own in gallery_pages.LIVE))").split()
+    linked = {
+        page: {pathlib.Path(link).stem for link in live_links(PAGES / page)} for page in ("index.md", "gallery.md")
+    }
+    assert linked["gallery.md"] == set(names) and linked["index.md"] and linked["index.md"] < set(names)
+
+
+def test_papers_that_docstrings_cite_are_links():
+    code = """import citations
+print(citations.link_papers("By *Random\\nforests*, and (Breiman, 2001); *no such paper* and Breiman, 20011."))
+addresses = [address for _, _, address in citations.references()]
+print(len(addresses) == len(set(addresses)) > 50)"""
+    linked, is_right = made_by("citations", code).strip().rsplit("\n", 1)
+    way = "https://doi.org/10.1023/A:1010933404324"
+    assert (
+        linked == f"By `Random forests <{way}>`__, and (`Breiman, 2001 <{way}>`__); *no such paper* and Breiman, 20011."
+    )
+    assert is_right == "True"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the site, built without a warning."""
     pytest.importorskip("sphinx", reason='the site needs pip install "jaxtree[docs]"')
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", tmp_path / "trees"]
-    built = subprocess.run([*command, PAGES, tmp_path / "site"], capture_output=True, text=True)
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-d", folder / "trees"]
+    built = subprocess.run([*command, PAGES, folder / "html"], capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
-    assert "DecisionTreeClassifier" in (tmp_path / "site" / "api" / "trees.html").read_text()
-    # A page a class, with what other libraries call its parameters, and who uses it.
-    page = (tmp_path / "site" / "api" / "classes" / "GradientBoostingClassifier.html").read_text()
+    return folder / "html"
+
+
+@pytest.mark.slow
+def test_every_class_has_a_page(site):
+    """It has its own parameters, what other libraries call them, links to papers, an example, and who uses it."""
+    assert "DecisionTreeClassifier" in (site / "api" / "trees.html").read_text()
+    page = (site / "api" / "classes" / "GradientBoostingClassifier.html").read_text()
     assert "min_child_samples" in page and "../../how_do_i/boost_trees.html" in page
+    assert "hessian" in page and "**parameters" not in page and 'href="https://doi.org/' in page
+    pages = sorted((site / "api" / "classes").glob("*.html"))
+    assert len(pages) > 40 and not [page.stem for page in pages if "&gt;&gt;&gt;" not in page.read_text()]
+
+
+@pytest.mark.slow
+def test_every_link_to_a_live_page_finds_it(site):
+    """Live pages are made as the site is built."""
+    links = {(page.parent / link).resolve() for page in site.rglob("*.html") for link in live_links(page)}
+    assert len(links) > 10 and links == set((site / "_static" / "pages").iterdir())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("class imbalance", "weigh_classes_and_rows"),
+        ("feature importance", "measure_importances"),
+        ("early stopping", "hold_out_rows"),
+        ("monotonic constraints", "get_monotone_trees"),
+        ("hyperparameters", "search_settings"),
+        ("partial dependence", "plot_dependence"),
+        ("save and load", "save_and_load"),
+        ("overfitting", "prune_a_tree"),
+        ("gpu", "run_on_a_gpu"),
+    ],
+)
+def test_a_search_finds_the_guide_first(site, browser, words, page):  # noqa: F811
+    opened = browser.new_page()
+    opened.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+    first = opened.wait_for_selector("ul.search li a")
+    assert first.get_attribute("href").startswith(f"how_do_i/{page}.html")
 
 
 @pytest.mark.slow

@@ -98,9 +98,9 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     """Explains what a fitted tree predicts of one row, or many trees.
 
     A tree is explained by the conditions on the row's path, which are sums of columns in an oblique tree; boosted trees
-    and forests by the contribution of every column to the score, the share of the class or the mean, and by the
-    conditions of the strongest trees; additive models by the contribution of every term. Soft trees and forests are
-    explained by their hardened form, with the agreement of both in `note`.
+    and forests by the contribution of every column to the score, the share of the class or the mean; their `steps` are
+    the conditions of the strongest trees, which `text(trees=True)` prints, too. Additive models are explained by the
+    contribution of every term, soft trees and forests by their hardened form, with the agreement of both in `note`.
 
     Args:
         estimator: A fitted tree or forest of one output, boosted trees, or a soft tree or forest that has a hard form.

@@ -181,6 +181,10 @@ class Pessimistic1987(Pruning, of=pessimistic_1987):
 
     Args:
         standard_errors: By how many standard errors a subtree must be better than a leaf, 0 or more.
+
+    Example:
+        >>> Pessimistic1987(standard_errors=2)
+        Pessimistic1987(standard_errors=2)
     """
 
     standard_errors: Annotated[Any, AT_LEAST_0, Role.BATCHED] = 1.0
@@ -222,6 +226,10 @@ class CriticalValue(Pruning, of=stopping.critical_value):
 
     Args:
         value: The least gain that a split, or one below it, must have; 0 or more.
+
+    Example:
+        >>> CriticalValue(value=0.01)
+        CriticalValue(value=0.01)
     """
 
     value: Annotated[Any, AT_LEAST_0, Role.BATCHED]
@@ -233,6 +241,10 @@ class MaxLeafNodes(Pruning, of=stopping.max_leaf_nodes):
 
     Args:
         max_leaf_nodes: The most leaves, at least 2.
+
+    Example:
+        >>> MaxLeafNodes(max_leaf_nodes=8)
+        MaxLeafNodes(max_leaf_nodes=8)
     """
 
     max_leaf_nodes: Annotated[Any, whole(2), Role.BATCHED]
@@ -299,6 +311,10 @@ class ValidationGate(Pruning, of=validation_gate):
 
     Args:
         validation_fraction: The share of the rows held out where none are given.
+
+    Example:
+        >>> ValidationGate(validation_fraction=0.3)
+        ValidationGate(validation_fraction=0.3)
     """
 
     validation_fraction: Annotated[float, PART, Role.FIT] = 0.25
