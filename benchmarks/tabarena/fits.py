@@ -16,10 +16,10 @@ from autogluon.core.data import LabelCleaner
 from autogluon.core.metrics import get_metric
 from autogluon.core.models import BaggedEnsembleModel
 from autogluon.features.generators import AutoMLPipelineFeatureGenerator
-from tabarena.models.utils import get_configs_generator_from_name
-from tabarena.models.warmup import warmup_model_cls
 
 from benchmarks.tabarena.tasks import Task
+from tabarena.models.utils import get_configs_generator_from_name
+from tabarena.models.warmup import warmup_model_cls
 
 NUM_FOLDS = 8
 """The folds of a bag."""
@@ -96,7 +96,10 @@ def fit_cell(
     """Fits a bag, and returns its figures and its predictions."""
     logging.getLogger("autogluon").setLevel(logging.ERROR)
     train, test = split
-    features, labels = AutoMLPipelineFeatureGenerator(verbosity=0), LabelCleaner.construct(task.kind, task.y.iloc[train])
+    features, labels = (
+        AutoMLPipelineFeatureGenerator(verbosity=0),
+        LabelCleaner.construct(task.kind, task.y.iloc[train]),
+    )
     X = features.fit_transform(task.X.iloc[train].reset_index(drop=True))
     X_test = features.transform(task.X.iloc[test].reset_index(drop=True))
     y, y_test = (labels.transform(task.y.iloc[rows].reset_index(drop=True)) for rows in (train, test))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import pandas
 from autogluon.common.space import Int, Real
 from autogluon.core.models import AbstractModel
+
 from tabarena.utils.config_utils import ConfigGenerator
 
 PATIENCE = 50

@@ -89,9 +89,9 @@ def _entry(method: str, table: str, split: int, own: dict[str, Any]) -> Entry:
 def ensemble_of(names: list[str], cell: Cell, own: dict[str, Any], out: Path) -> tuple[np.ndarray, float]:
     """Returns the weights of settings in a method's ensemble on a split, and its error on the test rows."""
     from autogluon.core.metrics import get_metric
-    from tabarena.simulation.ensemble import GreedyEnsembler
 
     from benchmarks.tabarena.fits import read_predictions
+    from tabarena.simulation.ensemble import GreedyEnsembler
 
     metric = get_metric(own["metric"], own["kind"])
     bags = [read_predictions(cell._replace(setting=name).predictions_in(out)) for name in names]
@@ -147,7 +147,5 @@ def report(out: Path, path: Path, least_tables: int = 3) -> None:
             "board": json.loads(board.round(4).to_json(orient="index")),
             "errors": json.loads(errors.round(6).to_json(orient="index")),
         }
-    written["cells"] = [
-        {name: value for name, value in own.items() if name != "parameters"} for own in cells.values()
-    ]
+    written["cells"] = [{name: value for name, value in own.items() if name != "parameters"} for own in cells.values()]
     path.write_text(json.dumps(written, indent=1) + "\n")

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas
-from jaxtree_studies.tables.owners import NUMBERS, read_owned
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+
+from jaxtree_studies.tables.owners import NUMBERS, read_owned
 
 NUM_OUTER_FOLDS = 3
 METRICS = {"binary": "roc_auc", "multiclass": "log_loss", "regression": "root_mean_squared_error"}

@@ -1,9 +1,9 @@
 """The space of parameters that TabArena draws settings from; the first setting is the library's defaults."""
 
 from autogluon.common.space import Categorical, Int, Real
-from tabarena.utils.config_utils import ConfigGenerator
 
 from benchmarks.tabarena.submission.model import JaxtreeModel
+from tabarena.utils.config_utils import ConfigGenerator
 
 SPACE = {
     "learning_rate": Real(0.02, 0.2, default=0.1, log=True),

@@ -1,10 +1,9 @@
 """The entry of the model in TabArena's registry: class, space, and the facts of its results."""
 
-from tabarena.models._method_metadata import MethodMetadata
-from tabarena.models._model_info import ModelInfo
-
 from benchmarks.tabarena.submission.hpo import gen_jaxtree
 from benchmarks.tabarena.submission.model import JaxtreeModel
+from tabarena.models._method_metadata import MethodMetadata
+from tabarena.models._model_info import ModelInfo
 
 jaxtree_method_metadata = MethodMetadata.config(
     method="Jaxtree",
