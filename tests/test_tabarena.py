@@ -284,6 +284,7 @@ def test_the_registry_of_tabarena_takes_the_model():
     assert registry.get_model_registry()["Jaxtree"].model_cls.ag_key == "JAXTREE"
     experiments = jaxtree_info.search_space.generate_all_bag_experiments(num_random_configs=2)
     assert [own.name for own in experiments] == ["Jaxtree_c1_BAG_L1", "Jaxtree_r1_BAG_L1", "Jaxtree_r2_BAG_L1"]
+    assert jaxtree_info.method_metadata.config_default == experiments[0].name
     assert not jaxtree_info.search_space.manual_configs[0]
 
 

@@ -8,7 +8,7 @@ from tabarena.models._model_info import ModelInfo
 jaxtree_method_metadata = MethodMetadata.config(
     method="Jaxtree",
     ag_key=JaxtreeModel.ag_key,
-    config_default="Jaxtree_c1_default_BAG_L1",
+    config_default="Jaxtree_c1_BAG_L1",
     compute="cpu",
     is_bag=True,
     can_hpo=True,
