@@ -152,7 +152,10 @@ def test_tuned_entries_choose_by_rows_that_no_model_has_seen_and_take_the_time_o
         cell.figures_in(tmp_path).parent.mkdir(exist_ok=True)
         own = np.array(chances[setting])
         write_predictions(cell.predictions_in(tmp_path), Predictions(own, own, y, unseen))
-    found = {entry.method: entry for entry in report.entries_of(cells, tmp_path)}
+    fewer = next(iter(cells))._replace(method="slow")
+    entries = report.entries_of(cells | {fewer: cells[fewer._replace(method="ours")]}, tmp_path)
+    found = {entry.method: entry for entry in entries}
+    assert set(found) == {"ours (default)", "ours (tuned)", "ours (tuned + ensemble)", "slow (default)"}
     assert found["ours (default)"][3:] == (0.0, 2.0, 1.0, 1.5)
     assert found["ours (tuned)"][3:] == (0.75, 4.0, 1.0, 3.0)
     # The drawn bag ranks all unseen rows right, so that greedy selection takes it alone; of four test pairs one.

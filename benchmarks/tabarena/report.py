@@ -60,16 +60,16 @@ def read_cells(out: Path) -> dict[Cell, dict[str, Any]]:
 
 
 def entries_of(cells: dict[Cell, dict[str, Any]], out: Path) -> list[Entry]:
-    """Returns the entries of all methods; tuned ones where a method has several settings on a split."""
+    """Returns the entries of all methods; tuned ones where a method has as many settings on a split as any has."""
     groups: dict[tuple[str, int, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for cell, own in cells.items():
-        if "failed" not in own:
-            groups[cell.table, cell.split, cell.method][cell.setting] = own
-    entries = []
-    for (table, split, method), settings in groups.items():
+        groups[cell.table, cell.split, cell.method][cell.setting] = own
+    most, entries = max(map(len, groups.values()), default=0), []
+    for (table, split, method), tried in groups.items():
+        settings = {name: own for name, own in tried.items() if "failed" not in own}
         if "default" in settings:
             entries.append(_entry(f"{method} (default)", table, split, settings["default"]))
-        if len(settings) < 2:
+        if most < 2 or len(tried) < most or not settings:
             continue
         whole = {time: sum(own[time] for own in settings.values()) for time in ("time_train_s", "cpu_train_s")}
         best = min(settings.values(), key=lambda own: own["error_val"])
