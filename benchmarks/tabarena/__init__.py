@@ -1,0 +1,1 @@
+"""TabArena's protocol on real tables, and jaxtree as a model of its board."""
