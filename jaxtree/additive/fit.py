@@ -16,7 +16,7 @@ from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
 from jaxtree.additive.row_loss import unit_of_weights, whole_weights
-from jaxtree.additive.rules import AdditiveConfig, BoostingPlan
+from jaxtree.additive.rules import AdditiveConfig, AdditiveRules, BoostingPlan
 from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import in_callers_context
@@ -210,6 +210,15 @@ def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) 
     losses = [[np.mean([own.least_loss for own in bags]) for bags in of_rule] for of_rule in (fitted, others)]
     rules = zip(fitted, others, *losses, strict=True)
     return [other if of_other < of_own else own for own, other, of_own, of_other in rules]
+
+
+def rules_of_mains(shared: SharedRows, config: AdditiveConfig) -> AdditiveRules:
+    """Returns the rules by which a fit boosts single features: of two the better ones on the rows held out."""
+    if config.smoother is None:
+        return config.rules
+    bags = _Bags(shared, threading.Event(), None, num_cores())
+    (fitted,) = _boost_mains(shared.mains(config.monotone, config.min_category_rows), bags, [config])
+    return fitted[0].rules
 
 
 def _boost_all(
