@@ -277,7 +277,7 @@ def _boost_all(
 
 def _mean_of_bags(data: FitData, fit: _Fit) -> tuple[AdditiveModel, Float64[np.ndarray, "bag place score"]]:
     """Returns the mean of the bags, pure and centred, and the values of every bag."""
-    layout, weight = fit.layout, _weights(fit.layout, data)
+    layout, weight = fit.layout, weights_of_bins(fit.layout, data)
     of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in fit.bags]
     # All bags have one set of weights, and so one system of equations a pair.
     side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
@@ -303,7 +303,7 @@ def _standard_errors(
     return deviation * np.sqrt((1 - left_out) / left_out)
 
 
-def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
+def weights_of_bins(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
     """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
     unit = unit_of_weights(weight)

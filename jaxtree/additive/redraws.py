@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from jaxtree.additive.bags import BagRows, FitData, SharedRows
-from jaxtree.additive.fit import rules_of_mains
+from jaxtree.additive.fit import rules_of_mains, weights_of_bins
 from jaxtree.additive.loop import NOT_SHARED, boost_rounds
 from jaxtree.additive.model import AdditiveModel
 from jaxtree.additive.purify import purify
@@ -126,6 +126,13 @@ def redraw(
         np.stack([own.intercept for own in made]),
         np.stack([own.values for own in made]),
     )
+
+
+def is_of_rows(model: AdditiveModel, data: FitData) -> bool:
+    """Returns whether rows have the weights in all bins that the rows of a model's fit had."""
+    schemas = model.schema, data.schema
+    sizes = [own.num_values.tolist() for own in schemas]
+    return sizes[0] == sizes[1] and bool(np.array_equal(model.weight, weights_of_bins(model.layout, data)))
 
 
 def model_at(

@@ -6,9 +6,9 @@ The model is its tables, and they are small: the page's script has all of it, an
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 
-from jaxtree.additive.axes import codes_of_bins, numbers_in_words
+from jaxtree.additive.axes import codes_of_bins, codes_of_values, numbers_in_words
 from jaxtree.additive.explanations import ExplainedTerm
 from jaxtree.arrays import spread
 from jaxtree.errors import present
@@ -97,20 +97,11 @@ def _place_of_bin(column: Column, codes: Int64[np.ndarray, " code"]) -> float:
 
 def _rows_to_json(schema: Schema, table: PageTable) -> dict[str, Any]:
     rows = spread(len(table.values), MOST_ROWS)
-    codes = [_codes(schema, feature, table.values[rows, feature]) for feature in range(schema.num_features)]
     return {
         "name": table.name,
         "number": table.number[rows].tolist(),
-        "codes": np.stack(codes, axis=1).tolist() if codes else [],
+        "codes": codes_of_values(schema, table.values[rows]).T.tolist(),
     }
-
-
-def _codes(schema: Schema, feature: int, values: Float[np.ndarray, " row"]) -> Int64[np.ndarray, " row"]:
-    """Returns the codes of values as `encoder_.values` has encoded them."""
-    bins, missing = schema.columns[feature].bins, int(schema.num_values[feature])
-    known = np.where(np.isnan(values), 0.0, values)
-    found = known.astype(np.int64) if bins is None else np.searchsorted(bins.edges, known)
-    return np.where(np.isnan(values), missing, found).astype(np.int64)
 
 
 def _typical(additive: Any, feature: int) -> int:
