@@ -81,6 +81,13 @@ class Bands:
         self._intercepts = np.concatenate([[model.intercept, redraws.truth.intercept], redraws.intercepts])
         self._values = np.concatenate([[model.values, redraws.truth.values], redraws.values])
 
+    def check_is_of(self, estimator: Any) -> None:
+        """Raises InvalidInputError if an estimator is not the one that the bands are of."""
+        if getattr(estimator, "additive_", None) is not self._estimator.additive_:
+            raise InvalidInputError(
+                f"bands must be those of the model that is shown, got those of another {type(self._estimator).__name__}"
+            )
+
     @property
     def term_names(self) -> list[str]:
         """The names of the terms: columns, and pairs of columns, as "age & hours"."""
@@ -139,11 +146,12 @@ class Bands:
         """
         return self._of_scores(self._scores(self._codes(X)))
 
-    def dependence(self, column: Any) -> DependenceBand:
-        """Returns the mean prediction while all rows of the fit have one value of a column, with its band.
+    def dependence(self, column: Any, X: Any = None) -> DependenceBand:
+        """Returns the mean prediction while all rows have one value of a column, with its band.
 
         Args:
             column: The name of the column, or its place.
+            X: The rows, of equal weight; those of the fit, with their weights, if not given.
 
         Raises:
             InvalidInputError: There is no such column.
@@ -155,7 +163,10 @@ class Bands:
             scores = self._scores(codes_of_values(schema, values))
             return np.concatenate([self._predicted(own) for own in scores], axis=1)
 
-        tried = dependence_on(schema, rows.values, place, predict, rows.weight)
+        values, weight = rows.values, rows.weight
+        if X is not None:
+            values, weight = np.asarray(self._estimator.encoder_.values(X), np.float64), None
+        tried = dependence_on(schema, values, place, predict, weight)
         means = tried.means.reshape(len(tried.values), len(self._values), -1).transpose(1, 0, 2)
         numbers = np.arange(means.shape[2])
         curve = np.broadcast_to(numbers, means.shape[1:])
