@@ -60,9 +60,7 @@ def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[
     return [np.flatnonzero(bins == own) for own in range(int(layout.num_bins[term, side]) - 1)]
 
 
-def codes_of_values(
-    schema: Schema, values: Float[np.ndarray, "row feature"]
-) -> Int64[np.ndarray, "feature row"]:
+def codes_of_values(schema: Schema, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "feature row"]:
     """Returns the codes of rows that an encoder's `values` has encoded."""
     return np.stack([_codes(schema, feature, own) for feature, own in enumerate(values.T)])
 

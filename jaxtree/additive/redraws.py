@@ -5,21 +5,20 @@ row's gradient $g_i(s)$ at scores $s$ it has
 
 $$g_i(s) - g_i(\bar s) + (c_i / w_i - 1) \, g_i(\hat s),$$
 
-where $\hat s$ are the fitted scores, $w_i$ is the weight of the row, and $c_i$ is drawn from the distribution of Poisson
-with mean $w_i$: how often the row is drawn where a row of weight 2 is two rows. So the scores $\bar s$ are the *truth* of
-a draw, which it knows only with the noise that residuals have. Of squared errors this is the wild bootstrap (Wu,
-*Jackknife, bootstrap and other resampling methods in regression analysis*, Annals of Statistics 14, 1986), of other losses
-that of scores (Kline and Santos, *A score based approach to wild bootstrap inference*, Journal of Econometric Methods 1,
-2012). Rows keep their place and no class can vanish.
+where $\hat s$ are the fitted scores, $w_i$ is the weight of the row, and $c_i$ is drawn from the distribution of
+Poisson with mean $w_i$: how often the row is drawn where a row of weight 2 is two rows. So the scores $\bar s$ are the
+*truth* of a draw, which it knows only with the noise that residuals have. With squared errors this is the wild bootstrap
+(Wu, *Jackknife, bootstrap and other resampling methods in regression analysis*, Annals of Statistics 14, 1986), with
+other losses that of scores (Kline and Santos, *A score based approach to wild bootstrap inference*, Journal of
+Econometric Methods 1, 2012). Rows keep their place and no class can vanish.
 
 Boosting that ends early pulls curves towards 0, and bootstraps of rows do not see it: their truth is pulled, too. Here
-the truth is known, so that draws miss it by noise and by this bias, together. It is the fit with its own shrinkage taken
-back once (twicing): $\bar s = \hat s + (\hat s - z)$, where $z$ is what boosting makes of $\hat s$ without noise.
+the truth is known, so that draws miss it by noise and by this bias, together. It is the fit with its own shrinkage
+taken back once (twicing): $\bar s = \hat s + (\hat s - z)$, where $z$ is what boosting makes of $\hat s$ without noise.
 """
 
-import functools
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -108,21 +107,20 @@ def redraw(
     for terms, own, most in zip((~is_pair, is_pair), (rules, config.pair_rules), [*rounds, 0.0], strict=False):
         if terms.any():
             stages.append(_Stage(model.layout.take(np.flatnonzero(terms)), own, most))
-    fitted = model.intercept + model.term_values(data.codes.codes).sum(axis=1)
-    refit = functools.partial(_refit, whole, stages, model, fitted.T)
-    pulled = refit(fitted.T, None)
-    truth = 2 * fitted - (pulled.intercept + pulled.term_values(data.codes.codes).sum(axis=1))
-    weight = np.asarray(data.rows.weight, np.float64)
+    fitted = _scores(model, data)
+    refits = _Refits(whole, stages, model, fitted)
+    pulled = refits.around(fitted)(None)
+    refit, weight = refits.around(2 * fitted - _scores(pulled, data)), np.asarray(data.rows.weight, np.float64)
 
     def work(draw: int) -> AdditiveModel:
-        made = refit(truth.T, drawn.factors(draw, weight) - 1)
+        made = refit(drawn.factors(draw, weight) - 1)
         if on_draw is not None:
             on_draw(1)
         return made
 
     made = in_threads(in_callers_context(work), range(number), num_threads=num_cores())
     return Redraws(
-        model_at(model, 2 * model.intercept - pulled.intercept, 2 * model.values - pulled.values),
+        _with_values(model, 2 * model.intercept - pulled.intercept, 2 * model.values - pulled.values),
         np.stack([own.intercept for own in made]),
         np.stack([own.values for own in made]),
     )
@@ -135,60 +133,85 @@ def is_of_rows(model: AdditiveModel, data: FitData) -> bool:
     return sizes[0] == sizes[1] and bool(np.array_equal(model.weight, weights_of_bins(model.layout, data)))
 
 
-def model_at(
+def _with_values(
     model: AdditiveModel, intercept: Float64[np.ndarray, " score"], values: Float64[np.ndarray, "place score"]
 ) -> AdditiveModel:
     """Returns a model of the same terms with other values."""
     return AdditiveModel(model.schema, model.layout, intercept, values, np.zeros_like(values), model.weight)
 
 
-def _refit(
-    shared: SharedRows,
-    stages: list[_Stage],
-    model: AdditiveModel,
-    fitted: Float64[np.ndarray, "score row"],
-    truth: Float64[np.ndarray, "score row"],
-    factors: Float64[np.ndarray, " row"] | None,
-) -> AdditiveModel:
-    """Boosts the terms of a model on rows of which the truth is known but for some noise.
+def _scores(model: AdditiveModel, data: FitData) -> Float64[np.ndarray, "score row"]:
+    """Returns the scores of the rows of the fit."""
+    return (model.intercept + model.term_values(data.codes.codes).sum(axis=1)).T
+
+
+Factors = Float64[np.ndarray, " row"] | None
+"""By how much the residual of every row is multiplied; None for no noise."""
+
+
+class _Refits:
+    """Boostings of the terms of a model anew, on rows of which the truth is known but for noise.
 
     Args:
         shared: The rows.
         stages: The terms.
         model: The model.
-        fitted: The fitted scores of rows.
-        truth: The scores that are the truth.
-        factors: By how much residuals at the fitted scores are multiplied; None for no noise.
+        fitted: The fitted scores of rows, at which residuals are taken.
     """
-    data = shared.data
-    row_loss = _rows_of_draw(data, fitted, truth, factors)
-    made, earlier = [], None
-    for stage in stages:
-        scores = None if earlier is None else data.codes.row_scores(*earlier)
-        grams = NOT_SHARED
-        if row_loss.is_quadratic and earlier is None:
-            grams = shared.grams(stage.layout, stage.rules, are_kept=True)(0)
-        steps = boost_rounds(stage.layout, data.codes, row_loss, *stage[1:], scores=scores, grams=grams)
-        made.append(steps * (row_loss.score_unit * row_loss.units[:, None]))
-        earlier = stage.layout, steps
-    intercept, values = purify(model.layout, np.concatenate(made, axis=1).T, model.weight)
-    return model_at(model, data.start + intercept, values)
+
+    def __init__(
+        self,
+        shared: SharedRows,
+        stages: list[_Stage],
+        model: AdditiveModel,
+        fitted: Float64[np.ndarray, "score row"],
+    ):
+        self.shared, self.stages, self.model, self.fitted = shared, stages, model, fitted
+
+    def around(self, truth: Float64[np.ndarray, "score row"]) -> Callable[[Factors], AdditiveModel]:
+        """Returns the function of the factors of residuals to the model that is boosted on them.
+
+        Args:
+            truth: The scores that are the truth.
+        """
+        data = self.shared.data
+        rows_of = _squared_errors_around if is_quadratic(data.loss) else _tilted_rows_around
+        make = rows_of(data, self.fitted, truth)
+        return lambda factors: self._boosted(make(0.0 if factors is None else factors))
+
+    def _boosted(self, row_loss: RowLoss) -> AdditiveModel:
+        data, made, earlier = self.shared.data, [], None
+        for stage in self.stages:
+            scores = None if earlier is None else data.codes.row_scores(*earlier)
+            grams = NOT_SHARED
+            if row_loss.is_quadratic and earlier is None:
+                grams = self.shared.grams(stage.layout, stage.rules, are_kept=True)(0)
+            steps = boost_rounds(stage.layout, data.codes, row_loss, *stage[1:], scores=scores, grams=grams)
+            made.append(steps * (row_loss.score_unit * row_loss.units[:, None]))
+            earlier = stage.layout, steps
+        intercept, values = purify(self.model.layout, np.concatenate(made, axis=1).T, self.model.weight)
+        return _with_values(self.model, data.start + intercept, values)
 
 
-def _rows_of_draw(
-    data: FitData,
-    fitted: Float64[np.ndarray, "score row"],
-    truth: Float64[np.ndarray, "score row"],
-    factors: Float64[np.ndarray, " row"] | None,
-) -> RowLoss:
-    """Returns the loss of the rows of a draw."""
-    rows, noise = data.rows, 0.0 if factors is None else factors
-    if is_quadratic(data.loss):
-        target = np.asarray(rows.target, np.float64)
-        offset = np.asarray(rows.extras.get("offset", 0.0), np.float64).T
-        residual = target.reshape(len(target), -1).T - offset - fitted
-        drawn = (truth + offset + noise * residual).T.reshape(target.shape)
-        return SquaredErrors(rows._replace(target=drawn), data.start, None)
-    plain = NewtonRows(data.loss, rows, data.start, None)
-    tilt = noise * plain.gradient_at(fitted) - plain.gradient_at(truth)
-    return TiltedRows(data.loss, rows, data.start, tilt)
+def _squared_errors_around(
+    data: FitData, fitted: Float64[np.ndarray, "score row"], truth: Float64[np.ndarray, "score row"]
+) -> Callable[[Any], RowLoss]:
+    """Returns the function of factors to rows whose targets are the truth and so many times their residuals."""
+    target = np.asarray(data.rows.target, np.float64)
+    offset = np.asarray(data.rows.extras.get("offset", 0.0), np.float64).T
+    residual = target.reshape(len(target), -1).T - offset - fitted
+
+    def make(factors: Any) -> RowLoss:
+        drawn = (truth + offset + factors * residual).T.reshape(target.shape)
+        return SquaredErrors(data.rows._replace(target=drawn), data.start, None)
+
+    return make
+
+
+def _tilted_rows_around(
+    data: FitData, fitted: Float64[np.ndarray, "score row"], truth: Float64[np.ndarray, "score row"]
+) -> Callable[[Any], RowLoss]:
+    """Returns the function of factors to rows whose gradients at the truth are so many times those at the fit."""
+    plain = NewtonRows(data.loss, data.rows, data.start, None)
+    residual, at_truth = plain.gradient_at(fitted), plain.gradient_at(truth)
+    return lambda factors: TiltedRows(data.loss, data.rows, data.start, factors * residual - at_truth)

@@ -1,14 +1,14 @@
-"""Bands of curves and other estimates, from draws that are made around a known truth.
+r"""Bands of curves and other estimates, from draws that are made around a known truth.
 
 A draw misses its truth by noise, and by the bias that shrinkage and early stopping make. The half width of a band is
 
-$$k \\sqrt{s^2 + \\bar b^2},$$
+$$k \sqrt{s^2 + \bar b^2},$$
 
-where $s$ is the standard deviation of draws at a point, and $\\bar b^2$ is the mean square of their bias over the points
-of a curve: where a bias is not known by place, a band that is wider by its mean size holds its share of all points of a
-curve (Nychka, *Bayesian confidence intervals for smoothing splines*, Journal of the American Statistical Association 83,
-1988). The factor $k$ is one number for all curves, with which the bands around draws hold their truth as often as they
-are to, and no smaller than the quantile of a normal distribution.
+where $s$ is the standard deviation of draws at a point, and $\bar b^2$ is the mean square of their bias over the points
+of a curve: where a bias is not known by place, a band that is wider by its mean size holds its share of all points of
+a curve (Nychka, *Bayesian confidence intervals for smoothing splines*, Journal of the American Statistical Association
+83, 1988). The factor $k$ is one number for all curves, with which the bands around draws hold their truth as often as
+they are to, and no smaller than the quantile of a normal distribution.
 """
 
 import math

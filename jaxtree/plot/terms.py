@@ -101,9 +101,7 @@ def plot_terms(
     return drawn[0] if is_one else drawn
 
 
-def plot_term_importances(
-    estimator: Any, *, max_terms: int = 20, bands: Any = None, ax: Axes | None = None
-) -> Axes:
+def plot_term_importances(estimator: Any, *, max_terms: int = 20, bands: Any = None, ax: Axes | None = None) -> Axes:
     """Draws the mean size of what every term adds to the scores of the rows of the fit, the greatest on top.
 
     Args:

@@ -317,7 +317,9 @@ class Bands:
         """The event times and the baseline of every member, learned from its rows and scores."""
         estimator, rows = self._estimator, self._rows
         if not is_of_times(estimator.loss_):
-            raise InvalidInputError(f"survival is predicted of survival times, and this model has loss {estimator.loss_}")
+            raise InvalidInputError(
+                f"survival is predicted of survival times, and this model has loss {estimator.loss_}"
+            )
         weight, learn = weight_of(rows.sample), functools.partial(learn_times, estimator.loss_)
         scores, known = self._scores(rows.sample.X.T), []
         for member, own in enumerate(scores):

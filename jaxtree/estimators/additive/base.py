@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.axes import codes_of_values
 from jaxtree.additive.bags import BagRows, FitData, SharedRows
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.edits import (
@@ -533,17 +534,27 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
             )
         task = self.read_task(X, y, sample_weight, **extras)
         data, fitted = self.fit_data(task), self.additive_
-        if task.data.schema.column_names != self.schema_.column_names or not is_of_rows(fitted, data):
-            raise InvalidInputError("X must be the rows of the fit: its bins have other rows than those of the model")
+        values = self._values_of_fit(task, data)
         config = self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
-        drawn = RedrawnRows(int(generator_of(random_state).randint(2**31 - 1)), self._drawn_together(task, y, sample_weight, groups))
+        drawn = RedrawnRows(
+            int(generator_of(random_state).randint(2**31 - 1)), self._drawn_together(task, y, sample_weight, groups)
+        )
         with progress_of(self.verbose, draws, "boosting", "draws") as on_draw:
             made = redraw(data, config, fitted, self.num_rounds_, drawn, draws, on_draw)
         some = spread(task.sample.num_rows, MOST_ROWS)
         weight = np.asarray(data.rows.weight, np.float64)
-        values = np.asarray(self.encoder_.values(task.sample.take(some).X), np.float64)
         sample = task.sample._replace(X=data.codes.codes.T, weight=weight)
-        return Bands(self, RowsOfFit(values, weight[some], sample, drawn), made, level)
+        return Bands(self, RowsOfFit(values[some], weight[some], sample, drawn), made, level)
+
+    def _values_of_fit(self, task: AdditiveTask, data: FitData) -> Float64[np.ndarray, "row feature"]:
+        """The encoded values of rows; raises InvalidInputError if they are not those of the fit."""
+        given = task.sample.X
+        if task.data.schema.column_names == self.schema_.column_names and is_of_rows(self.additive_, data):
+            own = given.without(self.other_columns_) if is_source(given) else given
+            values = np.asarray(self.encoder_.values(own), np.float64)
+            if np.array_equal(codes_of_values(self.schema_, values), data.codes.codes):
+                return values
+        raise InvalidInputError("X must be the rows of the fit: its bins have other rows than those of the model")
 
     def _drawn_together(self, task: AdditiveTask, y: Any, sample_weight: Any, groups: Any) -> Any:
         """The number of the group of every row of weight; None where each is drawn by itself."""
