@@ -7,10 +7,10 @@ $$g_i(s) - g_i(\bar s) + (c_i / w_i - 1) \, g_i(\hat s),$$
 
 where $\hat s$ are the fitted scores, $w_i$ is the weight of the row, and $c_i$ is drawn from the distribution of
 Poisson with mean $w_i$: how often the row is drawn where a row of weight 2 is two rows. So the scores $\bar s$ are the
-*truth* of a draw, which it knows only with the noise that residuals have. With squared errors this is the wild bootstrap
-(Wu, *Jackknife, bootstrap and other resampling methods in regression analysis*, Annals of Statistics 14, 1986), with
-other losses that of scores (Kline and Santos, *A score based approach to wild bootstrap inference*, Journal of
-Econometric Methods 1, 2012). Rows keep their place and no class can vanish.
+*truth* of a draw, which it knows only with the noise that residuals have. With squared errors this is the wild
+bootstrap (Wu, *Jackknife, bootstrap and other resampling methods in regression analysis*, Annals of Statistics 14,
+1986), with other losses that of scores (Kline and Santos, *A score based approach to wild bootstrap inference*, Journal
+of Econometric Methods 1, 2012). Rows keep their place and no class can vanish.
 
 Boosting that ends early pulls curves towards 0, and bootstraps of rows do not see it: their truth is pulled, too. Here
 the truth is known, so that draws miss it by noise and by this bias, together. It is the fit with its own shrinkage

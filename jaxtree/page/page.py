@@ -97,8 +97,8 @@ def to_html(
             X_val. Rows of weight 0 are left out. The tree with sliders counts rows, and not their weights.
 
     Raises:
-        InvalidInputError: Bands are of another model, the estimator has several outputs of classes, y is given without X, X_val or y_val is given
-            alone, rows are not as in fit, all weights are 0, or there is no such tree.
+        InvalidInputError: The estimator has several outputs of classes, y is given without X, X_val or y_val is given
+            alone, rows are not as in fit, all weights are 0, there is no such tree, or bands are of another model.
         InvalidTypeError: The estimator is none of these, or takes no such extra.
         MissingExtraError: jinja2 is not installed.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.

@@ -12,8 +12,8 @@ CURVE = np.repeat([0, 1], [30, 20])
 WEIGHT = GENERATOR.integers(0, 4, 50).astype(float)
 
 
-def widths(draws, truth=np.zeros(50), level=0.9):
-    return widths_of(draws, truth, level, curve=CURVE, weight=WEIGHT)
+def widths(draws, truth=None, level=0.9):
+    return widths_of(draws, np.zeros(50) if truth is None else truth, level, curve=CURVE, weight=WEIGHT)
 
 
 def test_a_width_is_made_of_noise_and_of_the_mean_bias_of_its_curve():

@@ -1,26 +1,30 @@
 """Bands of an additive model: of its curves, of importances, and of all that is predicted by it."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, UInt
+from jaxtyping import Bool, Float, Float64, Int64, UInt
 
 from jaxtree import notebook
 from jaxtree.additive.axes import codes_of_values
+from jaxtree.additive.bags import FitData
 from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation
-from jaxtree.additive.redraws import RedrawnRows, Redraws
+from jaxtree.additive.redraws import RedrawnRows, Redraws, is_of_rows, redraw
 from jaxtree.arrays import spread
+from jaxtree.dataset.arguments import numbers_of_groups
 from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
+from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.figures.bands import LESS, Band, Widths, widths_of
 from jaxtree.figures.dependence import MOST_ROWS, dependence_on
 from jaxtree.kernels.layout import Layout
 from jaxtree.losses.curves import SurvivalCurves, times_of
 from jaxtree.table.names import column_place
+from jaxtree.table.sources import is_source
 
 MOST_POINTS = 4_000
 """The most points from which the factor of predictions is known; of more, as many spread over them."""
@@ -317,9 +321,7 @@ class Bands:
         """The event times and the baseline of every member, learned from its rows and scores."""
         estimator, rows = self._estimator, self._rows
         if not is_of_times(estimator.loss_):
-            raise InvalidInputError(
-                f"survival is predicted of survival times, and this model has loss {estimator.loss_}"
-            )
+            raise InvalidInputError(f"survival is predicted of survival times, not with loss {estimator.loss_}")
         weight, learn = weight_of(rows.sample), functools.partial(learn_times, estimator.loss_)
         scores, known = self._scores(rows.sample.X.T), []
         for member, own in enumerate(scores):
@@ -327,3 +329,60 @@ class Bands:
             is_there = np.flatnonzero(drawn > 0)
             known.append(learn(rows.sample._replace(weight=drawn).take(is_there), own[is_there]))
         return known
+
+
+def groups_of_draws(
+    sample: Sample, groups: Any, is_there: Bool[np.ndarray, " row"] | None
+) -> Int64[np.ndarray, " row"] | None:
+    """Returns the number of the group of every row that is drawn; None where each is drawn by itself.
+
+    Args:
+        sample: The rows of weight.
+        groups: The group of every row; that of the fit if not given.
+        is_there: Which rows have some weight; None if all have.
+
+    Raises:
+        InvalidInputError: There is not one group for each row, or fewer than two.
+    """
+    if groups is None:
+        given = sample.fields.get("group")
+        return None if given is None else np.unique(given, return_inverse=True)[1]
+    numbers = numbers_of_groups("groups", groups)
+    if len(numbers) != (sample.num_rows if is_there is None else len(is_there)):
+        raise InvalidInputError(f"groups must have one group for each row, got {len(numbers)}")
+    found, place = np.unique(numbers if is_there is None else numbers[is_there], return_inverse=True)
+    if len(found) < 2:
+        raise InvalidInputError(f"groups must be two or more, which are drawn as a whole, got {len(found)}")
+    return place
+
+
+def drawn_anew(estimator: Any, task: Any, drawn: RedrawnRows, number: int) -> tuple[RowsOfFit, Redraws]:
+    """Returns the rows of a fit, and its draws.
+
+    Args:
+        estimator: The fitted estimator.
+        task: The result of its `read_task` for the rows of the fit.
+        drawn: How residuals are drawn.
+        number: How many draws.
+
+    Raises:
+        InvalidInputError: The rows are not those of the fit.
+    """
+    data, sample = estimator.fit_data(task), task.sample
+    values = _values_of_fit(estimator, sample.X, data)
+    config = estimator.config(task.data.schema, task.data.outputs, sample.num_rows)
+    with progress_of(estimator.verbose, number, "boosting", "draws") as on_draw:
+        redraws = redraw(data, config, estimator.additive_, estimator.num_rounds_, drawn, number, on_draw)
+    some, weight = spread(sample.num_rows, MOST_ROWS), np.asarray(data.rows.weight, np.float64)
+    kept = sample._replace(X=data.codes.codes.T, weight=weight)
+    return RowsOfFit(values[some], weight[some], kept, drawn), redraws
+
+
+def _values_of_fit(estimator: Any, X: Any, data: FitData) -> Float64[np.ndarray, "row feature"]:
+    """Returns the encoded values of rows, which must be those of the fit."""
+    if data.schema.column_names == estimator.schema_.column_names and is_of_rows(estimator.additive_, data):
+        table = X.without(estimator.other_columns_) if is_source(X) else X
+        values = np.asarray(estimator.encoder_.values(table), np.float64)
+        if np.array_equal(codes_of_values(estimator.schema_, values), data.codes.codes):
+            return values
+    raise InvalidInputError("X must be the rows of the fit: its bins have other rows than those of the model")

@@ -15,7 +15,6 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
-from jaxtree.additive.axes import codes_of_values
 from jaxtree.additive.bags import BagRows, FitData, SharedRows
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.edits import (
@@ -32,15 +31,14 @@ from jaxtree.additive.edits import (
 from jaxtree.additive.explanations import GlobalExplanation, contributions_of, explain_terms
 from jaxtree.additive.fit import FittedBags, fit_additive, fit_alike
 from jaxtree.additive.model import AdditiveModel
-from jaxtree.additive.redraws import RedrawnRows, is_of_rows, redraw
+from jaxtree.additive.redraws import RedrawnRows
 from jaxtree.additive.shapley import shap_by_table, shap_interactions_by_table
 from jaxtree.additive.trees import to_forest
-from jaxtree.arrays import Device, spread
+from jaxtree.arrays import Device
 from jaxtree.blocks import Threads
 from jaxtree.boosting.ending import Deadline
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.cores import num_cores, with_share_of_cores
-from jaxtree.dataset.arguments import numbers_of_groups
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange
 from jaxtree.dataset.sample import Sample, read_known, split_groups, split_rows
@@ -54,7 +52,7 @@ from jaxtree.errors import (
     present,
     warn_user,
 )
-from jaxtree.estimators.additive.bands import Bands, RowsOfFit
+from jaxtree.estimators.additive.bands import Bands, drawn_anew, groups_of_draws
 from jaxtree.estimators.additive.divided_rows import DividedRows, join_sample
 from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.boosting.loss_names import check_name
@@ -72,7 +70,6 @@ from jaxtree.explain.scores import ScoreExplanation, answer_of, effects_of
 from jaxtree.explain.sentences import value_words
 from jaxtree.explain.shap import ShapInteractions, ShapValues
 from jaxtree.figures.bands import check_level
-from jaxtree.figures.dependence import MOST_ROWS
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.kernels.choose import Engines
 from jaxtree.losses.curves import EventTimes
@@ -533,42 +530,9 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
                 "draw those of the model before the change"
             )
         task = self.read_task(X, y, sample_weight, **extras)
-        data, fitted = self.fit_data(task), self.additive_
-        values = self._values_of_fit(task, data)
-        config = self.config(task.data.schema, task.data.outputs, task.sample.num_rows)
-        drawn = RedrawnRows(
-            int(generator_of(random_state).randint(2**31 - 1)), self._drawn_together(task, y, sample_weight, groups)
-        )
-        with progress_of(self.verbose, draws, "boosting", "draws") as on_draw:
-            made = redraw(data, config, fitted, self.num_rounds_, drawn, draws, on_draw)
-        some = spread(task.sample.num_rows, MOST_ROWS)
-        weight = np.asarray(data.rows.weight, np.float64)
-        sample = task.sample._replace(X=data.codes.codes.T, weight=weight)
-        return Bands(self, RowsOfFit(values[some], weight[some], sample, drawn), made, level)
-
-    def _values_of_fit(self, task: AdditiveTask, data: FitData) -> Float64[np.ndarray, "row feature"]:
-        """The encoded values of rows; raises InvalidInputError if they are not those of the fit."""
-        given = task.sample.X
-        if task.data.schema.column_names == self.schema_.column_names and is_of_rows(self.additive_, data):
-            own = given.without(self.other_columns_) if is_source(given) else given
-            values = np.asarray(self.encoder_.values(own), np.float64)
-            if np.array_equal(codes_of_values(self.schema_, values), data.codes.codes):
-                return values
-        raise InvalidInputError("X must be the rows of the fit: its bins have other rows than those of the model")
-
-    def _drawn_together(self, task: AdditiveTask, y: Any, sample_weight: Any, groups: Any) -> Any:
-        """The number of the group of every row of weight; None where each is drawn by itself."""
-        if groups is None:
-            given = task.sample.fields.get("group")
-            return None if given is None else np.unique(given, return_inverse=True)[1]
-        numbers, is_there = numbers_of_groups("groups", groups), rows_of_weight(sample_weight, y)
-        known = numbers if is_there is None else numbers[: len(is_there)][is_there]
-        if len(known) != task.sample.num_rows or len(numbers) != (len(known) if is_there is None else len(is_there)):
-            raise InvalidInputError(f"groups must have one group for each row, got {len(numbers)}")
-        found, place = np.unique(known, return_inverse=True)
-        if len(found) < 2:
-            raise InvalidInputError("groups must be two or more, which are drawn as a whole, got 1")
-        return place
+        groups = groups_of_draws(task.sample, groups, rows_of_weight(sample_weight, y))
+        drawn = RedrawnRows(int(generator_of(random_state).randint(2**31 - 1)), groups)
+        return Bands(self, *drawn_anew(self, task, drawn, draws), level)
 
     def eval_terms(self, X: Any) -> Float64[np.ndarray, "row term score"]:
         """Returns what every term adds to the scores of rows, in the order of `term_names_`.
