@@ -45,7 +45,7 @@ class Band(NamedTuple):
         return Band(self.center, *(np.clip(own, least, most) for own in (self.lower, self.upper)))
 
 
-class Widths(NamedTuple):
+class BandWidths(NamedTuple):
     """The half widths of bands, and how often these hold what draws were made around.
 
     Attributes:
@@ -53,7 +53,7 @@ class Widths(NamedTuple):
         factor: The factor of all of them.
         coverage: How often the bands around draws hold the truth, on every curve.
         bias: The root of the mean square of the bias of every curve.
-        spread: That of the standard deviation.
+        spread: The root of the mean variance of the draws of every curve.
     """
 
     half: Float64[np.ndarray, " point"]
@@ -88,7 +88,7 @@ def widths_of(
     *,
     curve: Int[np.ndarray, " point"],
     weight: Float[np.ndarray, " point"],
-) -> Widths:
+) -> BandWidths:
     """Returns the half widths of bands.
 
     Args:
@@ -116,7 +116,7 @@ def widths_of(
     normal = float(scipy.stats.norm.ppf((1 + level) / 2))
     factor = max(normal, _quantile(sizes, weight, level))
     coverage = mean((sizes <= factor).mean(axis=0))
-    return Widths(factor * width, factor, coverage, np.sqrt(bias), np.sqrt(spread))
+    return BandWidths(factor * width, factor, coverage, np.sqrt(bias), np.sqrt(spread))
 
 
 def _quantile(sizes: Float[np.ndarray, "draw point"], weight: Float[np.ndarray, " point"], level: float) -> float:

@@ -19,7 +19,7 @@ from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.common.conventions import progress_of
-from jaxtree.figures.bands import LESS, Band, Widths, widths_of
+from jaxtree.figures.bands import LESS, Band, BandWidths, widths_of
 from jaxtree.figures.dependence import MOST_ROWS, dependence_on
 from jaxtree.kernels.layout import Layout
 from jaxtree.losses.curves import SurvivalCurves, times_of
@@ -64,7 +64,7 @@ class DependenceBand(NamedTuple):
 class Bands:
     """Bands of an additive model, from draws of the residuals of its fit.
 
-    Of so many places of a curve as `level` says, by the density of the rows, the truth lies in the band: bands are
+    The truth lies in the band at a share of `level` of the places of a curve, by the density of the rows: bands are
     pointwise, and a whole curve lies within them less often. They know noise, and the bias that shrinkage and early
     stopping make, as far as draws show it: `coverage` has how often the bands around draws hold what these were made
     around, curve by curve. They do not know that columns are missing or that the model is not additive, and pairs are
@@ -260,7 +260,7 @@ class Bands:
         return [self._layout.places(term) for term in range(self._layout.num_terms)]
 
     @functools.cached_property
-    def _widths(self) -> Widths:
+    def _widths(self) -> BandWidths:
         """The half widths at all bins, of every score."""
         num_scores, weight = self._values.shape[2], self._estimator.additive_.weight
         term = np.repeat(np.arange(self._layout.num_terms), self._layout.size)
