@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.additive.redraws import RedrawnRows
+from jaxtree.additive.row_loss import _derivatives
 from jaxtree.errors import InvalidInputError
 
 NUM_ROWS, DRAWS = 240, 20
@@ -180,7 +181,7 @@ def test_importances_are_those_of_terms(kind):
     assert band.lower.min() >= 0 and (band.lower <= band.center).all() and (band.center < band.upper).all()
 
 
-def test_what_is_printed_names_terms_and_where_bands_hold_less():
+def test_what_is_printed_names_terms_and_how_often_bands_of_draws_hold():
     bands = bands_of("numbers")
     words, page = repr(bands), bands._repr_html_()
     assert "Bands of level 0.9 by 20 draws of the residuals of 240 rows" in words
@@ -190,12 +191,19 @@ def test_what_is_printed_names_terms_and_where_bands_hold_less():
 
 
 def test_curves_that_shrinkage_bends_are_named():
-    X = np.linspace(0, 1, 400)[:, None]
-    y = 3.0 * (X[:, 0] > 0.98) + 0.02 * np.random.default_rng(0).normal(size=400)
-    model = ExplainableBoostingRegressor(max_rounds=22, early_stopping_rounds=5, outer_bags=2).fit(X, y)
-    bands = model.bands(X, y, draws=DRAWS)
-    assert bands.bias["x0"] > 3
-    assert any("Boosting pulls some curves towards 0" in own for own in bands.notes()) == (bands.coverage["x0"] < 0.85)
+    X = np.random.default_rng(1).uniform(size=(400, 2))
+    y = 2 * np.sin(6 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=400)
+    held = {}
+    for rounds in (11, 50_000):
+        model = ExplainableBoostingRegressor(max_rounds=rounds, outer_bags=2, interactions=0).fit(X, y)
+        bands, layout = model.bands(X, y, draws=DRAWS), model.additive_.layout
+        codes, right = model.encoder_.transform(X), 2 * np.sin(6 * X[:, 0])
+        lower, upper = (end[:, 0][layout.bins_of(0, codes)] for end in bands.curve("x0").band)
+        own = right - right.mean()
+        held[rounds] = np.mean((lower <= own) & (own <= upper))
+        words = " ".join(bands.notes())
+        assert ("may not hold: x0 (bias" in words) == (rounds == 11) and "x1 (bias" not in words
+    assert held[11] < 0.7 < held[50_000]
 
 
 def test_rows_that_are_not_those_of_the_fit_are_refused():
@@ -239,3 +247,11 @@ def test_bands_hold_the_curves_of_simulated_tables(kind):
             own = right - right.mean()
             held.append(np.mean((lower <= own) & (own <= upper)))
     assert 0.82 < np.mean(held) < 0.97
+
+
+def test_draws_share_their_programs():
+    X, _, y = table()
+    bands_of("two")
+    before = _derivatives.num_programs()
+    fitted("two").bands(X, np.where(y > 0, "yes", "no"), draws=30, random_state=5)
+    assert _derivatives.num_programs() == before

@@ -12,6 +12,7 @@ from jaxtree.additive.axes import codes_of_values
 from jaxtree.additive.bags import FitData
 from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation
 from jaxtree.additive.redraws import RedrawnRows, Redraws, is_of_rows, redraw
+from jaxtree.additive.terms import LEAST_PARENT
 from jaxtree.arrays import spread
 from jaxtree.dataset.arguments import numbers_of_groups
 from jaxtree.dataset.sample import Sample
@@ -28,6 +29,9 @@ from jaxtree.table.sources import is_source
 
 MOST_POINTS = 4_000
 """The most points from which the factor of predictions is known; of more, as many spread over them."""
+
+MOST_BIAS = 2.0
+"""The size of a bias, in sizes of the noise, above which it is too great to be known from curves that have it."""
 
 NEAREST = 1e-12
 """How near to 0 and 1 chances of survival are told apart."""
@@ -200,19 +204,21 @@ class Bands:
         return Band(chances[0], *(np.exp(-np.exp(own)) for own in (found.upper, found.lower)))
 
     def notes(self) -> list[str]:
-        """Returns sentences about the bands: of what they are, and of which terms they hold less than they are to."""
+        """Returns sentences about the bands: of what they are, and which terms they may hold less than they are to."""
         said = [
             f"Bands of level {self.level:g} by {self.draws} draws of the residuals of {self._rows.sample.num_rows:,} "
             "rows: each is of its bin alone."
         ]
-        coverage, bias = self.coverage, self.bias
-        low = [name for name in self._terms_that_count if coverage[name] < self.level - LESS]
-        if low:
-            parts = [f"{name} ({coverage[name]:.2f}, bias {bias[name]:.1f} times the noise)" for name in low]
+        coverage, bias, terms = self.coverage, self.bias, self._terms_that_count
+        pulled = [f"{name} (bias {bias[name]:.1f} times the noise)" for name in terms if bias[name] > MOST_BIAS]
+        if pulled:
             said.append(
-                "Boosting pulls some curves towards 0 by more than their noise, and their bands hold less than they "
-                f"are to, by what draws show: {', '.join(parts)}."
+                "Boosting ends so early that it pulls some curves towards 0 by much more than their noise. Bands know "
+                f"this bias only as far as the curves show it, and may not hold: {', '.join(pulled)}."
             )
+        low = [f"{name} ({coverage[name]:.2f})" for name in terms if coverage[name] < self.level - LESS]
+        if low:
+            said.append(f"The bands around draws hold less of some curves than they are to: {', '.join(low)}.")
         return said
 
     def __repr__(self) -> str:
@@ -245,10 +251,10 @@ class Bands:
 
     @property
     def _terms_that_count(self) -> list[str]:
-        """The names of the terms whose size may not be 0, the most important first."""
-        found = self.importances()
-        order = np.argsort(-found.center, kind="stable").tolist()
-        return [self.term_names[term] for term in order if found.lower[term] > 0]
+        """The names of the terms that matter by their size, the most important first."""
+        sizes = self._estimator.term_importances_
+        order = np.argsort(-sizes, kind="stable").tolist()
+        return [self.term_names[term] for term in order if sizes[term] > LEAST_PARENT * sizes.max()]
 
     @property
     def _layout(self) -> Layout:
