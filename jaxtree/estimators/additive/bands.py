@@ -1,5 +1,6 @@
 """Bands of an additive model: of its curves, of importances, and of all that is predicted by it."""
 
+import copy
 import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -84,7 +85,8 @@ class Bands:
 
     def __init__(self, estimator: Any, rows: RowsOfFit, redraws: Redraws, level: float):
         self.level, self.draws, self.seed = level, len(redraws.values), rows.drawn.seed
-        self._estimator, self._rows, model = estimator, rows, estimator.additive_
+        # Another fit of the estimator changes neither the copy nor what the bands are of.
+        self._estimator, self._rows, model = copy.copy(estimator), rows, estimator.additive_
         # The model comes first, then the truth of draws, and then the draws.
         self._intercepts = np.concatenate([[model.intercept, redraws.truth.intercept], redraws.intercepts])
         self._values = np.concatenate([[model.values, redraws.truth.values], redraws.values])
