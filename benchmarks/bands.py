@@ -118,10 +118,13 @@ def summary_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
             continue
         held = np.array([one["held"] for one in own])
         curves = held[:, :4].mean(axis=1)
-        far = 1.96 * curves.std(ddof=1) / np.sqrt(len(curves)) if len(curves) > 1 else np.nan
+        interval = None
+        if len(curves) > 1:
+            far = 1.96 * curves.std(ddof=1) / np.sqrt(len(curves))
+            interval = np.round([curves.mean() - far, curves.mean() + far], 3).tolist()
         found[way] = {
             "held": round(curves.mean(), 3),
-            "interval": np.round([curves.mean() - far, curves.mean() + far], 3).tolist(),
+            "interval": interval,
             "curves": dict(zip(CURVES, held.mean(axis=0).round(3).tolist(), strict=True)),
             "width": np.mean([one["width"] for one in own], axis=0).round(3).tolist(),
             "seeds": len(own),
