@@ -102,7 +102,7 @@ def widths_of(
         >>> draws = np.random.default_rng(0).normal(size=(2000, 3))
         >>> found = widths_of(draws, np.zeros(3), 0.9, curve=np.zeros(3, int), weight=np.ones(3))
         >>> found.half.round(1), found.coverage.round(2)
-        (array([1.6, 1.7, 1.7]), array([0.9]))
+        (array([1.7, 1.6, 1.6]), array([0.9]))
     """
     total = np.maximum(np.bincount(curve, weight), np.finfo(float).tiny)
 
