@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64
 
 from jaxtree.errors import present
 from jaxtree.kernels.layout import Layout
@@ -58,6 +58,18 @@ def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[
     feature = int(layout.features[term, side])
     bins = layout.bins[term, side, : int(schema.num_values[feature])]
     return [np.flatnonzero(bins == own) for own in range(int(layout.num_bins[term, side]) - 1)]
+
+
+def codes_of_values(schema: Schema, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "feature row"]:
+    """Returns the codes of rows that an encoder's `values` has encoded."""
+    return np.stack([_codes(schema, feature, own) for feature, own in enumerate(values.T)])
+
+
+def _codes(schema: Schema, feature: int, values: Float[np.ndarray, " row"]) -> Int64[np.ndarray, " row"]:
+    bins, missing = schema.columns[feature].bins, int(schema.num_values[feature])
+    known = np.where(np.isnan(values), 0.0, values)
+    found = known.astype(np.int64) if bins is None else np.searchsorted(bins.edges, known)
+    return np.where(np.isnan(values), missing, found).astype(np.int64)
 
 
 def _axis(schema: Schema, layout: Layout, term: int, side: int) -> TermAxis:

@@ -34,6 +34,7 @@ class ExplainedTerm:
         weight: The weight of the rows of the fit in every bin: how dense the data are there.
         importance: The mean size of what it adds, over the rows of the fit.
         num_bags: The number of bags.
+        band: The ends of the bands that `bands` of the estimator has drawn; None where intervals follow from errors.
     """
 
     name: str
@@ -43,6 +44,7 @@ class ExplainedTerm:
     weight: Float64[np.ndarray, "*bin"]
     importance: float
     num_bags: int
+    band: tuple[Float64[np.ndarray, "*bin score"], Float64[np.ndarray, "*bin score"]] | None = None
 
     @property
     def kind(self) -> str:
@@ -64,6 +66,12 @@ class ExplainedTerm:
         if self.is_pair:
             raise InvalidInputError(f"term {self.name!r} is a pair: its last row and column are of missing values")
         return self.values[-1]
+
+    def with_band(
+        self, lower: Float64[np.ndarray, "*bin score"], upper: Float64[np.ndarray, "*bin score"]
+    ) -> "ExplainedTerm":
+        """Returns the term with a band."""
+        return dataclasses.replace(self, band=(lower, upper))
 
     def interval(self, confidence: float = 0.95) -> tuple[Any, Any]:
         """Returns the lower and upper ends of pointwise intervals of the values.

@@ -16,7 +16,7 @@ from jaxtree.additive.model import AdditiveModel, in_own_unit
 from jaxtree.additive.pairs import Ranked, pair_layout
 from jaxtree.additive.purify import purify
 from jaxtree.additive.row_loss import unit_of_weights, whole_weights
-from jaxtree.additive.rules import AdditiveConfig, BoostingPlan
+from jaxtree.additive.rules import AdditiveConfig, AdditiveRules, BoostingPlan
 from jaxtree.blocks import Threads
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.devices import in_callers_context
@@ -212,6 +212,15 @@ def _boost_mains(mains: Layout, bags: _Bags, configs: Sequence[AdditiveConfig]) 
     return [other if of_other < of_own else own for own, other, of_own, of_other in rules]
 
 
+def rules_of_mains(shared: SharedRows, config: AdditiveConfig) -> AdditiveRules:
+    """Returns the rules by which a fit boosts single features: of two the better ones on the rows held out."""
+    if config.smoother is None:
+        return config.rules
+    bags = _Bags(shared, threading.Event(), None, num_cores())
+    (fitted,) = _boost_mains(shared.mains(config.monotone, config.min_category_rows), bags, [config])
+    return fitted[0].rules
+
+
 def _boost_all(
     layout: Layout, bags: _Bags, plan: BoostingPlan, earlier: tuple[Layout, OfBags] | None = None
 ) -> list[OfBags]:
@@ -268,7 +277,7 @@ def _boost_all(
 
 def _mean_of_bags(data: FitData, fit: _Fit) -> tuple[AdditiveModel, Float64[np.ndarray, "bag place score"]]:
     """Returns the mean of the bags, pure and centred, and the values of every bag."""
-    layout, weight = fit.layout, _weights(fit.layout, data)
+    layout, weight = fit.layout, weights_of_bins(fit.layout, data)
     of_bags = [np.concatenate([own.values for own in bag], axis=1).T for bag in fit.bags]
     # All bags have one set of weights, and so one system of equations a pair.
     side_by_side = purify(layout, np.concatenate(of_bags, axis=1), weight)
@@ -294,7 +303,7 @@ def _standard_errors(
     return deviation * np.sqrt((1 - left_out) / left_out)
 
 
-def _weights(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
+def weights_of_bins(layout: Layout, data: FitData) -> Float64[np.ndarray, " place"]:
     """Returns the weight of every bin, to the digits of whole weights: exactly where these are whole."""
     weight = np.asarray(data.rows.weight, np.float64)
     unit = unit_of_weights(weight)

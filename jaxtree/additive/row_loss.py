@@ -211,6 +211,15 @@ class NewtonRows(RowLoss):
             return gradient, self._majorised(real[:, : self.num_rows]), float(held)
         return gradient * self.units[:, None], hessian * np.square(self.units[:, None]), float(held)
 
+    def gradient_at(self, scores: Float64[np.ndarray, "score row"]) -> Float64[np.ndarray, "score row"]:
+        """Returns the gradients of rows at any scores, in units of scores.
+
+        Args:
+            scores: The scores, with the start.
+        """
+        unit = self.score_unit * self.units[:, None]
+        return self._derivatives(np.rint((scores - self.start[:, None]) / unit).astype(np.int64))[0]
+
     def _residuals(self, scores: Float64[np.ndarray, "score #row"]) -> Float64[np.ndarray, "score row"]:
         """Returns what scores leave of targets, of which there is one or one a score."""
         target = np.asarray(self.rows.target, np.float64).reshape(self.num_rows, -1).T
@@ -242,6 +251,31 @@ class NewtonRows(RowLoss):
             self.mean_residual = mean or 1.0
             self.curvature = np.full(len(scores), 1 / (2 * self.mean_residual))
         return self.weight / (2 * np.maximum(size, LEAST_RESIDUAL * self.mean_residual))
+
+
+class TiltedRows(NewtonRows):
+    """A loss to which a linear function of scores is added, so that it is least elsewhere.
+
+    Args:
+        loss: The loss.
+        rows: The rows.
+        start: The scores before the first step.
+        tilt: Added to the gradients of rows, see `NewtonRows.gradient_at`.
+    """
+
+    def __init__(
+        self,
+        loss: BaseLoss,
+        rows: ScoredRows,
+        start: Float64[np.ndarray, " score"],
+        tilt: Float64[np.ndarray, "score row"],
+    ):
+        self.tilt = tilt
+        super().__init__(loss, rows, start, None)
+
+    def _derivatives(self, scores: Int64[np.ndarray, "score row"]) -> Derivatives:
+        gradient, hessian, held = super()._derivatives(scores)
+        return gradient + self.tilt, hessian, held
 
 
 @compiled("loss", what=lambda *_, loss: f"the derivatives of {loss}", options=options_of_small_programs)

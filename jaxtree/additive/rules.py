@@ -69,6 +69,10 @@ class AdditiveRules:
             greedy_steps=round(self.greedy_ratio * num_terms),
         )
 
+    def rounds_per_pass(self, num_terms: int) -> float:
+        """Returns how many rounds a pass makes, of as many steps as there are terms: its turns and its greedy steps."""
+        return 1 + round(self.greedy_ratio * num_terms) / max(num_terms, 1)
+
 
 class Ending(NamedTuple):
     """When a boosting ends. The steps until then do not depend on it.

@@ -45,7 +45,9 @@ def curve_of(term: ExplainedTerm, confidence: float = 0.95) -> TermCurve:
 
 
 def intervals_of_term(term: ExplainedTerm, confidence: float = 0.95) -> tuple:
-    """Returns the ends of the intervals of a term's values; None for both where they are not known."""
+    """Returns the ends of a term's band, or else of its intervals; None for both where they are not known."""
+    if term.band is not None:
+        return term.band
     low, high = term.interval(confidence)
     return (low, high) if np.isfinite(low).all() else (None, None)
 

@@ -25,7 +25,7 @@ from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows
 from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
 from jaxtree.page.scores import Fact, fact_of_score, soft_facts
-from jaxtree.page.terms import terms_to_json
+from jaxtree.page.terms import importance_card, terms_to_json
 from jaxtree.page.trees import (
     MOST_TREES,
     OutlinedTree,
@@ -57,6 +57,7 @@ def to_html(
     y_val: Any = None,
     title: str | None = None,
     tree: int = 0,
+    bands: Any = None,
     **extras: Any,
 ) -> Page:
     """Returns one interactive page of a fitted model; it needs no network, nor other files.
@@ -88,6 +89,8 @@ def to_html(
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
+        bands: The `bands` of an additive model, which its curves are drawn with in place of intervals from bags; with
+            them the page has the importances of terms, and says of which curves the bands hold less than they are to.
         extras: `sample_weight=`, the weight of every row of X; `groups=`, rows of which are alike, such as those of
             one patient, so that the intervals of scores draw them together; and what the loss of boosted trees asks
             for, such as `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of
@@ -95,7 +98,7 @@ def to_html(
 
     Raises:
         InvalidInputError: The estimator has several outputs of classes, y is given without X, X_val or y_val is given
-            alone, rows are not as in fit, all weights are 0, or there is no such tree.
+            alone, rows are not as in fit, all weights are 0, there is no such tree, or bands are of another model.
         InvalidTypeError: The estimator is none of these, or takes no such extra.
         MissingExtraError: jinja2 is not installed.
         sklearn.exceptions.NotFittedError: The estimator is not fitted.
@@ -114,6 +117,8 @@ def to_html(
             raise InvalidInputError(f"{names} go together, got one of them alone")
     shown = hard_form(estimator).estimator
     model = page_model(shown)
+    if bands is not None:
+        bands.check_is_of(estimator)
     model = model._replace(target=name_of_target(estimator, y, y_val))
     if not model.predicts.is_observed or getattr(shown, "learns_from_rewards", False):
         check_takes_no_target(model, y is not None or X_val is not None)
@@ -121,7 +126,7 @@ def to_html(
     given = (("training", X, y, seen), ("validation", X_val, y_val, held))
     tables = [own for table in given if (own := read_table(model, *table)) is not None]
     soft = [] if shown is estimator else soft_facts(estimator, model, given)
-    return _render(model, tables, title, tree, soft, data_card(model, X, y, X_val, seen))
+    return _render(model, tables, title, tree, soft, data_card(model, X, y, X_val, seen), bands)
 
 
 def _extras_by_table(model: PageModel, extras: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -148,6 +153,7 @@ def _render(
     tree: int,
     facts: list[Fact],
     described: DataCard | None,
+    bands: Any,
 ) -> Page:
     """The page of rows that are read, with further facts in its head, and the card of the data."""
     estimator, of_terms = model.estimator, model.kind == ModelKind.TERMS
@@ -158,10 +164,12 @@ def _render(
         explored = [rows_of_tree(tree_shown, table) for table in tables if table.target is not None]
     trees, hint = _outlines(model, tree, tables) if model.kind != ModelKind.TREE else ([], "")
     groups, rows = page_parts(model, tables, of_one_tree=tree_shown is not None and tree_shown.number is None)
+    if bands is not None:
+        groups.append(Group("bands", [importance_card(bands)]))
     sent = page_data(tree_shown, explored) if tree_shown is not None else {}
     sent |= {"cards": {card.id: card.to_json() for own in groups for card in own.cards}, "rows": rows}
     if of_terms:
-        sent["terms"] = terms_to_json(model, tables)
+        sent["terms"] = terms_to_json(model, tables, bands)
     return render(
         "page.html",
         sent,
@@ -180,7 +188,7 @@ def _render(
         has_rows=bool(explored),
         groups=groups,
         described=described,
-        notes=_notes(model),
+        notes=_notes(model) + ([] if bands is None else bands.notes()),
         rows=rows,
         trees=trees,
         widths_of_trees=widths_of_cards(min(len(trees), MOST_TREES)),

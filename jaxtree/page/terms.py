@@ -6,15 +6,16 @@ The model is its tables, and they are small: the page's script has all of it, an
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 
-from jaxtree.additive.axes import codes_of_bins, numbers_in_words
+from jaxtree.additive.axes import codes_of_bins, codes_of_values, numbers_in_words
 from jaxtree.additive.explanations import ExplainedTerm
 from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.figures.terms import curve_of
-from jaxtree.page.cards import compacted, ticks_of_times
+from jaxtree.page.cards import ACCENT, SOFT, Card, axis, compacted, ticks_of_times
 from jaxtree.page.model import PageModel, PageTable
+from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree.link import Link
@@ -22,23 +23,46 @@ from jaxtree.tree.link import Link
 DIGITS = 9
 """Significant digits of what adds up."""
 
+MOST_TERMS = 15
+"""Terms whose importances are drawn, the most important ones."""
+
 MOST_ROWS = 200
 """Rows that can be taken as a start."""
 
 
-def terms_to_json(model: PageModel, tables: list[PageTable]) -> dict[str, Any]:
+def importance_card(bands: Any) -> Card:
+    """Returns the card of the importances of terms with their bands, the most important first."""
+    found, items = bands.importances(), []
+    order = np.argsort(-found.center, kind="stable")
+    for term in order[:MOST_TERMS].tolist():
+        ends = compacted([found.lower[term], found.upper[term]])
+        dot = compacted([found.center[term]])[0]
+        words = decimal_near(float(found.center[term]), least_digits=3)
+        items.append({"name": bands.term_names[term], "bars": [[*ends, SOFT]], "dots": [[dot, ACCENT]], "words": words})
+    unit = bands.explain_global().unit
+    chart: dict[str, Any] = {"kind": "list", "label": "Importance of the terms", "items": items}
+    chart["x"] = axis(f"mean size in {unit}")
+    if len(order) > MOST_TERMS:
+        chart["caption"] = f"{len(order) - MOST_TERMS} less important terms are left out."
+    hint = f"The mean size of what a term adds to a score, with its band of level {bands.level:g}."
+    return Card("term-importances", "Importance of the terms", hint, {"": chart})
+
+
+def terms_to_json(model: PageModel, tables: list[PageTable], bands: Any = None) -> dict[str, Any]:
     """Returns what the page's script is sent of a model's terms, the most important first, and of rows.
 
     A row is the code of each column; `bins` say in which bin of a term a code is, and are left out where they are the
-    codes themselves. `low` and `high` are pointwise intervals of 95 %, left out where none are known.
+    codes themselves. `low` and `high` are bands, or else pointwise intervals of 95 %, left out where none are known;
+    `ends` says which.
     """
     estimator = model.estimator
-    additive, explained = estimator.additive_, estimator.explain_global()
+    additive, explained = estimator.additive_, (estimator if bands is None else bands).explain_global()
     place = {name: term for term, name in enumerate(additive.term_names)}
     schema = additive.schema
     return {
         "unit": explained.unit,
         "labels": list(explained.labels),
+        "ends": "95% intervals" if bands is None else f"bands of level {bands.level:g}",
         "classes": model.classes,
         "link": model.link.kind.value if model.link.kind != Link.OTHER else "other",
         "intercept": compacted(explained.intercept, DIGITS),
@@ -97,20 +121,11 @@ def _place_of_bin(column: Column, codes: Int64[np.ndarray, " code"]) -> float:
 
 def _rows_to_json(schema: Schema, table: PageTable) -> dict[str, Any]:
     rows = spread(len(table.values), MOST_ROWS)
-    codes = [_codes(schema, feature, table.values[rows, feature]) for feature in range(schema.num_features)]
     return {
         "name": table.name,
         "number": table.number[rows].tolist(),
-        "codes": np.stack(codes, axis=1).tolist() if codes else [],
+        "codes": codes_of_values(schema, table.values[rows]).T.tolist(),
     }
-
-
-def _codes(schema: Schema, feature: int, values: Float[np.ndarray, " row"]) -> Int64[np.ndarray, " row"]:
-    """Returns the codes of values as `encoder_.values` has encoded them."""
-    bins, missing = schema.columns[feature].bins, int(schema.num_values[feature])
-    known = np.where(np.isnan(values), 0.0, values)
-    found = known.astype(np.int64) if bins is None else np.searchsorted(bins.edges, known)
-    return np.where(np.isnan(values), missing, found).astype(np.int64)
 
 
 def _typical(additive: Any, feature: int) -> int:

@@ -75,6 +75,7 @@ class _Answers(NamedTuple):
         of_rows: The predictions of some rows alone, of the class that is drawn.
         labels: The names of the columns of the means; one empty word of one number.
         is_share: Whether they are probabilities.
+        ends: The lower and upper ends of the means' bands; None where none are known.
     """
 
     found: Dependence
@@ -82,6 +83,7 @@ class _Answers(NamedTuple):
     of_rows: Float64[np.ndarray, "value some"]
     labels: list[str]
     is_share: bool
+    ends: tuple[Float64[np.ndarray, "value class"], Float64[np.ndarray, "value class"]] | None = None
 
 
 def plot_dependence(
@@ -92,6 +94,7 @@ def plot_dependence(
     sample_weight: Any = None,
     of_class: Any = None,
     num_lines: int = 0,
+    bands: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draws the mean prediction of all rows while they have one value of a column after the other.
@@ -106,13 +109,15 @@ def plot_dependence(
         sample_weight: The weight of every row in the means, shares and histogram; rows of weight 0 are left out.
         of_class: The class whose probability is drawn; all if not given, of two classes the second.
         num_lines: How many rows have a curve of their own, where one class or number is drawn.
+        bands: The `bands` of an additive model, of which the dependence has one; X without weights.
         ax: Where to draw; a new figure if not given.
 
     Returns:
         The axes.
 
     Raises:
-        InvalidInputError: There is no such column, class or row, or a number of lines below 0.
+        InvalidInputError: There is no such column, class or row, a number of lines below 0, or bands of another model
+            or with weights.
         InvalidTypeError: The estimator is none of jaxtree that predicts from encoded rows.
 
     Example:
@@ -135,16 +140,22 @@ def plot_dependence(
     if not len(rows) or num_lines < 0:
         raise InvalidInputError(f"X must have rows and num_lines be at least 0, got {len(rows)} rows and {num_lines}")
     weight = check_sample_weight(sample_weight, len(rows))
+    if weight is not None and bands is not None:
+        raise InvalidInputError("bands are drawn over rows of equal weight, got sample_weight, too")
     if weight is not None:
         rows, weight = rows[weight > 0], weight[weight > 0]
     found = dependence_on(schema, rows, place, estimator.predict_values, weight, limits_on(estimator, place))
-    answers, own = _answers(estimator, found, (of_class, num_lines)), schema.columns[place]
+    ends = None
+    if bands is not None:
+        bands.check_is_of(estimator)
+        ends = bands.dependence(place, X).band[1:]
+    answers, own = _answers(estimator, found, (of_class, num_lines), ends), schema.columns[place]
     if own.kind == "numeric":
         return _draw_dependence(ax, own, (rows[:, place], weight), answers)
     return _draw_words(ax, own, answers)
 
 
-def _answers(estimator: Any, found: Dependence, asked: tuple[Any, int]) -> _Answers:
+def _answers(estimator: Any, found: Dependence, asked: tuple[Any, int], ends: Any = None) -> _Answers:
     """Chooses what is drawn of a class, or of all, and of some rows; see `_Answers`."""
     of_class, num_lines = asked
     predicted, means = found.of_rows, found.means
@@ -157,8 +168,9 @@ def _answers(estimator: Any, found: Dependence, asked: tuple[Any, int]) -> _Answ
     if of_class is not None:
         only = place_of_class(names, of_class)
         predicted, means, labels = predicted[:, :, [only]], means[:, [only]], [names[only]]
+        ends = None if ends is None else tuple(end[:, [only]] for end in ends)
     some = spread(predicted.shape[1], num_lines) if num_lines else np.zeros(0, int)
-    return _Answers(found, means, predicted[:, some, 0], labels, bool(names))
+    return _Answers(found, means, predicted[:, some, 0], labels, bool(names), ends)
 
 
 def _name_of(answers: _Answers) -> str:
@@ -178,6 +190,9 @@ def _draw_dependence(ax: Axes | None, column: Column, rows: tuple[Any, Any], ans
         ax.plot(x, answers.of_rows[places], drawstyle=step, **rows_alone)
     for place, label in enumerate(answers.labels):
         how = {"color": style.class_colour(place, of_many=several), "linewidth": 2.0}
+        if answers.ends is not None:
+            low, high = (end[places, place] for end in answers.ends)
+            ax.fill_between(x, low, high, color=how["color"], alpha=0.22, linewidth=0, zorder=2)
         ax.plot(
             x,
             answers.means[places, place],
@@ -236,6 +251,10 @@ def _draw_words(ax: Axes | None, column: Column, answers: _Answers) -> Axes:
                 markersize=7,
                 zorder=1,
             )
+    for place in range(len(answers.labels) if answers.ends is not None else 0):
+        low, high = (end[order, place] for end in present(answers.ends))
+        colour = style.class_colour(place, of_many=several)
+        ax.hlines(np.arange(len(order)), low, high, color=colour, alpha=0.4, linewidth=3, zorder=2)
     points = {place: (label, answers.means[order, place]) for place, label in enumerate(answers.labels)}
     style.draw_points_by_name(ax, names, points, is_new=is_new)
     style.name_axes(ax, _name_of(answers), column.name)

@@ -43,7 +43,13 @@ MOST_LABELS = 8
 
 
 def plot_terms(
-    estimator: Any, terms: Any = None, *, confidence: float = 0.95, of_class: Any = None, axes: Any = None
+    estimator: Any,
+    terms: Any = None,
+    *,
+    confidence: float = 0.95,
+    bands: Any = None,
+    of_class: Any = None,
+    axes: Any = None,
 ) -> Any:
     """Draws terms of a fitted additive model: what they add to the score.
 
@@ -55,6 +61,7 @@ def plot_terms(
         estimator: A fitted additive model.
         terms: The name or number of a term, or a list of some; the 12 most important ones if not given.
         confidence: The share of intervals that are to hold what the fit estimates, see `ExplainedTerm.interval`.
+        bands: The `bands` of the estimator, which are drawn in place of intervals from bags, at their own level.
         of_class: The class whose score is drawn, of a model of several; all if not given, and of pairs the first.
         axes: Where to draw, axes for each term; a new figure if not given.
 
@@ -62,7 +69,7 @@ def plot_terms(
         The axes of one term that was given by itself, else a list.
 
     Raises:
-        InvalidInputError: There is no such term or class, or axes for another number of terms.
+        InvalidInputError: There is no such term or class, axes for another number of terms, or bands of another model.
         InvalidTypeError: The estimator is no additive model.
 
     Example:
@@ -74,7 +81,7 @@ def plot_terms(
         ('x0', 'adds to prediction')
     """
     estimator = _additive(estimator)
-    explained = estimator.explain_global()
+    explained = _explained(estimator, bands)
     names = estimator.term_names_
     is_one = terms is not None and is_one_term(names, terms)
     chosen = _chosen(explained, [terms] if is_one else terms, names)
@@ -94,19 +101,20 @@ def plot_terms(
     return drawn[0] if is_one else drawn
 
 
-def plot_term_importances(estimator: Any, *, max_terms: int = 20, ax: Axes | None = None) -> Axes:
+def plot_term_importances(estimator: Any, *, max_terms: int = 20, bands: Any = None, ax: Axes | None = None) -> Axes:
     """Draws the mean size of what every term adds to the scores of the rows of the fit, the greatest on top.
 
     Args:
         estimator: A fitted additive model.
         max_terms: How many terms to draw at most.
+        bands: The `bands` of the estimator, which are drawn as lines.
         ax: Where to draw; a new figure if not given.
 
     Returns:
         The axes.
 
     Raises:
-        InvalidInputError: No term is to be drawn.
+        InvalidInputError: No term is to be drawn, or bands are of another model.
         InvalidTypeError: The estimator is no additive model.
 
     Example:
@@ -117,11 +125,17 @@ def plot_term_importances(estimator: Any, *, max_terms: int = 20, ax: Axes | Non
         >>> [label.get_text() for label in ax.get_yticklabels()]
         ['x0']
     """
-    explained = _additive(estimator).explain_global()
+    estimator = _additive(estimator)
+    explained = _explained(estimator, bands)
     if max_terms < 1:
         raise InvalidInputError(f"max_terms must be at least 1, got {max_terms}")
     kept = explained.terms[:max_terms]
-    ax = style.draw_bars(ax, [own.name for own in kept], [own.importance for own in kept])
+    spread = None
+    if bands is not None:
+        found, names = bands.importances(), estimator.term_names_
+        places = [names.index(own.name) for own in kept]
+        spread = np.stack([found.center - found.lower, found.upper - found.center])[:, places]
+    ax = style.draw_bars(ax, [own.name for own in kept], [own.importance for own in kept], spread)
     style.name_axes(ax, f"mean size in {explained.unit}")
     return ax
 
@@ -133,6 +147,14 @@ def _additive(estimator: Any) -> Any:
         raise InvalidTypeError(f"estimator must be an additive model of jaxtree, got {type(estimator).__name__}")
     check_is_fitted(estimator)
     return estimator
+
+
+def _explained(estimator: Any, bands: Any) -> GlobalExplanation:
+    """The terms, with the bands that are given."""
+    if bands is None:
+        return estimator.explain_global()
+    bands.check_is_of(estimator)
+    return bands.explain_global()
 
 
 def _chosen(explained: GlobalExplanation, terms: Iterable[Any] | None, names: list[str]) -> list[ExplainedTerm]:

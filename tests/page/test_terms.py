@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jaxtree import to_html
+from jaxtree.errors import InvalidInputError
 from tests.additive.explained import fitted, rows, table
 from tests.page.pages import elements_of, told_by
 from tests.page.pictures import FAULTS, WIDTHS, looked_at
@@ -131,3 +132,25 @@ def test_no_label_lies_on_another(browser, kind):
             assert view.evaluate(FAULTS) == [], (width, term.name)
         assert not complaints
         view.close()
+
+
+def bands_of_numbers():
+    return fitted("numbers").bands(rows("numbers"), truth("numbers"), draws=20)
+
+
+def test_a_page_with_bands_draws_them_and_says_of_which_they_are():
+    model, bands = fitted("numbers"), bands_of_numbers()
+    page = to_html(model, rows("numbers"), truth("numbers"), bands=bands)
+    told, plain = told_by(page), told_by(page_of("numbers"))["terms"]
+    assert (told["terms"]["ends"], plain["ends"]) == ("bands of level 0.9", "95% intervals")
+    for sent, term in zip(told["terms"]["terms"], bands.explain_global(), strict=True):
+        if not term.is_pair:
+            np.testing.assert_allclose(sent["low"][0], term.band[0][:, 0], rtol=1e-2, atol=1e-3)
+            np.testing.assert_allclose(sent["high"][0], term.band[1][:, 0], rtol=1e-2, atol=1e-3)
+    importances = bands.importances()
+    first = told["cards"]["term-importances"]["charts"][""]["items"][0]
+    assert first["name"] == bands.term_names[int(importances.center.argmax())]
+    np.testing.assert_allclose(first["dots"][0][0], importances.center.max(), rtol=1e-2)
+    assert "by 20 draws of the residuals of 500 rows" in page and "Importance of the terms" in page
+    with pytest.raises(InvalidInputError, match="bands must be those of the model that is shown"):
+        to_html(fitted("two"), bands=bands)

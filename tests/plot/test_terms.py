@@ -6,8 +6,8 @@ from matplotlib import pyplot
 
 from jaxtree import DecisionTreeRegressor
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.plot import plot_term_importances, plot_terms
-from tests.additive.explained import fitted
+from jaxtree.plot import plot_dependence, plot_term_importances, plot_terms
+from tests.additive.explained import fitted, table
 
 
 def test_a_curve_has_the_values_and_intervals_of_its_bins():
@@ -86,3 +86,24 @@ def test_what_is_not_allowed_is_named():
         plot_term_importances(model, max_terms=0)
     with pytest.raises(InvalidTypeError, match="an additive model of jaxtree, got DecisionTreeRegressor"):
         plot_terms(DecisionTreeRegressor())
+
+
+def test_bands_are_drawn_in_place_of_intervals():
+    model, (X, y) = fitted("numbers"), table()
+    bands = model.bands(X, y, draws=20)
+    lower, upper = bands.curve("hours").band
+    corners = plot_terms(model, "hours", bands=bands).collections[0].get_paths()[0].vertices[:, 1]
+    assert (corners.min(), corners.max()) == (lower[:-1].min(), upper[:-1].max())
+    importances, ax = bands.importances(), plot_term_importances(model, max_terms=1, bands=bands)
+    first = int(importances.center.argmax())
+    ends = ax.collections[0].get_segments()[0][:, 0]
+    np.testing.assert_allclose(ends, [importances.lower[first], importances.upper[first]])
+    for column in ("age", "job"):
+        band, ax = bands.dependence(column, X).band, plot_dependence(model, X, column, bands=bands)
+        points = np.concatenate([path.vertices for path in ax.collections[0].get_paths()])
+        known = points[:, 1] if column == "age" else points[:, 0]
+        np.testing.assert_allclose([known.min(), known.max()], [band.lower.min(), band.upper.max()])
+    with pytest.raises(InvalidInputError, match="bands must be those of the model that is shown"):
+        plot_terms(fitted("two"), bands=bands)
+    with pytest.raises(InvalidInputError, match="bands are drawn over rows of equal weight"):
+        plot_dependence(model, X, "age", bands=bands, sample_weight=np.ones(len(X)))

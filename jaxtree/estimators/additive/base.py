@@ -31,6 +31,7 @@ from jaxtree.additive.edits import (
 from jaxtree.additive.explanations import GlobalExplanation, contributions_of, explain_terms
 from jaxtree.additive.fit import FittedBags, fit_additive, fit_alike
 from jaxtree.additive.model import AdditiveModel
+from jaxtree.additive.redraws import RedrawnRows
 from jaxtree.additive.shapley import shap_by_table, shap_interactions_by_table
 from jaxtree.additive.trees import to_forest
 from jaxtree.arrays import Device
@@ -51,6 +52,7 @@ from jaxtree.errors import (
     present,
     warn_user,
 )
+from jaxtree.estimators.additive.bands import Bands, drawn_anew, groups_of_draws
 from jaxtree.estimators.additive.divided_rows import DividedRows, join_sample
 from jaxtree.estimators.additive.parameters import AdditiveParameters
 from jaxtree.estimators.boosting.loss_names import check_name
@@ -58,7 +60,7 @@ from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows, target_of, unit_of_rows, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import learn_times
-from jaxtree.estimators.common.conventions import Role, identity, names_of, progress_of
+from jaxtree.estimators.common.conventions import Role, generator_of, identity, names_of, progress_of
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields, loss_in_words
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
 from jaxtree.estimators.common.placing import placed_fit
@@ -67,11 +69,13 @@ from jaxtree.explain.rows import in_words_of_row
 from jaxtree.explain.scores import ScoreExplanation, answer_of, effects_of
 from jaxtree.explain.sentences import value_words
 from jaxtree.explain.shap import ShapInteractions, ShapValues
+from jaxtree.figures.bands import check_level
 from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.kernels.choose import Engines
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.link import Link
 
@@ -473,6 +477,62 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
             general=general,
         )
         return in_words_of_row(self, explained, values[0], words)
+
+    def bands(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.9,
+        draws: int = 200,
+        groups: Any = None,
+        random_state: Any = 0,
+        **extras: Any,
+    ) -> Bands:
+        """Returns bands of the curves, of importances, and of all that is predicted.
+
+        Every draw boosts the terms anew on the rows of the fit, whose residuals are drawn again around a truth that is
+        known: so bands have what noise changes, and what shrinkage and early stopping take (see
+        `jaxtree.additive.redraws`). They hold the truth at `level` of the places of a curve, by the density of rows.
+
+        Args:
+            X: The rows of the fit.
+            y: Their target.
+            sample_weight: Their weights, as in `fit`: a row of weight 2 is drawn like two rows.
+            level: The share of places that bands are to hold, above 0 and below 1.
+            draws: How many draws; at least 2 are to lie outside a band.
+            groups: The group of every row, such as its patient, whose rows are drawn together; `group` of the fit if
+                not given.
+            random_state: The seed of the draws.
+            extras: Further inputs of the loss, as in `fit`.
+
+        Raises:
+            InvalidInputError: The rows are not those of the fit, the model has been changed by hand, or an argument is
+                not allowed.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import ExplainableBoostingRegressor
+            >>> generator = np.random.default_rng(0)
+            >>> X = generator.uniform(size=(300, 2))
+            >>> y = X[:, 0] + generator.normal(size=300, scale=0.3)
+            >>> bands = ExplainableBoostingRegressor(interactions=0).fit(X, y).bands(X, y, draws=40)
+            >>> lower, upper = bands.curve("x0").band
+            >>> bool(upper[0, 0] < 0 < lower[-2, 0])
+            True
+        """
+        check_is_fitted(self)
+        check_level(level, draws)
+        if self.edits_:
+            raise InvalidInputError(
+                f"bands are of what a fit has learned, and this model has been changed by hand ({self.edits_[-1]}): "
+                "draw those of the model before the change"
+            )
+        task = self.read_task(X, y, sample_weight, **extras)
+        groups = groups_of_draws(task.sample, groups, rows_of_weight(sample_weight, y))
+        drawn = RedrawnRows(int(generator_of(random_state).randint(2**31 - 1)), groups)
+        return Bands(self, *drawn_anew(self, task, drawn, draws), level)
 
     def eval_terms(self, X: Any) -> Float64[np.ndarray, "row term score"]:
         """Returns what every term adds to the scores of rows, in the order of `term_names_`.

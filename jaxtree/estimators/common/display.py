@@ -17,7 +17,7 @@ MOST_COLUMNS = 5
 """The number of important columns that are shown."""
 
 _METHODS = """
-    apply average_treatment_effect best_linear_projection calibration_test cost_complexity_pruning_path
+    apply average_treatment_effect bands best_linear_projection calibration_test cost_complexity_pruning_path
     cost_of_edits decision_function decision_path doubly_robust_rewards doubly_robust_scores encode eval_terms
     explain_global explain_row export_text fit flatten functional get_depth get_metadata_routing get_n_leaves harden
     leaderboard mean_of monotonize overlap parameter_importances partial_fit plot_history predict

@@ -171,7 +171,7 @@ class TermList {
       const legend = [{ name: `adds, to +${inWords(most, 3)}`, colour: ADDS }, { name: `takes, to −${inWords(most, 3)}`, colour: TAKES }];
       return { kind: "surface", label: `What ${term.name} ${what}`, x, y, values: term.values[this.score], weight: term.weight, mark: this.binsOf(term), legend, caption: `${caption} Cells without training rows are pale.` };
     }
-    const interval = term.low ? ` ${term.edges ? "Band" : "Lines"}: 95% intervals, each of its bin alone.` : "";
+    const interval = term.low ? ` ${term.edges ? "Band" : "Lines"}: ${this.terms.ends}, each of its bin alone.` : "";
     return term.edges ? this.curve(term, what, caption + interval) : this.points(term, what, caption + interval);
   }
 

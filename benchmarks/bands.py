@@ -1,0 +1,193 @@
+"""Bands of additive models: how often they hold curves that are known, and how long draws of adult's curves take.
+
+    pip install '.[bench]' interpret-core
+    python -m benchmarks.bands [--seeds 20] [--rows 500 5000] [--noise normal binary] [--adult FOLDER] [--out FILE]
+
+Tables are simulated: four columns, even from 0 to 1, add a sine, a step, a line and nothing to the score, and two of
+them a surface; targets have normal noise of deviation 1, or are classes of these log odds. Figures are shares of rows
+at whose values the band of a curve holds the truth, which is centred over the rows as curves are, and of which the
+surface is pure: the mean of the four curves over seeds, with the 95 % interval of that mean, and each curve. The level
+is 0.9. `bands` is `model.bands`; `bags` are the intervals of `explain_global`, from eight bags, at the same level;
+`interpret` is interpret's error bar, the standard deviation of 14 bags, times 1.645, of the first seeds. `width` is the
+mean half width. Seconds are of the CPU, and of the wall where that is said.
+"""
+
+import argparse
+import json
+import os
+import time
+import warnings
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jaxtree
+from benchmarks.suite.provenance import describe_run
+from jaxtree.additive.purify import purify
+from jaxtree_studies.tables.thirteen import read_table
+
+LEVEL, NORMAL = 0.9, 1.6448536
+PAIR = (2, 3)
+CURVES = ("sine", "step", "line", "nothing", "pair")
+PACKAGES = ("jaxtree", "jax", "interpret-core", "numpy", "scikit-learn")
+
+
+def simulate(noise: str, num_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """The columns, the target, and what every curve adds to the score of each row."""
+    generator = np.random.default_rng(seed)
+    X = generator.uniform(size=(num_rows, 4))
+    step = np.where(X[:, 1] < 0.3, -1.0, np.where(X[:, 1] < 0.7, 0.2, 1.0))
+    surface = 4 * (X[:, PAIR[0]] - 0.5) * (X[:, PAIR[1]] - 0.5)
+    parts = [np.sin(2 * np.pi * X[:, 0]), step, 2 * X[:, 2] - 1, np.zeros(num_rows), surface]
+    score = sum(parts)
+    if noise == "normal":
+        return X, score + generator.normal(size=num_rows), parts
+    return X, (generator.uniform(size=num_rows) < 1 / (1 + np.exp(-score))).astype(int), parts
+
+
+def held_by(values: Any, half: Any, parts: list[np.ndarray]) -> dict[str, Any]:
+    """How often bands of every curve hold it, and their mean half widths, from both at the rows."""
+    far = [np.abs(own - part) for own, part in zip(values, parts, strict=True)]
+    held = [float(np.mean(own <= wide)) for own, wide in zip(far, half, strict=True)]
+    return {"held": held, "width": [float(np.mean(own)) for own in half]}
+
+
+def measure(noise: str, num_rows: int, seed: int, draws: int, *, with_peer: bool) -> dict[str, Any]:
+    """The figures of one table."""
+    X, y, parts = simulate(noise, num_rows, seed)
+    kind = "Regressor" if noise == "normal" else "Classifier"
+    began = time.process_time()
+    model = getattr(jaxtree, f"ExplainableBoosting{kind}")(interactions=[PAIR]).fit(X, y)
+    fitted = time.process_time()
+    bands = model.bands(X, y, level=LEVEL, draws=draws)
+    seconds = {"fit": fitted - began, "bands": time.process_time() - fitted}
+    codes, layout = model.encoder_.transform(X), model.additive_.layout
+    places = [layout.bins_of(term, codes) for term in range(layout.num_terms)]
+
+    def at_rows(terms: Any, ends: Any) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        found = [(own.values.reshape(-1), ends(own)[1].reshape(-1)) for own in (terms[name] for name in names)]
+        values = [own[at] for (own, _), at in zip(found, places, strict=True)]
+        return values, [(upper - own)[at] for (own, upper), at in zip(found, places, strict=True)]
+
+    right = np.zeros((layout.num_places, 1))
+    for term, (at, part) in enumerate(zip(places, parts, strict=True)):
+        rows = np.bincount(at, minlength=layout.size[term])
+        right[layout.places(term), 0] = np.bincount(at, part, len(rows)) / np.maximum(rows, 1)
+    right = purify(layout, right, model.additive_.weight)[1][:, 0]
+    parts = [right[layout.places(term)][at] for term, at in enumerate(places)]
+    names = model.term_names_
+    found = {
+        "bands": held_by(*at_rows(bands.explain_global(), lambda term: term.band), parts),
+        "bags": held_by(*at_rows(model.explain_global(), lambda term: term.interval(LEVEL)), parts),
+    }
+    found["bands"]["simulated"] = [bands.coverage[name] for name in names]
+    found["bands"]["bias"] = [bands.bias[name] for name in names]
+    if with_peer:
+        found["interpret"] = _of_interpret(kind, X, y, parts)
+    return {"seed": seed, "seconds": seconds, **found}
+
+
+def _of_interpret(kind: str, X: np.ndarray, y: np.ndarray, parts: list[np.ndarray]) -> dict[str, Any]:
+    """The figures of interpret's error bars."""
+    from interpret import glassbox
+
+    model = getattr(glassbox, f"ExplainableBoosting{kind}")(interactions=[PAIR], n_jobs=1).fit(X, y)
+    values, half = [], []
+    for term, columns in enumerate(model.term_features_):
+        at = tuple(
+            np.searchsorted(model.bins_[column][min(len(columns), len(model.bins_[column])) - 1], X[:, column], "right")
+            + 1
+            for column in columns
+        )
+        values.append(model.term_scores_[term][at])
+        half.append(NORMAL * model.standard_deviations_[term][at])
+    return held_by(values, half, parts)
+
+
+def summary_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over seeds, of the four curves with the 95 % interval of their mean."""
+    found: dict[str, Any] = {}
+    found["cpu_seconds"] = {
+        name: round(np.mean([row["seconds"][name] for row in rows]), 2) for name in ("fit", "bands")
+    }
+    for way in ("bands", "bags", "interpret"):
+        own = [row[way] for row in rows if way in row]
+        if not own:
+            continue
+        held = np.array([one["held"] for one in own])
+        curves = held[:, :4].mean(axis=1)
+        interval = None
+        if len(curves) > 1:
+            far = 1.96 * curves.std(ddof=1) / np.sqrt(len(curves))
+            interval = np.round([curves.mean() - far, curves.mean() + far], 3).tolist()
+        found[way] = {
+            "held": round(curves.mean(), 3),
+            "interval": interval,
+            "curves": dict(zip(CURVES, held.mean(axis=0).round(3).tolist(), strict=True)),
+            "width": np.mean([one["width"] for one in own], axis=0).round(3).tolist(),
+            "seeds": len(own),
+        }
+    return found
+
+
+def time_adult(folder: Path, draws: int) -> dict[str, Any]:
+    """Seconds of draws of adult's curves, of the wall and of the CPU, with and without pairs; after a first run."""
+    X, y = read_table("adult", folder)
+    found = {}
+    for name, interactions in (("curves", 0), ("curves and pairs", "auto")):
+        model = jaxtree.ExplainableBoostingClassifier(interactions=interactions).fit(X, y)
+        model.bands(X, y, draws=20)
+        wall, cpu = time.perf_counter(), time.process_time()
+        bands = model.bands(X, y, draws=draws)
+        seconds = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        low = min(bands.coverage.values())
+        found[name] = {
+            "rows": len(X),
+            "draws": draws,
+            "terms": len(bands.term_names),
+            **seconds,
+            "load": os.getloadavg(),
+        }
+        found[name]["least_simulated_coverage"] = low
+    return found
+
+
+def main() -> None:
+    """Measures, writes figures as they come, and prints means."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.bands", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--peer-seeds", type=int, default=5, help="how many of the first seeds interpret has, too")
+    parser.add_argument("--rows", type=int, nargs="*", default=[500, 5000])
+    parser.add_argument("--noise", nargs="*", choices=("normal", "binary"), default=["normal", "binary"])
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--adult", type=Path, help="the folder of the real tables: measure adult, too")
+    parser.add_argument("--out", type=Path, default=Path(f"benchmarks/results/bands-{date.today()}.json"))
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    report: dict[str, Any] = describe_run(PACKAGES) | {"level": LEVEL, "draws": arguments.draws, "simulated": {}}
+
+    def write() -> None:
+        arguments.out.write_text(json.dumps(report | {"load": os.getloadavg()}, indent=1) + "\n")
+
+    if arguments.adult is not None:
+        report["adult"] = time_adult(arguments.adult, arguments.draws)
+        print(json.dumps(report["adult"]), flush=True)
+        write()
+    for num_rows in arguments.rows:
+        for noise in arguments.noise:
+            rows: list[dict[str, Any]] = []
+            for seed in range(arguments.first, arguments.first + arguments.seeds):
+                with_peer = seed < arguments.first + arguments.peer_seeds
+                rows.append(measure(noise, num_rows, seed, arguments.draws, with_peer=with_peer))
+                report["simulated"][f"{noise}, {num_rows} rows"] = summary_of(rows) | {"of_seeds": rows}
+                write()
+            print(f"{noise}, {num_rows} rows", json.dumps(summary_of(rows)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
