@@ -20,9 +20,10 @@ from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
 from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch, seeds_of_epoch
+from jaxtree.soft.functions import Schedule
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
-from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts
+from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts, scheduled
 from jaxtree.soft.scores import ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 512
@@ -80,7 +81,10 @@ class TrainingConfig(NamedTuple):
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
             hyperparameters, so that it should be 1.
         batch_size: The most rows of a step; the batches of an epoch are equally large, within a row a batch.
-        decay: The schedule of a factor of the learning rates.
+        decay: The schedule of a factor of the learning rates; or `LearningRates` of schedules, one a part.
+        temperature: The schedule of the temperature; None lets it fall from the first to the last temperature of the
+            hyperparameters, at the last of which checkpoints are compared in any case.
+        noise: The schedule of a factor of noise; None is 1.
         engine: Who computes hard gates; the kernel if `predict` takes `engine=`, as `apply` does.
     """
 
@@ -89,7 +93,9 @@ class TrainingConfig(NamedTuple):
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
-    decay: Callable[[FloatLike], Float[Array, ""]] = cosine
+    decay: Schedule | LearningRates = cosine
+    temperature: Schedule | None = None
+    noise: Schedule | None = None
     engine: Engine = Engine.XLA
 
     def outputs(self, model: PyTree, x: Float[Array, "row feature"], temperature: FloatLike, **options: Any) -> Any:
@@ -319,14 +325,17 @@ def _epoch(
         is_there = (lane < batch_rows) & (at < rows.num_rows)
         chosen = order[jnp.minimum(at, rows.num_rows - 1)]
         x = rows.x[chosen]
+        done = (epoch * num_batches + number) / (num_epochs * num_batches)
+        factor = None if config.noise is None else config.noise(done)
         if hyperparameters.noise is not None:
-            x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
+            x += _times(factor, hyperparameters.noise) * noise(seeds[1], number, (len(lane), x.shape[1]))
         target = rows.target[chosen]
         if hyperparameters.target_noise is not None:
             change = noise(seeds[1] ^ jnp.uint32(OF_TARGETS), number, (len(lane), 1))[:, 0]
-            target = blurred(instance_of(BaseLoss, config.loss), target, hyperparameters.target_noise * change)
+            target = blurred(
+                instance_of(BaseLoss, config.loss), target, _times(factor, hyperparameters.target_noise) * change
+            )
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
-        done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample
         kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key))
         options = {} if kept is None else {"kept": kept}
@@ -335,6 +344,11 @@ def _epoch(
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))
     return progress, total / num_batches
+
+
+def _times(factor: FloatLike | None, number: FloatLike) -> FloatLike:
+    """A number of the hyperparameters, by a schedule if there is one."""
+    return number if factor is None else factor * number
 
 
 def _step(
@@ -348,7 +362,8 @@ def _step(
     """One step of the optimiser, on rows, their targets and their shares of the weight."""
     x, target, share = batch
     first, last = hyperparameters.first_temperature, hyperparameters.last_temperature
-    temperature = jnp.asarray(first * (last / first) ** done)
+    falling = first * (last / first) ** done if config.temperature is None else config.temperature(done)
+    temperature = jnp.asarray(falling)
 
     def objective(model):
         loss = weighted_sum(config.loss, config.outputs(model, x, temperature, **options), target, share)
@@ -357,9 +372,8 @@ def _step(
 
     loss, slope = jax.value_and_grad(objective)(progress.model)
     change, steps = config.optimizer.update(slope, progress.steps, progress.model)
-    factor = config.decay(done)
-    rates = rates_of_parts(progress.model, hyperparameters.rates)
-    model = jax.tree.map(lambda old, rate, new: old + factor * rate * new, progress.model, rates, change)
+    rates = rates_of_parts(progress.model, scheduled(hyperparameters.rates, config.decay, done))
+    model = jax.tree.map(lambda old, rate, new: old + rate * new, progress.model, rates, change)
     kept = jnp.minimum(hyperparameters.averaging, (1 + progress.number) / (10 + progress.number))
     # So what stays as it is stays so to the last digit.
     average = jax.tree.map(lambda old, new: new + kept * (old - new), progress.average, model)

@@ -41,8 +41,10 @@ from jaxtree.estimators.soft.parameters import (
     AUTO,
     FEW_ROWS,
     SoftParameters,
+    at_the_end,
     auto_depth,
     auto_share_held_out,
+    check_functions,
     config_of,
     epochs_of,
     has_hard_trees_together,
@@ -76,8 +78,7 @@ from jaxtree.soft.form import SoftForm
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
-from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.rates import constant
+from jaxtree.soft.on_host import is_for_host, outputs_on_host
 from jaxtree.soft.runs import Trained, Validation, train_runs
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
@@ -304,8 +305,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         return []
 
     def check_parameters(self) -> None:
-        """Raises InvalidInputError if a parameter is not allowed."""
+        """Raises InvalidInputError if a parameter is not allowed, or has no effect beside another."""
         check_parameters(self)
+        check_functions(self)
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
@@ -401,8 +403,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
         config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
-            numbers = numbers._replace(first_temperature=numbers.last_temperature)
-            config = config._replace(decay=constant)
+            config, numbers = at_the_end(config, numbers)
         patience = patience_of(self, has_folds=len(rows.parts) > 1)
         given = [
             (part.rows, part.held_rows and Validation(part.held_rows, patience, self.init is not None))
@@ -573,7 +574,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         model, x, temperature = self.soft_model_, self.inputs_.transform(values), self.last_temperature_
         nodes = 2**self.depth_ * (model.num_trees if isinstance(model, SoftForest) else 1)
         with placed(None, lambda: costs.soft(*x.shape, nodes=nodes, steps=1, rows_of_step=len(x))):
-            if current_platform() == "cpu":
+            if current_platform() == "cpu" and is_for_host(form_of(model)):
                 return outputs_on_host(model, x, temperature, of_classes=is_classifier(self))
             return predict_in_blocks(self._predict_function(model), model, x, temperature)
 
