@@ -4,8 +4,8 @@ A tree of depth d is complete. Its nodes stand in heap order: the root is node 0
 and 2n+2 (right). Where a tree has *stops*, a row may also end at an inner node, which has a value too; *ends* are
 then all nodes, otherwise the leaves.
 
-A gate's *value* z is 0 on its border, and its side, a sigmoid by default, is the probability to go right. Some columns of the rows, the
-last ones, may be *indicators*: 1 where other features are missing. The value is
+A gate's *value* z is 0 on its border, and the form's side of it, a sigmoid by default, is the probability to go right.
+Some columns of the rows, the last ones, may be *indicators*: 1 where other features are missing. The value is
 
 $$z = \frac{w^\top x + b}{T} + m^\top i,$$
 

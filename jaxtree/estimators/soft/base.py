@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import dataclasses
 import itertools
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -75,6 +76,7 @@ from jaxtree.soft.calibration import Constant, calibrated
 from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
@@ -458,7 +460,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         return SoftState(
             self.fitted_table(),
             InputsState.of(self.inputs_),
-            self.soft_model_,
+            _kept_model(self.soft_model_, choice=self.choice, side=self.side),
             self._key,
             self.history_,
             self.best_epoch_,
@@ -682,3 +684,31 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _rows_of_step(self, num_rows: int) -> int:
         """The most rows of a step, of so many rows."""
         return rows_of_step(self, None, num_rows)
+
+
+def _kept_model(model: SoftTree | SoftForest, *, choice: str, side: str) -> SoftTree | SoftForest:
+    """A model as files have it: functions that hard gates were trained by, and predict without, give way to names.
+
+    Args:
+        model: The model.
+        choice: The parameter as it is now, which files have: a name.
+        side: The same.
+
+    Raises:
+        InvalidInputError: Predictions need a function of the user's own.
+    """
+    form = form_of(model)
+    for name in () if form.gate == "hard" else ("gate", "choice", "side"):
+        own = getattr(form, name)
+        if callable(own):
+            raise InvalidInputError(
+                f"the model predicts by {name}={name_of(own)}, a function of the user's own, and model files hold no "
+                "code: keep what harden() makes of it, where it has a hard form, or use joblib.dump"
+            )
+    names = {name: own for name, own in (("choice", choice), ("side", side)) if callable(getattr(form, name))}
+    if not names:
+        return model
+    form = dataclasses.replace(form, **names)
+    if isinstance(model, SoftForest):
+        return dataclasses.replace(model, trees=dataclasses.replace(model.trees, form=form))
+    return dataclasses.replace(model, form=form)

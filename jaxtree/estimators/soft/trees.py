@@ -24,8 +24,9 @@ from jaxtree.estimators.soft.rows import SoftRows, SoftTask
 from jaxtree.estimators.soft.stumps import columns_of_inputs, with_leaves_of, with_root
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.soft.form import SoftForm
+from jaxtree.soft.form import DEFAULT_CHOICES, SoftForm
 from jaxtree.soft.from_tree import from_tree
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.harden import harden
 from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.encoder import Encoder
@@ -139,6 +140,10 @@ class OfOneTree(BaseSoft):
             return super()._encoder_to_fit(X)
         if self.oblivious:
             raise InvalidInputError("init has a gate for every node, and oblivious=True one for every level")
+        if callable(self.gate):
+            raise InvalidInputError(
+                f"init has splits by columns, and gate={name_of(self.gate)} is a function: gate must be a name"
+            )
         if not isinstance(self.init, BaseTree):
             raise InvalidTypeError(f"init must be a fitted tree of jaxtree, got {type(self.init).__name__}")
         check_is_fitted(self.init)
@@ -149,7 +154,7 @@ class OfOneTree(BaseSoft):
 
     def _soft_init(self, form: SoftForm, key: Key[Array, ""]) -> SoftTree:
         """The hard tree that training begins with, as a soft one."""
-        return from_tree(
+        soft = from_tree(
             self.init.tree_,
             self.inputs_,
             temperature=self.init_width,
@@ -158,11 +163,13 @@ class OfOneTree(BaseSoft):
             depth=None if self.depth == AUTO else form.depth,
             key=key,
         )
+        own = dataclasses.replace(soft.form, choice=form.choice, side=form.side)
+        return dataclasses.replace(soft, form=own)
 
 
 def first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Returns random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate != "oblique" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate in DEFAULT_CHOICES else None
     return _first_trees(keys, rows, form=form)
 
 
