@@ -418,6 +418,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         with progress_of(self.verbose, total, "training", "epochs") as report:
             return train_to_the_end(task.runs, config=task.config, report=report)
 
+    def _beside_stump(self, task: SoftTask, rows: SoftRows) -> SoftTask:
+        """A task whose lone trees of hard gates begin at the best split of a single column, and have to be better."""
+        form = form_of(stumps.lone_tree(task.runs[0].model))
+        is_old = self.warm_start and hasattr(self, "soft_model_")
+        if is_old or form.gate != "hard" or not form.depth:
+            return task
+        columns = stumps.columns_of_inputs(rows.parts[0].x, form)
+        found = self._stump_of(columns, rows.sample)
+        if found is None or int(found[0].num_nodes) == 1:
+            return task
+        stump, value = found
+        runs = [run._replace(model=stumps.with_root(run.model, stump, columns)) for run in task.runs]
+        return task._replace(runs=runs, stump=stumps.with_leaves_of(stumps.lone_tree(runs[0].model), stump, value))
+
     def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
         """Takes what the models of a fit have become as the fitted one.
 

@@ -213,6 +213,8 @@ def settings_of(estimator: Any) -> Settings:
         usual = usual._replace(cv=None)
     if callable(estimator.first_temperature):
         usual = usual._replace(last_temperature=float(estimator.first_temperature(1.0)))
+    if getattr(estimator, "n_estimators", AUTO) == 1:
+        usual = usual._replace(colsample_bytree=1.0)  # no other tree would see what it does not
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
     return usual._replace(**{name: value for name, value in given.items() if not is_auto(value)})
 

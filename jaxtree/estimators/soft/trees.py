@@ -21,7 +21,6 @@ from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
 from jaxtree.estimators.soft.parameters import AUTO, POSITIVE
 from jaxtree.estimators.soft.rows import SoftRows, SoftTask
-from jaxtree.estimators.soft.stumps import columns_of_inputs, with_leaves_of, with_root
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.soft.form import DEFAULT_CHOICES, SoftForm
@@ -113,18 +112,8 @@ class OfOneTree(BaseSoft):
 
     def begin_fit(self, rows: SoftRows) -> SoftTask:
         """Returns what is trained on rows that are read; hard gates begin at the best split of a single column."""
-        is_old = self.warm_start and hasattr(self, "soft_model_")
         task = super().begin_fit(rows)
-        form = task.runs[0].model.form
-        if is_old or self.init is not None or form.gate != "hard" or not form.depth:
-            return task
-        columns = columns_of_inputs(rows.parts[0].x, form)
-        found = self._stump_of(columns, rows.sample)
-        if found is None or int(found[0].num_nodes) == 1:
-            return task
-        stump, value = found
-        runs = [run._replace(model=with_root(run.model, stump, columns)) for run in task.runs]
-        return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, value))
+        return task if self.init is not None else self._beside_stump(task, rows)
 
     def _first_models(
         self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
