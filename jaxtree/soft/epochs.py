@@ -19,12 +19,13 @@ from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import OF_CLASSES, AnyLoss, loss_of, number_of_arguments
 from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch, seeds_of_epoch
 from jaxtree.soft.functions import Schedule
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
 from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts, scheduled
-from jaxtree.soft.scores import ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
+from jaxtree.soft.scores import OfScores, ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
@@ -74,8 +75,9 @@ class TrainingConfig(NamedTuple):
     """The static part of a training, which a program is compiled for.
 
     Attributes:
-        loss: The loss: one of `jaxtree.boosting`, whose scores the outputs are, or a function of outputs and targets to
-            the loss of every row, see `jaxtree.soft.losses`.
+        loss: The loss, as estimators take it: a name, "log_loss" of classes or one of a `SoftTreeRegressor`; a loss of
+            `jaxtree.boosting`, whose scores the outputs are; a function of outputs and targets to the loss of every
+            row, see `jaxtree.soft.losses`; or the function of a `Loss`, of the scores, target and extras of a row.
         monitor: The loss by which checkpoints are compared on validation rows; None is `loss`.
         predict: The model's outputs.
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
@@ -88,8 +90,8 @@ class TrainingConfig(NamedTuple):
         engine: Who computes hard gates; the kernel if `predict` takes `engine=`, as `apply` does.
     """
 
-    loss: BaseLoss | Loss = cross_entropy
-    monitor: BaseLoss | Loss | None = None
+    loss: AnyLoss = cross_entropy
+    monitor: AnyLoss | None = None
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
@@ -98,11 +100,24 @@ class TrainingConfig(NamedTuple):
     noise: Schedule | None = None
     engine: Engine = Engine.XLA
 
+    def with_losses(self) -> "TrainingConfig":
+        """Returns the same, with losses in the place of names and functions of single rows."""
+        monitor = None if self.monitor is None else _as_trained(self.monitor)
+        return self._replace(loss=_as_trained(self.loss), monitor=monitor)
+
     def outputs(self, model: PyTree, x: Float[Array, "row feature"], temperature: FloatLike, **options: Any) -> Any:
         """Returns the model's outputs for rows."""
         if self.engine is not Engine.XLA:
             options["engine"] = self.engine
         return self.predict(model, x, temperature=temperature, **options)
+
+
+def _as_trained(loss: AnyLoss) -> BaseLoss | Loss:
+    """A loss of scores, or a function of outputs and targets."""
+    if loss in OF_CLASSES:
+        return cross_entropy
+    is_of_rows = not isinstance(loss, str | BaseLoss | OfScores) and number_of_arguments(loss) == 2
+    return loss if is_of_rows or isinstance(loss, OfScores) else loss_of(loss)
 
 
 class TrainingRows(NamedTuple):

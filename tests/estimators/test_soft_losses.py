@@ -10,10 +10,8 @@ import pytest
 from jaxtree import SoftForestRegressor, SoftTreeClassifier, SoftTreeRegressor, boosting, load
 from jaxtree.boosting import Loss, accelerated_failure_time, distributions, expectile, quantile, quantiles
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
-from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
 from jaxtree.estimators.soft.numbers import OF_NUMBERS
+from jaxtree.losses.names import DISTRIBUTIONS, LOSSES, RANKING_LOSSES
 from tests.marks import are_slow, rest_is_slow
 
 RNG = np.random.default_rng(0)
