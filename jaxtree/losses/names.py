@@ -89,8 +89,8 @@ def number_of_arguments(loss: Callable[..., Any]) -> int:
     number = sum(one.kind in kinds and one.default is inspect.Parameter.empty for one in own)
     if number not in (2, 3):
         raise InvalidInputError(
-            "loss must be a function of the scores, target and extras of a row to its loss, or of outputs and targets of "
-            f"rows to the loss of each, got {getattr(loss, '__name__', loss)} of {number} arguments"
+            "loss must be a function of the scores, target and extras of a row to its loss, or of outputs and targets "
+            f"of rows to the loss of each, got {getattr(loss, '__name__', loss)} of {number} arguments"
         )
     return number
 

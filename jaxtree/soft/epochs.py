@@ -26,6 +26,7 @@ from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
 from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts, scheduled
 from jaxtree.soft.scores import OfScores, ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
+from jaxtree.soft.words import indented
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
@@ -172,6 +173,11 @@ class Progress(NamedTuple):
     best: Any
     best_loss: Float[AnyArray, "*model"]
     best_epoch: Int[AnyArray, "*model"]
+
+    def __repr__(self) -> str:
+        """Describes the state in some lines: its steps, its best loss, and the model."""
+        steps = f"Progress: {self.number} steps, best loss {self.best_loss} after epoch {self.best_epoch}"
+        return indented([steps, repr(self.model)])
 
 
 def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) -> str:

@@ -30,6 +30,7 @@ from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.functions import name_of
 from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate, planes_of, shares_to_the_right
+from jaxtree.soft.words import arrays_in_words, form_in_words, indented
 
 LEAST_PROBABILITY = 1e-12
 """Is added to probabilities before their logarithm is taken."""
@@ -49,7 +50,7 @@ class Leaf(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class SoftTree:
     """The parameters of a soft tree; of several trees of one form, where arrays have more axes in front.
 
@@ -57,11 +58,22 @@ class SoftTree:
         gate: How inner nodes divide rows.
         leaf: The values of the ends, and how rows come to those that are inner nodes.
         form: The static part.
+
+    Example:
+        >>> init(SoftForm(depth=1, num_features=2, num_outputs=1), key=jax.random.key(0))
+        SoftTree: depth 1, 1 oblique gate (side sigmoid), 2 features, 1 output
+          gate.weight: 1 x 2, -0.641 to 0.71
+          gate.bias: 1, 0 to 0
+          leaf.value: 2 x 1, 0.13 to 0.136
     """
 
     gate: Gate
     leaf: Leaf
     form: SoftForm = dataclasses.field(metadata={"static": True})
+
+    def __repr__(self) -> str:
+        """Describes the tree in some lines: its form, and the shape and the range of every array."""
+        return indented([f"SoftTree: {form_in_words(self.form)}", *arrays_in_words(self)])
 
 
 def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feature"] | None = None) -> SoftTree:

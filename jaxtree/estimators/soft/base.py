@@ -469,6 +469,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         if trained.validation_loss is not None:
             self.history_["validation_loss"] = trained.validation_loss.tolist()
 
+    def kept_parameters(self) -> dict[str, Any]:
+        """Returns the parameters that a file has.
+
+        Raises:
+            InvalidInputError: The temperature is a schedule, by whose end the model predicts.
+        """
+        if callable(self.first_temperature):
+            raise InvalidInputError(
+                f"parameter first_temperature cannot be kept: {name_of(self.first_temperature)} is a function of the "
+                "user's own, and model files hold no code; with first_temperature=1.0 and last_temperature="
+                f"{self.last_temperature_:.9g} the model predicts as it does"
+            )
+        return super().kept_parameters()
+
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""
         return SoftState(
