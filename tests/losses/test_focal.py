@@ -72,14 +72,18 @@ def test_boosting_by_it_predicts_classes_and_stops_early(num_classes, tmp_path):
     np.testing.assert_array_equal(jaxtree.load(tmp_path / "model").predict_proba(X), share)
 
 
-def test_weights_are_rows():
+def test_weights_are_factors_and_rows_without_any_count_for_nothing():
+    scores, target = rows(3)
+    loss, weight = focal(1.5, 3), np.where(np.arange(30) < 10, 2.0, 1.0)
+    once = loss.derivatives(jnp.asarray(scores), jnp.asarray(target), jnp.ones(30), {})
+    made = loss.derivatives(jnp.asarray(scores), jnp.asarray(target), jnp.asarray(weight), {})
+    np.testing.assert_allclose(made.gradient, weight * once.gradient, rtol=1e-6)
+    np.testing.assert_allclose(made.hessian, weight * once.hessian, rtol=1e-6)
     X, y = RNG.normal(size=(90, 2)), RNG.integers(0, 3, 90)
-    twice = np.concatenate([np.arange(90), np.arange(30)])
-    weight = np.where(np.arange(90) < 30, 2.0, 1.0)
-    options = {"n_estimators": 5, "loss": focal(1.5), "max_depth": 2}
-    one, other = (GradientBoostingClassifier(**options) for _ in range(2))
-    one, other = one.fit(X, y, weight), other.fit(X[twice], y[twice])
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-3)
+    few = {"n_estimators": 5, "loss": focal(1.5), "max_depth": 2}
+    one = GradientBoostingClassifier(**few).fit(X, y, np.where(np.arange(90) < 60, 1.0, 0.0))
+    other = GradientBoostingClassifier(**few).fit(X[:60], y[:60])
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
 
 
 @pytest.mark.parametrize("make", [GradientBoostingClassifier, SoftTreeClassifier])
