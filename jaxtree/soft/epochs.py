@@ -115,10 +115,10 @@ class TrainingConfig(NamedTuple):
 
 def _as_trained(loss: AnyLoss) -> BaseLoss | Loss:
     """A loss of scores, or a function of outputs and targets."""
-    if loss in OF_CLASSES:
-        return cross_entropy
-    is_of_rows = not isinstance(loss, str | BaseLoss | OfScores) and number_of_arguments(loss) == 2
-    return loss if is_of_rows or isinstance(loss, OfScores) else loss_of(loss)
+    if isinstance(loss, str):
+        return cross_entropy if loss in OF_CLASSES else loss_of(loss)
+    is_of_rows = isinstance(loss, OfScores) or (not isinstance(loss, BaseLoss) and number_of_arguments(loss) == 2)
+    return loss if is_of_rows else loss_of(loss)
 
 
 class TrainingRows(NamedTuple):

@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, PyTree
 
 from jaxtree.soft.form import SoftForm
@@ -44,7 +45,7 @@ def arrays_in_words(parts: PyTree) -> list[str]:
 def _in_words(leaf: Any) -> str:
     """The shape of an array and the range of its numbers, where it has some."""
     shape = " x ".join(map(str, np.shape(leaf))) if hasattr(leaf, "shape") else repr(leaf)
-    is_known = isinstance(leaf, np.ndarray | Array) and not isinstance(leaf, jax.core.Tracer)
+    is_known = isinstance(leaf, np.ndarray | Array) and not isinstance(leaf, Tracer)
     if not is_known or not leaf.size or leaf.dtype.kind != "f":
         return shape or "one number"
     return f"{shape or 'one number'}, {_range_in_words(np.asarray(leaf))}"

@@ -76,7 +76,7 @@ from jaxtree.soft.calibration import Constant, calibrated
 from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
-from jaxtree.soft.functions import name_of
+from jaxtree.soft.functions import Elementwise, name_of
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
@@ -714,7 +714,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         return rows_of_step(self, None, num_rows)
 
 
-def _kept_model(model: SoftTree | SoftForest, *, choice: str, side: str) -> SoftTree | SoftForest:
+def _kept_model(
+    model: SoftTree | SoftForest, *, choice: str | Elementwise, side: str | Elementwise
+) -> SoftTree | SoftForest:
     """A model as files have it: functions that hard gates were trained by, and predict without, give way to names.
 
     Args:

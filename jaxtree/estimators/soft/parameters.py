@@ -211,8 +211,9 @@ def settings_of(estimator: Any) -> Settings:
         usual = HARD_ALONE
     if mixture_of(estimator) not in OF_FOLDS:
         usual = usual._replace(cv=None)
-    if callable(estimator.first_temperature):
-        usual = usual._replace(last_temperature=float(estimator.first_temperature(1.0)))
+    first: float | Schedule = estimator.first_temperature
+    if callable(first):
+        usual = usual._replace(last_temperature=float(first(1.0)))
     if getattr(estimator, "n_estimators", AUTO) == 1:
         usual = usual._replace(colsample_bytree=1.0)  # no other tree would see what it does not
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}

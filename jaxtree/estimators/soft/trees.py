@@ -147,7 +147,7 @@ class OfOneTree(BaseSoft):
             self.init.tree_,
             self.inputs_,
             temperature=self.init_width,
-            gate=form.gate,
+            gate=name_of(form.gate),
             node_value=self._value_of_nodes(self.init.tree_),
             depth=None if self.depth == AUTO else form.depth,
             key=key,
