@@ -97,10 +97,9 @@ def focal(gamma: float = 2.0, num_scores: int = 1, hessian: str = "diagonal") ->
         InvalidInputError: A parameter is wrong.
 
     Example: a row of probability 1/2 has a quarter of the log loss, one of 9/10 a hundredth.
-        >>> loss = focal(gamma=2)
-        >>> values = loss.values(jnp.log(jnp.array([[1.0, 9.0]])), jnp.ones(2), {})
-        >>> (values / logistic().values(jnp.log(jnp.array([[1.0, 9.0]])), jnp.ones(2), {})).round(4).tolist()
-        [0.25, 0.01]
+        >>> rows = jnp.log(jnp.array([[1.0, 9.0]])), jnp.ones(2), {}
+        >>> np.round(focal(gamma=2).values(*rows) / logistic().values(*rows), 4)
+        Array([0.25, 0.01], dtype=float32)
     """
     require(gamma >= 0 and np.isfinite(gamma), "gamma of focal must be a finite number of 0 or more", gamma)
     require(num_scores >= 1, "num_scores of focal must be 1, or the number of classes", num_scores)
