@@ -17,6 +17,7 @@ from jaxtree.boosting.samples import OneSided as OneSided
 from jaxtree.boosting.samples import Uniform as Uniform
 from jaxtree.growth.inputs.newton import Newton as Newton
 from jaxtree.growth.inputs.newton import Penalties as Penalties
+from jaxtree.losses.classes import focal as focal
 from jaxtree.losses.classes import logistic as logistic
 from jaxtree.losses.classes import softmax as softmax
 from jaxtree.losses.curves import SurvivalCurve as SurvivalCurve

@@ -13,10 +13,10 @@ import typer
 import jaxtree
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.common.conventions import check_parameters
 from jaxtree.estimators.common.peers import hint_for
 from jaxtree.estimators.common.prunings import PRUNINGS
+from jaxtree.losses.names import LOSSES
 
 ALGORITHMS = {
     "cart": ("DecisionTreeClassifier", "DecisionTreeRegressor"),

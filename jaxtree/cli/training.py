@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import typer
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
@@ -80,7 +80,8 @@ def columns_with_extras(columns: ColumnOptions, extras: ExtraOptions, algorithm:
 
 def set_loss_of_times(estimator: Any, extras: ExtraOptions, is_given: bool) -> None:
     """Makes Cox's loss that of an estimator of survival times, unless another is given."""
-    if extras.event is not None and not is_given and "loss" in estimator.get_params(deep=False):
+    takes_losses = not is_classifier(estimator) and "loss" in estimator.get_params(deep=False)
+    if extras.event is not None and not is_given and takes_losses:
         estimator.set_params(loss="cox")
 
 
@@ -175,7 +176,7 @@ def set_boosting(estimator: Any, options: BoostingOptions) -> None:
     """Sets the parameters that were given; raises BadParameter for a loss of classes."""
     given = options.given()
     if "loss" in given:
-        if "loss" not in estimator.get_params(deep=False):
+        if is_classifier(estimator):
             raise typer.BadParameter(
                 "is for numbers, and the target has classes, whose loss is that of their log likelihood: "
                 "--task regression reads them as numbers",

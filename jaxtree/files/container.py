@@ -18,7 +18,7 @@ from jaxtyping import Shaped
 from jaxtree.errors import InvalidInputError, ModelFileError
 from jaxtree.files.writing import write_file
 
-FORMAT = 5
+FORMAT = 6
 """The format that is written, and the only one that is read."""
 
 LONGEST_HEADER = 32 * 2**20

@@ -13,7 +13,7 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses.loss import BaseLoss, Loss, given
 
 SHIPPED = (
-    *("logistic", "softmax"),
+    *("logistic", "softmax", "focal"),
     *("squared", "absolute", "quantile", "quantiles", "expectile", "huber", "pseudo_huber"),
     *("poisson", "gamma", "tweedie"),
     *("ndcg", "average_precision", "pairwise"),

@@ -276,6 +276,12 @@ def to_json(value: Any) -> Any:
         if made_by is None:
             return {"loss of the user": list(_losses().describe_absent_loss(value))}
         return {"loss": [made_by[0], {name: to_json(part) for name, part in made_by[1].items()}]}
+    if callable(value):
+        name = getattr(value, "__name__", type(value).__name__)
+        raise InvalidInputError(
+            f"{name} is a function of the user's own, and model files hold no code; joblib.dump keeps functions that "
+            "other programs can import"
+        )
     raise InvalidInputError(f"a model file holds numbers, strings, and lists and vectors of these, got {value!r}")
 
 

@@ -10,10 +10,10 @@ from sklearn.base import clone, is_classifier
 from jaxtree.boosting.ending import Deadline
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.common.conventions import configured
 from jaxtree.estimators.common.jobs import fit_parts
 from jaxtree.losses.links import link_of
+from jaxtree.losses.names import LOSSES, loss_of
 from jaxtree.search.evaluation import Parameters, Search
 from jaxtree.search.quick_scores import ScoresOfPredictions
 from jaxtree.sklearn_compat import check_method_params
@@ -49,7 +49,7 @@ class AveragingScale(NamedTuple):
         if is_classifier(estimator):
             return cls(Link.SOFTMAX)
         loss = getattr(estimator, "loss", "squared_error")
-        return cls(link_of(LOSSES[loss]() if isinstance(loss, str) else loss, None).kind)
+        return cls(link_of(loss_of(loss, LOSSES), None).kind)
 
     def scores(self, predictions: Float[np.ndarray, "*more column"]) -> Float[np.ndarray, "*more column"]:
         """Returns scores that predictions follow from, but for what all scores of a row have in common."""
@@ -120,7 +120,8 @@ def select_with_replacement(
 def check_can_average(estimator: Any, refit: Any, scoring: Any) -> None:
     """Raises InvalidInputError unless models of an estimator can be averaged, and chosen by one score."""
     loss: Any = getattr(estimator, "loss", None)
-    made = LOSSES[loss]() if isinstance(loss, str) and loss in LOSSES else loss
+    is_named = isinstance(loss, str) and loss not in LOSSES
+    made = None if loss is None or is_named else loss_of(loss, LOSSES)
     if not isinstance(estimator, ENSEMBLED) or getattr(made, "needs", ()):
         raise InvalidInputError(
             f"refit={refit!r} averages boosted models of classes, or of numbers whose loss asks for no extras, got "

@@ -27,7 +27,6 @@ from jaxtree.errors import (
 from jaxtree.estimators.additive.base import BaseAdditive
 from jaxtree.estimators.additive.estimators import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, GradientBoostingRegressor
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.folds import Split, folds_for
@@ -36,6 +35,7 @@ from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.files.pages import Page
 from jaxtree.kernels import library
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import LOSSES, loss_of
 from jaxtree.search.budget import MOST_SETTINGS, Budget
 from jaxtree.search.ensemble import AveragingScale
 from jaxtree.search.evaluation import Search
@@ -460,7 +460,7 @@ def checked_target(y: Any, *, of_classes: bool) -> Any:
 
 
 def _loss_of(loss: Any) -> BaseLoss:
-    return LOSSES[loss]() if isinstance(loss, str) else loss
+    return loss_of(loss, LOSSES)
 
 
 def check_rows_to_fit_on(splits: Sequence[Split], least: int, num_rows: int) -> None:

@@ -19,11 +19,14 @@ from jaxtree.compilation import compiled
 from jaxtree.errors import InvalidInputError, instance_of
 from jaxtree.kernels.choose import Engine
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import OF_CLASSES, AnyLoss, loss_of, number_of_arguments
 from jaxtree.soft.draws import OF_TARGETS, kept_trees, noise, order_of_epoch, seeds_of_epoch
+from jaxtree.soft.functions import Schedule
 from jaxtree.soft.losses import Loss, cross_entropy
 from jaxtree.soft.model import apply
-from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts
-from jaxtree.soft.scores import ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
+from jaxtree.soft.rates import LearningRates, cosine, rates_of_parts, scheduled
+from jaxtree.soft.scores import OfScores, ScoredTarget, blurred, padded_rows, takes_batches, weighted_sum
+from jaxtree.soft.words import indented
 
 MOST_EPOCHS_A_CALL = 512
 LEAST_ROWS = 256
@@ -73,30 +76,49 @@ class TrainingConfig(NamedTuple):
     """The static part of a training, which a program is compiled for.
 
     Attributes:
-        loss: The loss: one of `jaxtree.boosting`, whose scores the outputs are, or a function of outputs and targets to
-            the loss of every row, see `jaxtree.soft.losses`.
+        loss: The loss, as estimators take it: a name, "log_loss" of classes or one of a `SoftTreeRegressor`; a loss of
+            `jaxtree.boosting`, whose scores the outputs are; a function of outputs and targets to the loss of every
+            row, see `jaxtree.soft.losses`; or the function of a `Loss`, of the scores, target and extras of a row.
         monitor: The loss by which checkpoints are compared on validation rows; None is `loss`.
         predict: The model's outputs.
         optimizer: Any optimiser of optax that needs gradients alone. Its learning rate is multiplied by those of the
             hyperparameters, so that it should be 1.
         batch_size: The most rows of a step; the batches of an epoch are equally large, within a row a batch.
-        decay: The schedule of a factor of the learning rates.
+        decay: The schedule of a factor of the learning rates; or `LearningRates` of schedules, one a part.
+        temperature: The schedule of the temperature; None lets it fall from the first to the last temperature of the
+            hyperparameters, at the last of which checkpoints are compared in any case.
+        noise: The schedule of a factor of noise; None is 1.
         engine: Who computes hard gates; the kernel if `predict` takes `engine=`, as `apply` does.
     """
 
-    loss: BaseLoss | Loss = cross_entropy
-    monitor: BaseLoss | Loss | None = None
+    loss: AnyLoss = cross_entropy
+    monitor: AnyLoss | None = None
     predict: Predict = apply
     optimizer: optax.GradientTransformation = _ADAM
     batch_size: int = 256
-    decay: Callable[[FloatLike], Float[Array, ""]] = cosine
+    decay: Schedule | LearningRates = cosine
+    temperature: Schedule | None = None
+    noise: Schedule | None = None
     engine: Engine = Engine.XLA
+
+    def with_losses(self) -> "TrainingConfig":
+        """Returns the same, with losses in the place of names and functions of single rows."""
+        monitor = None if self.monitor is None else _as_trained(self.monitor)
+        return self._replace(loss=_as_trained(self.loss), monitor=monitor)
 
     def outputs(self, model: PyTree, x: Float[Array, "row feature"], temperature: FloatLike, **options: Any) -> Any:
         """Returns the model's outputs for rows."""
         if self.engine is not Engine.XLA:
             options["engine"] = self.engine
         return self.predict(model, x, temperature=temperature, **options)
+
+
+def _as_trained(loss: AnyLoss) -> BaseLoss | Loss:
+    """A loss of scores, or a function of outputs and targets."""
+    if isinstance(loss, str):
+        return cross_entropy if loss in OF_CLASSES else loss_of(loss)
+    is_of_rows = isinstance(loss, OfScores) or (not isinstance(loss, BaseLoss) and number_of_arguments(loss) == 2)
+    return loss if is_of_rows else loss_of(loss)
 
 
 class TrainingRows(NamedTuple):
@@ -151,6 +173,11 @@ class Progress(NamedTuple):
     best: Any
     best_loss: Float[AnyArray, "*model"]
     best_epoch: Int[AnyArray, "*model"]
+
+    def __repr__(self) -> str:
+        """Describes the state in some lines: its steps, its best loss, and the model."""
+        steps = f"Progress: {self.number} steps, best loss {self.best_loss} after epoch {self.best_epoch}"
+        return indented([steps, repr(self.model)])
 
 
 def _in_words(progress: Progress, rows: TrainingRows, *_: object, **__: object) -> str:
@@ -319,14 +346,17 @@ def _epoch(
         is_there = (lane < batch_rows) & (at < rows.num_rows)
         chosen = order[jnp.minimum(at, rows.num_rows - 1)]
         x = rows.x[chosen]
+        done = (epoch * num_batches + number) / (num_epochs * num_batches)
+        factor = None if config.noise is None else config.noise(done)
         if hyperparameters.noise is not None:
-            x += hyperparameters.noise * noise(seeds[1], number, (len(lane), x.shape[1]))
+            x += _times(factor, hyperparameters.noise) * noise(seeds[1], number, (len(lane), x.shape[1]))
         target = rows.target[chosen]
         if hyperparameters.target_noise is not None:
             change = noise(seeds[1] ^ jnp.uint32(OF_TARGETS), number, (len(lane), 1))[:, 0]
-            target = blurred(instance_of(BaseLoss, config.loss), target, hyperparameters.target_noise * change)
+            target = blurred(
+                instance_of(BaseLoss, config.loss), target, _times(factor, hyperparameters.target_noise) * change
+            )
         share = jnp.where(is_there, rows.weight[chosen], 0) / mean_weight
-        done = (epoch * num_batches + number) / (num_epochs * num_batches)
         shares = hyperparameters.drop_rate, hyperparameters.subsample
         kept = kept_trees(progress.model, (at, chosen), shares, (seeds[1], key))
         options = {} if kept is None else {"kept": kept}
@@ -335,6 +365,11 @@ def _epoch(
 
     progress, total = jax.lax.fori_loop(0, num_batches, one_step, (progress, jnp.zeros(())))
     return progress, total / num_batches
+
+
+def _times(factor: FloatLike | None, number: FloatLike) -> FloatLike:
+    """A number of the hyperparameters, by a schedule if there is one."""
+    return number if factor is None else factor * number
 
 
 def _step(
@@ -348,7 +383,8 @@ def _step(
     """One step of the optimiser, on rows, their targets and their shares of the weight."""
     x, target, share = batch
     first, last = hyperparameters.first_temperature, hyperparameters.last_temperature
-    temperature = jnp.asarray(first * (last / first) ** done)
+    falling = first * (last / first) ** done if config.temperature is None else config.temperature(done)
+    temperature = jnp.asarray(falling)
 
     def objective(model):
         loss = weighted_sum(config.loss, config.outputs(model, x, temperature, **options), target, share)
@@ -357,9 +393,8 @@ def _step(
 
     loss, slope = jax.value_and_grad(objective)(progress.model)
     change, steps = config.optimizer.update(slope, progress.steps, progress.model)
-    factor = config.decay(done)
-    rates = rates_of_parts(progress.model, hyperparameters.rates)
-    model = jax.tree.map(lambda old, rate, new: old + factor * rate * new, progress.model, rates, change)
+    rates = rates_of_parts(progress.model, scheduled(hyperparameters.rates, config.decay, done))
+    model = jax.tree.map(lambda old, rate, new: old + rate * new, progress.model, rates, change)
     kept = jnp.minimum(hyperparameters.averaging, (1 + progress.number) / (10 + progress.number))
     # So what stays as it is stays so to the last digit.
     average = jax.tree.map(lambda old, new: new + kept * (old - new), progress.average, model)

@@ -23,6 +23,7 @@ from jaxtree.kernels.choose import Engine
 from jaxtree.soft.form import SoftForm, check_option
 from jaxtree.soft.gates import ObliqueGate
 from jaxtree.soft.model import SoftTree, apply, init, log_mixture
+from jaxtree.soft.words import arrays_in_words, form_in_words, indented
 
 TOGETHER = ("by_tree", "by_leaf")
 """Mixtures of trees whose scores add up."""
@@ -53,7 +54,7 @@ class LeafWeights(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class SoftForest:
     """The parameters of a soft forest.
 
@@ -64,6 +65,12 @@ class SoftForest:
 
     trees: SoftTree
     mixing: Mixing | TreeWeights | LeafWeights | None
+
+    def __repr__(self) -> str:
+        """Describes the forest in some lines: its form, and the shape and the range of every array."""
+        mixing = "that count alike" if self.mixing is None else f"with {type(self.mixing).__name__}"
+        first = f"SoftForest: {self.num_trees} trees {mixing}, each of {form_in_words(self.trees.form)}"
+        return indented([first, *arrays_in_words(self)])
 
     @property
     def adds_logits(self) -> bool:

@@ -1,6 +1,7 @@
 """The static part of a soft tree: its sizes, and the kinds of its gates."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,9 +9,17 @@ from jaxtyping import Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.choices import CHOICES
+from jaxtree.soft.functions import Elementwise, check_function, name_of
 from jaxtree.soft.sides import SIDES
 
+AUTO = "auto"
+"""An option that follows from the gates."""
+
 GATES = ("oblique", "axis", "hard")
+DEFAULT_SIDES = {"hard": "softsign"}
+"""The sides of gates by default; those of others are "sigmoid"."""
+DEFAULT_CHOICES = {"axis": "softmax", "hard": "entmax15"}
+"""The choices of gates that look at one column by default."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,36 +31,51 @@ class SoftForm:
         num_features: Columns of the rows, indicators included.
         num_outputs: Logits of classes, or values.
         gate: "oblique", any plane; "axis", one feature and a threshold; or "hard", the same, each row on one side from
-            the first step on.
+            the first step on. Or a function of the weights, the bias and the features of a row to the gate's value,
+            which for planes is `jnp.dot(weight, x) + bias`.
         stops: Whether rows may stop at inner nodes, see `with_dropout`.
         missing: For each of the last features, which are indicators, the features that are missing where it is 1.
-        choice: How hard gates are trained to choose a column, a name of `jaxtree.soft.choices.CHOICES`.
-        side: The slope by which hard gates are trained, a name of `jaxtree.soft.sides.SIDES`.
+        choice: The shares of columns by which axis gates and hard gates choose one: a name of
+            `jaxtree.soft.choices.CHOICES`, or a function of logits to shares. "auto" is "softmax" of axis gates and
+            "entmax15" of hard gates.
+        side: The share of a row that goes right by the value of its gate, and the slope by which hard gates are
+            trained: a name of `jaxtree.soft.sides.SIDES`, or a function that is 1/2 at 0 and rises. "auto" is
+            "softsign" of hard gates, and "sigmoid" of others.
         oblivious: Whether all nodes of a level have the same gate.
     """
 
     depth: int
     num_features: int
     num_outputs: int
-    gate: str = "oblique"
+    gate: str | Callable[..., Any] = "oblique"
     stops: bool = False
     missing: tuple[tuple[int, ...], ...] = ()
-    choice: str = "entmax15"
-    side: str = "softsign"
+    choice: str | Elementwise = AUTO
+    side: str | Elementwise = AUTO
     oblivious: bool = False
 
     def __post_init__(self):
-        """Raises InvalidInputError if something is not allowed."""
+        """Puts what "auto" stands for in its place; raises InvalidInputError if something is not allowed."""
         for name, least in (("depth", 0), ("num_features", 1), ("num_outputs", 1)):
             if getattr(self, name) < least:
                 raise InvalidInputError(f"{name} must be at least {least}, got {getattr(self, name)}")
-        check_option("gate", self.gate, GATES)
-        check_option("choice", self.choice, tuple(CHOICES))
-        check_option("side", self.side, tuple(SIDES))
+        check_function("gate", self.gate, GATES, ((self.num_features,), (), (self.num_features,)))
+        name = self.gate if isinstance(self.gate, str) else ""
+        for option, defaults in (("side", DEFAULT_SIDES), ("choice", DEFAULT_CHOICES)):
+            if getattr(self, option) == AUTO:
+                object.__setattr__(self, option, defaults.get(name, "sigmoid" if option == "side" else AUTO))
+        check_function("side", self.side, tuple(SIDES), ((2, 3),))
+        if name in DEFAULT_CHOICES:
+            check_function("choice", self.choice, tuple(CHOICES), ((2, 3),))
+        elif self.choice != AUTO:
+            raise InvalidInputError(
+                f"choice={name_of(self.choice)} is for gates that choose a column, 'axis' and 'hard', got "
+                f"gate={name_of(self.gate)!r}"
+            )
         if self.gate == "hard" and self.stops:
             raise InvalidInputError("rows do not stop at the nodes of hard gates: stops are for the other gates")
         if self.oblivious and self.gate != "hard":
-            raise InvalidInputError(f"oblivious trees have hard gates, got gate {self.gate!r}")
+            raise InvalidInputError(f"oblivious trees have hard gates, got gate {name_of(self.gate)!r}")
         if len(self.missing) >= self.num_features:
             raise InvalidInputError(f"{len(self.missing)} of {self.num_features} features cannot be indicators")
 

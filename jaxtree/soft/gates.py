@@ -3,7 +3,8 @@
 Planes and their values are computed in NumPy where arrays are NumPy's, as predictions on the host are.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,14 +14,15 @@ from jaxtyping import Array, Float
 
 from jaxtree import either
 from jaxtree.arrays import AnyArray, FloatLike, OptionalArray, library_of
-from jaxtree.errors import present
+from jaxtree.errors import InvalidInputError, instance_of, present
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.functions import Elementwise, function_of, name_of
 from jaxtree.soft.sides import SIDES
 
 
 class ObliqueGate(NamedTuple):
-    """Gates that divide by a plane: any sum of features.
+    """Gates that divide by a plane, any sum of features; or by a function of the same parameters.
 
     Attributes:
         weight: The weight of each feature.
@@ -37,7 +39,7 @@ class AxisGate(NamedTuple):
     """Gates that compare one feature, or a mean of features that training narrows to one, with a threshold.
 
     Attributes:
-        selection: The logits of the features; their softmax are the features' shares.
+        selection: The logits of the features; the form's choice makes the features' shares of them.
         threshold: Is subtracted from the mean.
         log_sharpness: The logarithm of the factor of the difference.
         missing: The value of the gate where a feature of full share is missing, whatever the temperature; a column an
@@ -87,17 +89,29 @@ class GatePlanes(NamedTuple):
 def shares_to_the_right(
     gate: Gate, form: SoftForm, x: Float[Array, "row feature"], temperature: FloatLike
 ) -> Float[Array, "gate row"]:
-    """The probability of every row to go right at every gate.
+    """The probability of every row to go right at every gate: the form's side of the gate's value.
 
     For hard gates the probability is 0 or 1, with the slope of the form's side: gradients pass as if it were the share
     (the straight-through estimator of Bengio, Leonard and Courville, 2013).
     """
-    planes = planes_of(jax.tree.map(jnp.asarray, gate), form, temperature)
+    gate, side = jax.tree.map(jnp.asarray, gate), function_of(form.side, SIDES)
+    if callable(form.gate):
+        return side(_values_by_function(instance_of(ObliqueGate, gate), form.gate, x, temperature))
+    planes = planes_of(gate, form, temperature)
     if not isinstance(gate, HardGate):
-        return jax.nn.sigmoid(plane_values(planes, x))
+        return side(plane_values(planes, x))
     # A sum with one factor that is 1 is exact if products are: devices that round them need to be told.
     value = plane_values(planes, x, precision=lax.Precision.HIGHEST)
-    return straight_through((value > 0).astype(value.dtype), SIDES[form.side](value))
+    return straight_through((value > 0).astype(value.dtype), side(value))
+
+
+def _values_by_function(
+    gate: ObliqueGate, function: Callable[..., Any], x: Float[Array, "row feature"], temperature: FloatLike
+) -> Float[Array, "gate row"]:
+    """The values of gates that are a function of weights, bias and features."""
+    of_rows = jax.vmap(function, in_axes=(None, None, 0))
+    value = jax.vmap(of_rows, in_axes=(0, 0, None))(gate.weight, gate.bias, x) / temperature
+    return _with_missing(value, gate.missing, x, None)
 
 
 def straight_through(hard: Float[Array, "*batch"], soft: Float[Array, "*batch"]) -> Float[Array, "*batch"]:
@@ -106,15 +120,23 @@ def straight_through(hard: Float[Array, "*batch"], soft: Float[Array, "*batch"])
 
 
 def planes_of(gate: Gate, form: SoftForm, temperature: FloatLike = 1.0) -> GatePlanes:
-    """Returns gates as planes; those of hard gates have one weight that is 1."""
+    """Returns gates as planes; those of hard gates have one weight that is 1.
+
+    Raises:
+        InvalidInputError: The gates are a function.
+    """
+    if callable(form.gate):
+        raise InvalidInputError(
+            f"gates that are a function, as gate={name_of(form.gate)}, are no planes: such a tree has no hard form"
+        )
     if isinstance(gate, HardGate):
         chosen = jax.nn.one_hot(jnp.argmax(gate.selection, axis=-1), form.num_features, dtype=gate.selection.dtype)
-        share = straight_through(chosen, CHOICES[form.choice](gate.selection))
+        share = straight_through(chosen, function_of(form.choice, CHOICES)(gate.selection))
         scale = jnp.ones(share.shape[0], share.dtype) / temperature
         threshold = share * gate.threshold
         return _planes_of_shares(share, threshold, -jnp.sum(threshold, axis=1), scale, form.missing, gate.missing)
     if isinstance(gate, AxisGate):
-        share = feature_shares(gate.selection, temperature)
+        share = feature_shares(gate.selection, temperature, form.choice)
         scale = either.exp(gate.log_sharpness) / temperature
         threshold = share * gate.threshold[:, None]
         return _planes_of_shares(share, threshold, -gate.threshold, scale, form.missing, gate.missing)
@@ -122,14 +144,17 @@ def planes_of(gate: Gate, form: SoftForm, temperature: FloatLike = 1.0) -> GateP
 
 
 def feature_shares(
-    selection: Float[AnyArray, "node feature"], temperature: FloatLike = 1.0
+    selection: Float[AnyArray, "node feature"], temperature: FloatLike = 1.0, choice: str | Elementwise = "softmax"
 ) -> Float[AnyArray, "node feature"]:
     """The share of every feature in an axis gate."""
     largest = either.max(selection, axis=-1, keepdims=True)
     if isinstance(largest, Array):
         largest = lax.stop_gradient(largest)
     # The largest is 0 before it is divided: afterwards its rounding error could be large.
-    return either.softmax((selection - largest) / temperature, axis=-1)
+    logits = (selection - largest) / temperature
+    if choice == "softmax":
+        return either.softmax(logits, axis=-1)
+    return library_of(selection).asarray(function_of(choice, CHOICES)(jnp.asarray(logits)), selection.dtype)
 
 
 def _planes_of_shares(
@@ -165,9 +190,19 @@ def plane_values(
     """
     # The scale comes last: where a value is missing the sum is exactly 0, but may not be once its terms are large.
     value = (_product(planes.weight, x.T, precision) + planes.bias[:, None]) * planes.scale[:, None]
-    if planes.missing is None:
+    return _with_missing(value, planes.missing, x, precision)
+
+
+def _with_missing(
+    value: Float[AnyArray, "node row"],
+    missing: OptionalArray,
+    x: Float[AnyArray, "row feature"],
+    precision: lax.Precision | None,
+) -> Float[AnyArray, "node row"]:
+    """The values of gates with what they add for the indicators of rows."""
+    if missing is None:
         return value
-    return value + _product(planes.missing, x[:, x.shape[1] - planes.missing.shape[1] :].T, precision)
+    return value + _product(missing, x[:, x.shape[1] - missing.shape[1] :].T, precision)
 
 
 def _product(

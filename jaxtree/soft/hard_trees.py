@@ -100,7 +100,7 @@ def axis_tests(tree: SoftTree, temperature: float) -> AxisTests:
     if isinstance(gate, HardGate):
         tests = hard_tests(tree)
         return AxisTests(tests.column, tests.threshold.astype(np.float64), missing)
-    share = np.asarray(feature_shares(jnp.asarray(gate.selection), temperature), np.float64)
+    share = np.asarray(feature_shares(jnp.asarray(gate.selection), temperature, form.choice), np.float64)
     return AxisTests(share.argmax(axis=1), np.asarray(gate.threshold, np.float64) / share.max(axis=1), missing)
 
 

@@ -33,6 +33,8 @@ from jaxtree.soft.epochs import (
     TrainingConfig,
     TrainingRows,
 )
+from jaxtree.soft.form import AUTO, SoftForm
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.losses import cross_entropy, cross_entropy_of_shares, distillation, zero_one
 from jaxtree.soft.model import SoftTree, apply, log_mixture
 from jaxtree.soft.rates import constant, cosine
@@ -60,13 +62,21 @@ def is_for_kernel(
     if library.load() is None or not isinstance(model, SoftTree) or model.leaf.stop is not None:
         return False
     only_of_programs = hyperparameters.target_noise, hyperparameters.drop_rate, hyperparameters.subsample
-    is_usual = config.optimizer == _USUAL.optimizer and config.decay in (cosine, constant)
-    if not is_usual or any(own is not None for own in only_of_programs):
+    is_usual = config.optimizer == _USUAL.optimizer and config.decay in (cosine, constant) and _has_names(model.form)
+    schedules = config.temperature, config.noise
+    if not is_usual or any(own is not None for own in (*only_of_programs, *schedules)):
         return False
     if jnp.result_type(float) != np.float32 or jax.random.key_impl(key) != "threefry2x32":
         return False
     names = {_name_of_loss(model.form.num_outputs, own, config) for own in targets}
     return len(names) == 1 and None not in names
+
+
+def _has_names(form: SoftForm) -> bool:
+    """Whether all functions of gates are those that the kernel knows."""
+    if form.gate == "hard":
+        return isinstance(form.choice, str) and isinstance(form.side, str)
+    return (form.gate, form.choice, form.side) in (("oblique", AUTO, "sigmoid"), ("axis", "softmax", "sigmoid"))
 
 
 def _name_of_loss(num_outputs: int, target: Any, config: TrainingConfig) -> str | None:
@@ -191,9 +201,9 @@ def _form_of(tree: SoftTree, target: Any, config: TrainingConfig) -> KernelForm:
         depth=form.depth,
         num_features=form.num_features,
         num_outputs=form.num_outputs,
-        gate=form.gate,
-        choice=form.choice,
-        side=form.side,
+        gate=name_of(form.gate),
+        choice="softmax" if form.choice == AUTO else name_of(form.choice),
+        side=name_of(form.side),
         is_oblivious=form.oblivious,
         is_mixture=config.predict is log_mixture,
         loss=_name_of_loss(form.num_outputs, target, config) or "",

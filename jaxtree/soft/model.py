@@ -4,8 +4,8 @@ A tree of depth d is complete. Its nodes stand in heap order: the root is node 0
 and 2n+2 (right). Where a tree has *stops*, a row may also end at an inner node, which has a value too; *ends* are
 then all nodes, otherwise the leaves.
 
-A gate's *value* z is 0 on its border, and its sigmoid is the probability to go right. Some columns of the rows, the
-last ones, may be *indicators*: 1 where other features are missing. The value is
+A gate's *value* z is 0 on its border, and the form's side of it, a sigmoid by default, is the probability to go right.
+Some columns of the rows, the last ones, may be *indicators*: 1 where other features are missing. The value is
 
 $$z = \frac{w^\top x + b}{T} + m^\top i,$$
 
@@ -28,7 +28,9 @@ from jaxtree.kernels.choose import Engine
 from jaxtree.kernels.hard_trees import hard_outputs
 from jaxtree.prune.draws import collapse_probability
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.gates import AxisGate, Gate, HardGate, ObliqueGate, planes_of, shares_to_the_right
+from jaxtree.soft.words import arrays_in_words, form_in_words, indented
 
 LEAST_PROBABILITY = 1e-12
 """Is added to probabilities before their logarithm is taken."""
@@ -48,7 +50,7 @@ class Leaf(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class SoftTree:
     """The parameters of a soft tree; of several trees of one form, where arrays have more axes in front.
 
@@ -56,11 +58,22 @@ class SoftTree:
         gate: How inner nodes divide rows.
         leaf: The values of the ends, and how rows come to those that are inner nodes.
         form: The static part.
+
+    Example:
+        >>> init(SoftForm(depth=1, num_features=2, num_outputs=1), key=jax.random.key(0))
+        SoftTree: depth 1, 1 oblique gate (side sigmoid), 2 features, 1 output
+          gate.weight: 1 x 2, -0.641 to 0.71
+          gate.bias: 1, 0 to 0
+          leaf.value: 2 x 1, 0.13 to 0.136
     """
 
     gate: Gate
     leaf: Leaf
     form: SoftForm = dataclasses.field(metadata={"static": True})
+
+    def __repr__(self) -> str:
+        """Describes the tree in some lines: its form, and the shape and the range of every array."""
+        return indented([f"SoftTree: {form_in_words(self.form)}", *arrays_in_words(self)])
 
 
 def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feature"] | None = None) -> SoftTree:
@@ -98,7 +111,7 @@ def init(form: SoftForm, *, key: PRNGKeyArray, inputs: Float[AnyArray, "row feat
     missing = jnp.zeros((number, len(form.missing))) if form.missing else None
     direction = jax.random.normal(gate_key, (number, form.num_features))
     zero = jnp.zeros(number)
-    if form.gate == "oblique":
+    if form.gate == "oblique" or callable(form.gate):
         weight = direction / jnp.sqrt(form.num_features).astype(direction.dtype)
         gate = ObliqueGate(weight, -jnp.sum(weight * rows, axis=1), missing)
     elif form.gate == "hard":
@@ -128,7 +141,8 @@ def apply(
         InvalidInputError: The rows have other columns than the tree.
     """
     x = jnp.asarray(x, tree.leaf.value.dtype)
-    if engine is Engine.PROGRAM and isinstance(tree.gate, HardGate) and tree.leaf.stop is None and tree.form.depth:
+    is_known = isinstance(tree.gate, HardGate) and isinstance(tree.form.side, str)
+    if engine is Engine.PROGRAM and is_known and tree.leaf.stop is None and tree.form.depth:
         return _by_kernel(tree, x, temperature)
     return _reach(tree, x, temperature).T @ jnp.take(tree.leaf.value, ends_in_place(tree.form), axis=0)
 
@@ -141,7 +155,7 @@ def _by_kernel(tree: SoftTree, x: Float[Array, "row feature"], temperature: Floa
     parts = planes.weight, planes.bias, jnp.zeros((form.num_gates, 0)) if planes.missing is None else planes.missing
     if form.oblivious:
         parts = (part[form.gate_of_nodes()] for part in parts)
-    return hard_outputs(*parts, jnp.asarray(tree.leaf.value), x, planes.scale[0], form.side)
+    return hard_outputs(*parts, jnp.asarray(tree.leaf.value), x, planes.scale[0], name_of(form.side))
 
 
 def log_mixture(

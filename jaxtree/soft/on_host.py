@@ -17,6 +17,7 @@ from threadpoolctl import ThreadpoolController
 from jaxtree.blocks import for_blocks
 from jaxtree.errors import instance_of
 from jaxtree.soft.forest import LeafWeights, Mixing, SoftForest, TreeWeights
+from jaxtree.soft.form import SoftForm
 from jaxtree.soft.gates import HardGate, plane_values, planes_of
 from jaxtree.soft.model import LEAST_PROBABILITY, SoftTree, ends_in_place, inner_in_place, reach_of_ends
 from jaxtree.soft.walk import hard_leaves
@@ -27,6 +28,11 @@ NUMBERS_OF_BLOCK = 2**18
 
 Outputs = Callable[[Float64[np.ndarray, "row feature"]], Float64[np.ndarray, "row output"]]
 """A function of rows to what is said of each."""
+
+
+def is_for_host(form: SoftForm) -> bool:
+    """Returns whether the outputs of trees of a form have a body in NumPy: where rows are not shared by other sides."""
+    return form.gate == "hard" or (isinstance(form.gate, str) and form.side == "sigmoid")
 
 
 def outputs_on_host(

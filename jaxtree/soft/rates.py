@@ -1,6 +1,6 @@
 """Learning rates: those of the parts of a model, and the schedules by which they fall over a training.
 
-A schedule is a function of the share of all steps that are done, from 0 to 1, to a factor of the rates; it is traced.
+A schedule of them is a function of the share of all steps that are done, from 0 to 1, to a factor; it is traced.
 """
 
 import math
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from jaxtree.arrays import FloatLike
+from jaxtree.soft.functions import Schedule
 
 
 class LearningRates(NamedTuple):
@@ -39,6 +40,18 @@ def cosine(progress: FloatLike) -> Float[Array, ""]:
 def constant(progress: FloatLike) -> Float[Array, ""]:
     """1 all the time."""
     return jnp.ones_like(jnp.asarray(progress, float))
+
+
+def scheduled(rates: LearningRates, decay: Schedule | LearningRates, done: FloatLike) -> LearningRates:
+    """Returns the rates of a step: those given times the factors of one schedule, or of one for each part.
+
+    >>> scheduled(LearningRates(1.0, 2.0, 3.0), lambda done: 1 - done, 0.5)
+    LearningRates(gate=0.5, leaf=1.0, other=1.5)
+    """
+    if isinstance(decay, LearningRates):
+        return LearningRates(*(schedule(done) * rate for schedule, rate in zip(decay, rates, strict=True)))
+    factor = decay(done)
+    return LearningRates(*(factor * rate for rate in rates))
 
 
 def rates_of_parts(model: PyTree, rates: LearningRates) -> PyTree:

@@ -42,6 +42,7 @@ from jaxtree.soft.kernel_epochs import (
     start_by_kernel,
 )
 from jaxtree.soft.model import SoftTree
+from jaxtree.soft.words import indented, losses_in_words
 
 NAMES_OF_LOSSES = ("loss", "validation loss")
 
@@ -112,6 +113,16 @@ class Trained(NamedTuple):
     best_epoch: Int[np.ndarray, "*model"]
     diverged_in: Int[np.ndarray, "*model"]
     progress: Progress
+
+    def __repr__(self) -> str:
+        """Describes the training in some lines: its epochs, its losses, and the model."""
+        lines = [f"Trained: {np.shape(self.loss)[-1]} epochs, the model as it stood after {self.best_epoch}"]
+        lines += [losses_in_words("loss", self.loss)]
+        if self.validation_loss is not None:
+            lines += [losses_in_words("validation loss", self.validation_loss)]
+        if np.any(self.diverged_in):
+            lines += [f"diverged in epoch {self.diverged_in}"]
+        return indented([*lines, repr(self.model)])
 
 
 class _Block(NamedTuple):

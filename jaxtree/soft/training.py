@@ -116,7 +116,7 @@ def train_many(
 
 def train_to_the_end(runs: Sequence[Run], *, config: TrainingConfig, report: Report | None = None) -> list[Trained]:
     """Trains models that share what is compiled; an interrupt (Ctrl-C) is a warning, and keeps them as they are."""
-    trained, is_interrupted = train_runs(runs, config=config, report=report)
+    trained, is_interrupted = train_runs(runs, config=config.with_losses(), report=report)
     if is_interrupted:
         done, total = sum(one.loss.size for one in trained), sum(run.num_epochs for run in runs)
         text = f"interrupted: training has ended after {done} of {total} epochs"

@@ -90,10 +90,12 @@ def prunings(
 
 @study.command()
 def gradients(
-    data: Annotated[
-        Path, typer.Option(exists=True, file_okay=False, help="Folder of tables, as in DATA/gradtree/wdbc.data.")
-    ],
+    data: Annotated[Path, typer.Option(file_okay=False, help="Folder of tables, as in DATA/gradtree/wdbc.data.")],
     out: Out = Path("report-gradients"),
+    download: Annotated[
+        bool,
+        typer.Option("--download", help="Put the tables of the UCI repository (CC BY 4.0) that are absent into DATA."),
+    ] = False,
     peer: Annotated[
         Path | None, typer.Option(exists=True, dir_okay=False, help="Python of an environment that has GRANDE.")
     ] = None,
@@ -114,8 +116,14 @@ def gradients(
     from jaxtree.cli.session import progress_bar
     from jaxtree_studies import gradients
     from jaxtree_studies.gradients_page import write_report
+    from jaxtree_studies.tables import download as fetch
 
     chosen = tuple(tables.split(",")) if tables else gradients.QUICK if quick else tuple(gradients.TITLES)
+    if not data.exists() and not download:
+        raise typer.BadParameter(
+            f"the folder {str(data)!r} is not there: --download makes it, with tables of the UCI repository",
+            param_hint="--data",
+        )
     plan = gradients.GradientsPlan(data, chosen, seeds or (1 if quick else 5), peer, quick)
     with progress_bar() as progress:
         task = progress.add_task("reading", total=None)
@@ -124,6 +132,8 @@ def gradients(
             # The first call comes before the first step.
             progress.update(task, description=doing, total=steps, advance=0 if progress.tasks[0].total is None else 1)
 
+        if download:
+            fetch.download(chosen, data, lambda file: progress.update(task, description=f"downloading {file}"))
         results = gradients.run(plan, out, on_step)
         written = write_report(results, out)
     console = Console()

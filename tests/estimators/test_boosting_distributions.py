@@ -8,8 +8,8 @@ import jaxtree
 from jaxtree import GradientBoostingDistribution
 from jaxtree.boosting import accelerated_failure_time
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
 from jaxtree.losses import distributions
+from jaxtree.losses.names import DISTRIBUTIONS
 
 FEW = {"n_estimators": 15, "max_depth": 2}
 

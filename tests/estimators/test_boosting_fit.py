@@ -14,9 +14,9 @@ from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor
 from jaxtree.boosting import Loss, absolute, cox, logistic, poisson, quantile
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, TrainingError
 from jaxtree.estimators.boosting import parameters as usual
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.metrics import metric_of
 from jaxtree.estimators.common.peers import peers
+from jaxtree.losses.names import LOSSES
 from jaxtree.tree.nodes import target_means
 
 FEW = {"n_estimators": 12, "max_depth": 3}

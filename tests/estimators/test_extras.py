@@ -10,7 +10,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 import jaxtree
 from jaxtree.boosting import Loss, accelerated_failure_time, cox
 from jaxtree.errors import InvalidInputError, InvalidTypeError
-from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.losses.names import LOSSES
 from jaxtree.resampling import cross_validate as cross_validate_together
 from tests.marks import are_slow
 

@@ -4,7 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jaxtree import DecisionTreeClassifier, DecisionTreeRegressor, SoftTreeClassifier, SoftTreeRegressor
+from jaxtree import (
+    DecisionTreeClassifier,
+    DecisionTreeRegressor,
+    SoftForestClassifier,
+    SoftForestRegressor,
+    SoftTreeClassifier,
+    SoftTreeRegressor,
+)
 from tests.marks import in_turn, rest_is_slow
 
 ROWS, ROUNDING = 300, 1e-6
@@ -65,3 +72,21 @@ def test_a_stump_is_kept_with_its_weights_and_goes_on():
     assert soft.score(X[:200], y[:200]) == 1
     soft.partial_fit(X[:200], y[:200])
     assert soft.score(X[:200], y[:200]) == 1
+
+
+@pytest.mark.parametrize(("kind", "depth", "num_noise"), rest_is_slow(in_turn(KINDS, [3, 1, 2], [4, 0, 10, 4])))
+def test_no_forest_of_one_tree_loses_to_a_stump(kind, depth, num_noise):
+    X, y = table(kind, num_noise)
+    options = {"n_estimators": 1, "depth": depth, "gate": "hard", "mixture": "mean", "random_state": 0}
+    soft = SoftForestClassifier(**options)
+    assert loses(soft, DecisionTreeClassifier(max_depth=1), X, y) <= 0
+    assert soft.partial_fit(X, y).predict_proba(X).shape == (ROWS, 2)
+    numbers = SoftForestRegressor(**options)
+    assert loses(numbers, DecisionTreeRegressor(max_depth=1), X, 10 + 3 * y) <= ROUNDING
+
+
+@pytest.mark.parametrize("mixture", ["by_tree", "by_leaf", "learned"])
+def test_no_mixture_of_one_tree_loses_to_a_stump(mixture):
+    X, y = table("five values", 4)
+    soft = SoftForestClassifier(1, depth=1, gate="hard", mixture=mixture, cv=None, max_epochs=2, random_state=0)
+    assert loses(soft, DecisionTreeClassifier(max_depth=1), X, y) <= 0

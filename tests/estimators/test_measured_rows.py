@@ -10,8 +10,7 @@ from sklearn.model_selection import KFold
 from jaxtree import GradientBoostingDistribution, GradientBoostingRegressor, SearchCV
 from jaxtree.boosting import cox
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
-from jaxtree.estimators.boosting.loss_names import LOSSES
+from jaxtree.losses.names import DISTRIBUTIONS, LOSSES
 from tests.marks import rest_is_slow
 
 ROWS = 60

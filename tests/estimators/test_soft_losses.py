@@ -10,10 +10,8 @@ import pytest
 from jaxtree import SoftForestRegressor, SoftTreeClassifier, SoftTreeRegressor, boosting, load
 from jaxtree.boosting import Loss, accelerated_failure_time, distributions, expectile, quantile, quantiles
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
-from jaxtree.estimators.boosting.loss_names import LOSSES
-from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
 from jaxtree.estimators.soft.numbers import OF_NUMBERS
+from jaxtree.losses.names import DISTRIBUTIONS, LOSSES, RANKING_LOSSES
 from tests.marks import are_slow, rest_is_slow
 
 RNG = np.random.default_rng(0)
@@ -254,7 +252,7 @@ def test_a_loss_of_classes_sees_log_probabilities():
     usual = SoftTreeClassifier(**few).fit(X, classes)
     own = SoftTreeClassifier(**few, loss=boosting.softmax(3)).fit(X, classes)
     np.testing.assert_allclose(own.predict_proba(X), usual.predict_proba(X), atol=1e-3)
-    with pytest.raises(InvalidInputError, match="a score for each of 3 classes, got 4"):
+    with pytest.raises(InvalidInputError, match="one for each of 3 classes, got 4"):
         SoftTreeClassifier(**few, loss=boosting.softmax(4)).fit(X, classes)
     with pytest.raises(InvalidInputError, match="loss='log_loss' takes no 'group'"):
         SoftTreeClassifier(**few).fit(X, classes, group=GROUP)
@@ -275,7 +273,7 @@ def test_a_loss_of_classes_sees_log_probabilities():
         ("quantile", NUMBER, {}, "got 'quantile'; that is jaxtree.boosting.quantile"),
         ("nll", NUMBER, {}, "got 'nll'"),
         ("log_loss", NUMBER, {}, "that is a SoftTreeClassifier here"),
-        (log_cosh, NUMBER, {}, "The 'loss' parameter of SoftTreeRegressor must be"),
+        (3.0, NUMBER, {}, "The 'loss' parameter of SoftTreeRegressor must be"),
     ],
 )
 def test_what_a_loss_does_not_allow_is_named(loss, y, extras, message):

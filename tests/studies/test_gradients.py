@@ -1,8 +1,11 @@
 """The comparison of ensembles trained by gradients: tables, divisions, scores, going on, the peer, sentences, page."""
 
+import io
 import json
 import stat
 import sys
+import urllib.error
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,8 @@ from jaxtree_studies import gradients, peer_worker, peers
 from jaxtree_studies.gradients import BOOSTING, FOREST, GRADIENTS, OBLIQUE, Division, GradientsPlan, Table
 from jaxtree_studies.gradients_page import BOOSTING_CHOSEN_ON, score_rows, write_report
 from jaxtree_studies.gradients_verdict import verdict
+from jaxtree_studies.tables import owners
+from jaxtree_studies.tables.download import SOURCES, download
 from jaxtree_studies.tables.owners import NAMES
 
 GRANDE = "GRANDE, 512 trees"
@@ -363,3 +368,53 @@ def test_the_quick_command_fits_all_ways(folder, tmp_path):
     # The class of the numbers is the sign of one of them.
     forest = next(r for r in records if (r["table"], r["way"]) == ("heart-failure", FOREST))
     assert forest["log_loss"] < forest["constant"]
+
+
+class Archive:
+    """An archive of files that answers like a server, or fails."""
+
+    def __init__(self, content, error=None):
+        self.content, self.error, self.asked = content, error, []
+
+    def __call__(self, address, timeout):
+        self.asked.append(address)
+        if self.error is not None:
+            raise self.error
+        return io.BytesIO(self.content)
+
+
+def test_tables_are_downloaded_once_into_their_places(tmp_path):
+    archive, told = Archive(b"1,2\n"), []
+    download(["zoo", "horse-colic", "credit-g"], tmp_path / "data", told.append, archive)
+    assert told == ["gradtree/zoo.data", "gradtree/horse-colic.data", "gradtree/horse-colic.test"]
+    assert (tmp_path / "data" / "gradtree" / "zoo.data").read_bytes() == b"1,2\n"
+    download(["zoo"], tmp_path / "data", told.append, Archive(b"", OSError("none")))
+    assert len(told) == 3
+
+
+def test_files_are_taken_out_of_archives(tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("Absenteeism_at_work.csv", "a;b")
+    download(["absenteeism"], tmp_path, lambda file: None, Archive(packed.getvalue()))
+    assert (tmp_path / "gradtree" / "absenteeism.csv").read_text() == "a;b"
+    with pytest.raises(InvalidInputError, match=r"cannot download .*Absenteeism_at_work_AAA.zip"):
+        download(["absenteeism"], tmp_path / "other", lambda file: None, Archive(b"no archive"))
+
+
+def test_without_a_network_the_address_and_the_place_are_said(tmp_path, monkeypatch):
+    error = urllib.error.URLError("Name or service not known")
+    monkeypatch.setattr("urllib.request.urlopen", Archive(b"", error))
+    arguments = ["study", "gradients", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    missing = CliRunner().invoke(app, arguments)
+    assert missing.exit_code != 0 and "--download" in missing.output
+    failed = CliRunner().invoke(app, [*arguments, "--quick", "--download"])
+    said = failed.output + str(failed.exception)
+    assert failed.exit_code != 0 and "hepatitis/hepatitis.data (Name or service not known)" in said.replace("\n", " ")
+    assert "gradtree" in said and not (tmp_path / "data").exists()
+
+
+def test_every_source_is_where_the_study_reads_it():
+    formats = {**owners.FORMATS, **gradients.FORMATS}
+    for name, sources in SOURCES.items():
+        assert name in gradients.TITLES and tuple(source.file for source in sources) == formats[name].files

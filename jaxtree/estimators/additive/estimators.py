@@ -7,13 +7,13 @@ from jaxtree.additive.fit import FittedBags
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.additive.base import AdditiveTask, BaseAdditive, TimedRows
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import LOSSES, AnyLoss
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -84,7 +84,8 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
     Args:
         loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
             "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
-            `jaxtree.boosting.Loss` of one's own.
+            `jaxtree.boosting.Loss` of one's own, or its function alone, of the scores of a row, its target and its
+            extras; or a function of outputs and targets of rows, as in `jaxtree.soft.losses`.
 
     Attributes:
         additive_: The terms, an `AdditiveModel`; the other attributes are those of an `ExplainableBoostingClassifier`,
@@ -101,7 +102,7 @@ class ExplainableBoostingRegressor(PredictsSurvival, NumbersByScores, BaseAdditi
         0.0
     """
 
-    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss, Role.ROWS] = "squared_error"
+    loss: Annotated[AnyLoss, Words(LOSSES), BaseLoss, callable, Role.ROWS] = "squared_error"
 
     _named_losses = LOSSES
 

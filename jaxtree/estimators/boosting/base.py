@@ -60,6 +60,7 @@ from jaxtree.estimators.trees.cart import DecisionTreeRegressor
 from jaxtree.files.boosting import BoostedState
 from jaxtree.losses.curves import mean_of_times
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import OF_CLASSES
 from jaxtree.serving.by_loss import with_offset
 from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
@@ -98,7 +99,7 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
     def check_parameters(self) -> None:
         """Raises InvalidInputError if a parameter is not allowed."""
         for parameter in ("loss", "distribution"):
-            check_name(type(self).__name__, parameter, vars(self).get(parameter), self._named_losses)
+            check_name(type(self).__name__, parameter, vars(self).get(parameter), self._named_losses or OF_CLASSES)
         super().check_parameters()
 
     @all_or_nothing

@@ -1,7 +1,7 @@
 """Gradient boosting of distributions, with scikit-learn's conventions."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,15 +13,10 @@ from jaxtree.estimators.boosting.base import BaseBoosting
 from jaxtree.estimators.boosting.responses import fixed_means, likelihood_of
 from jaxtree.estimators.boosting.scored import NumbersByLoss, PredictsDistributions
 from jaxtree.estimators.common.conventions import Role, Words
-from jaxtree.losses import distributions
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import DISTRIBUTIONS
 from jaxtree.tree.kinds import Prediction
-
-DISTRIBUTIONS: dict[str, Callable[[], Distribution]] = {
-    name: getattr(distributions, name) for name in distributions.__all__
-}
-"""The distributions that have names."""
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

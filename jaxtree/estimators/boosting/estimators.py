@@ -13,7 +13,6 @@ from jaxtree.boosting.folds import Folds
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.boosting.base import BaseBoosting
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.parameters import MULTI_OUTPUT, OF_SPREAD, ONE_OUTPUT
 from jaxtree.estimators.boosting.scored import ClassesByScores, NumbersByScores
 from jaxtree.estimators.boosting.survival import PredictsSurvival, is_of_times, learn_times
@@ -21,8 +20,9 @@ from jaxtree.estimators.boosting.training import BoostingTask, Rounds
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import BALANCED
 from jaxtree.estimators.common.sorted_lists import SortedLists, intervals_around
-from jaxtree.losses.classes import logistic, softmax
-from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.classes import focal, for_classes, logistic, softmax
+from jaxtree.losses.loss import BaseLoss, Loss
+from jaxtree.losses.names import LOSSES, OF_CLASSES, AnyLoss, loss_of
 from jaxtree.serving.by_loss import numbers_of, with_offset
 from jaxtree.serving.rows import over_sources
 
@@ -41,7 +41,13 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
     gradients as they are. The same table and parameters give the same model, bit for bit.
 
     Args:
-        hessian: For several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives.
+        loss: "log_loss"; or a loss of `jaxtree.boosting` of classes, such as `focal(gamma=2)`, or a `Loss` of one's
+            own, or its function alone, of the scores of a row, its target and its extras; or a function of outputs and
+            targets of rows, as in `jaxtree.soft.losses`. A class has a score each, the logarithm of its probability, or
+            by a loss of one score the second of two classes its log odds; targets are the places of classes in
+            `classes_`.
+        hessian: For several classes: "diagonal", or "full" for steps with the whole matrix of second derivatives; a
+            loss of one's own has its own.
         class_weight: Factors of classes in a dict, or "balanced".
 
     Attributes:
@@ -70,6 +76,7 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
         True
     """
 
+    loss: Annotated[AnyLoss, Words(OF_CLASSES), BaseLoss, callable, Role.FIT] = "log_loss"
     hessian: Annotated[str, Words({"diagonal", "full"}), Role.FIT] = "diagonal"
     class_weight: Annotated[Any, dict, list, BALANCED, None, Role.NUMBER] = None
 
@@ -92,7 +99,14 @@ class GradientBoostingClassifier(ClassesByScores, BaseBoosting):
                 f'hessian="full" is of trees that change all scores: multi_strategy must be {MULTI_OUTPUT!r}, got '
                 f"{ONE_OUTPUT!r}"
             )
-        return logistic() if number == 2 else softmax(number, self.hessian)
+        if isinstance(self.loss, str):
+            return logistic() if number == 2 else softmax(number, self.hessian)
+        loss = for_classes(loss_of(self.loss, {}, number), number)
+        if self.hessian == "diagonal" or loss.num_scores == 1:
+            return loss
+        if not isinstance(loss, Loss) or loss.name != "focal":
+            raise InvalidInputError(f'hessian="full" is of the log loss and of focal: {loss} has its own')
+        return focal(**{**dict(loss.parameters), "hessian": self.hessian})
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
@@ -118,7 +132,8 @@ class GradientBoostingRegressor(PredictsSurvival, NumbersByScores, BaseBoosting)
     Args:
         loss: "squared_error", "absolute_error", "huber", "pseudo_huber", "poisson", "gamma", "tweedie", "cox" or
             "accelerated_failure_time", or a loss of `jaxtree.boosting`, such as `quantile(0.9)`, or a
-            `jaxtree.boosting.Loss` of one's own.
+            `jaxtree.boosting.Loss` of one's own, or its function alone, of the scores of a row, its target and its
+            extras; or a function of outputs and targets of rows, as in `jaxtree.soft.losses`.
 
     Attributes:
         forest_: The trees in one table of nodes; the other attributes are those of a `GradientBoostingClassifier`, too.
@@ -137,7 +152,7 @@ class GradientBoostingRegressor(PredictsSurvival, NumbersByScores, BaseBoosting)
         True
     """
 
-    loss: Annotated[str | BaseLoss, Words(LOSSES), BaseLoss, Role.FIT] = "squared_error"
+    loss: Annotated[AnyLoss, Words(LOSSES), BaseLoss, callable, Role.FIT] = "squared_error"
 
     _named_losses = LOSSES
 

@@ -1,28 +1,10 @@
-"""Losses by name, and the hints for the names that other libraries give to losses and metrics."""
+"""Hints for the names that other libraries give to losses and metrics."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.peers import peers
-from jaxtree.losses.cox import cox
-from jaxtree.losses.loss import BaseLoss
-from jaxtree.losses.numbers import absolute, gamma, poisson, squared, tweedie
-from jaxtree.losses.robust import huber, pseudo_huber
-from jaxtree.losses.survival import accelerated_failure_time
-
-LOSSES: dict[str, Callable[[], BaseLoss]] = {
-    "squared_error": squared,
-    "absolute_error": absolute,
-    "huber": huber,
-    "pseudo_huber": pseudo_huber,
-    "poisson": poisson,
-    "gamma": gamma,
-    "tweedie": tweedie,
-    "cox": cox,
-    "accelerated_failure_time": accelerated_failure_time,
-}
-"""The losses of numbers that have names."""
 
 
 def hint_for_metric(given: str) -> str:
@@ -39,7 +21,7 @@ def hint_for_metric(given: str) -> str:
     return f": it is {ours!r} here" if ours else ""
 
 
-def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any]) -> None:
+def check_name(owner: str, parameter: str, given: Any, known: Collection[str]) -> None:
     """Raises InvalidInputError of the name of a loss that is not known, with the way to what it may mean.
 
     Args:
@@ -48,6 +30,7 @@ def check_name(owner: str, parameter: str, given: Any, known: Mapping[str, Any])
         given: Its value.
         known: The losses that have names.
 
+    >>> from jaxtree.losses.names import LOSSES
     >>> check_name("GradientBoostingRegressor", "loss", "reg:squarederror", LOSSES)
     Traceback (most recent call last):
         ...

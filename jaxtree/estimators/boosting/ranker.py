@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -18,14 +18,8 @@ from jaxtree.estimators.common.conventions import Role, Words, whole
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.losses import ranking
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import RANKING_LOSSES
 from jaxtree.serving.rows import of_arrays
-
-RANKING_LOSSES: dict[str, Callable[[], BaseLoss]] = {
-    "ndcg": ranking.ndcg,
-    "map": ranking.average_precision,
-    "pairwise": ranking.pairwise,
-}
-"""The losses of order that have names."""
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.sample import Outputs, Sample
 from jaxtree.errors import InvalidInputError, instance_of
-from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import (
     fixed_classes,
     fixed_numbers,
@@ -31,6 +30,7 @@ from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.links import link_of
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import LOSSES, loss_of
 from jaxtree.losses.numbers import squared
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.serving.by_loss import AnswersOfClassScores, AnswersOfScores
@@ -251,7 +251,7 @@ class NumbersByScores(NumbersByLoss, ScoredTrees):
 
     def _make_loss(self, outputs: Outputs) -> BaseLoss:
         if outputs.number == 1 or not isinstance(self.loss, str):
-            return LOSSES[self.loss]() if isinstance(self.loss, str) else self.loss
+            return loss_of(self.loss, LOSSES, outputs.number)
         if self.loss != "squared_error":
             raise InvalidInputError(
                 f"loss {self.loss!r} has one target, got {outputs.number} columns of y: take 'squared_error', a Loss "

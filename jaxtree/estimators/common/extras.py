@@ -13,6 +13,7 @@ from jaxtree.dataset.sample import Sample
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.peers import hint_for_argument
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import loss_of
 from jaxtree.metrics.scorers import takes_extras, takes_weights
 
 
@@ -45,8 +46,9 @@ class RoutesExtras:
     def given_loss(self) -> BaseLoss | None:
         """The loss that the parameters name or have; None where it follows from the target."""
         given = loss_parameter(self)[1]
-        loss = self._named_losses[given]() if isinstance(given, str) and given in self._named_losses else given
-        return loss if isinstance(loss, BaseLoss) else None
+        if given is None or (isinstance(given, str) and given not in self._named_losses):
+            return None
+        return loss_of(given, self._named_losses)
 
     @property
     def extras_of_fit(self) -> tuple[str, ...]:
@@ -83,7 +85,9 @@ def loss_in_words(estimator: Any) -> str:
     'log_loss'
     """
     parameter, loss = loss_parameter(estimator)
-    return str(loss) if parameter else "log_loss"
+    if not parameter:
+        return "log_loss"
+    return loss if isinstance(loss, str) else str(loss_of(loss))
 
 
 def check_arguments(estimator: Any, method: str, names: Iterable[str], known: Iterable[str]) -> None:

@@ -2,6 +2,7 @@
 
 import abc
 import copy
+import dataclasses
 import itertools
 import warnings
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -41,8 +42,10 @@ from jaxtree.estimators.soft.parameters import (
     AUTO,
     FEW_ROWS,
     SoftParameters,
+    at_the_end,
     auto_depth,
     auto_share_held_out,
+    check_functions,
     config_of,
     epochs_of,
     has_hard_trees_together,
@@ -73,11 +76,11 @@ from jaxtree.soft.calibration import Constant, calibrated
 from jaxtree.soft.epochs import Hyperparameters, Predict, Progress, TrainingConfig
 from jaxtree.soft.forest import SoftForest, apply_forest, forest_log_mixture, predict_in_blocks
 from jaxtree.soft.form import SoftForm
+from jaxtree.soft.functions import Elementwise, name_of
 from jaxtree.soft.inputs import Inputs, SoftSample, fit_inputs
 from jaxtree.soft.losses import distillation
 from jaxtree.soft.model import SoftTree, apply, log_mixture
-from jaxtree.soft.on_host import outputs_on_host
-from jaxtree.soft.rates import constant
+from jaxtree.soft.on_host import is_for_host, outputs_on_host
 from jaxtree.soft.runs import Trained, Validation, train_runs
 from jaxtree.soft.training import check_trained, final_loss, train_to_the_end
 from jaxtree.table.encoder import Encoder
@@ -304,8 +307,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         return []
 
     def check_parameters(self) -> None:
-        """Raises InvalidInputError if a parameter is not allowed."""
+        """Raises InvalidInputError if a parameter is not allowed, or has no effect beside another."""
         check_parameters(self)
+        check_functions(self)
 
     def work_of_fit(self, num_rows: int, num_columns: int) -> Work:
         """Returns how much a fit of so many rows and columns has to do, if it makes all epochs."""
@@ -401,8 +405,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         config = config_of(self, loss, self._predict_function(models.model if isinstance(models, Progress) else models))
         config = config._replace(batch_size=self._rows_of_step(num_rows))
         if goes_on:
-            numbers = numbers._replace(first_temperature=numbers.last_temperature)
-            config = config._replace(decay=constant)
+            config, numbers = at_the_end(config, numbers)
         patience = patience_of(self, has_folds=len(rows.parts) > 1)
         given = [
             (part.rows, part.held_rows and Validation(part.held_rows, patience, self.init is not None))
@@ -414,6 +417,20 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         total = sum(run.num_epochs for run in task.runs)
         with progress_of(self.verbose, total, "training", "epochs") as report:
             return train_to_the_end(task.runs, config=task.config, report=report)
+
+    def _beside_stump(self, task: SoftTask, rows: SoftRows) -> SoftTask:
+        """A task whose lone trees of hard gates begin at the best split of a single column, and have to be better."""
+        form = form_of(stumps.lone_tree(task.runs[0].model))
+        is_old = self.warm_start and hasattr(self, "soft_model_")
+        if is_old or form.gate != "hard" or not form.depth:
+            return task
+        columns = stumps.columns_of_inputs(rows.parts[0].x, form)
+        found = self._stump_of(columns, rows.sample)
+        if found is None or int(found[0].num_nodes) == 1:
+            return task
+        stump, value = found
+        runs = [run._replace(model=stumps.with_root(run.model, stump, columns)) for run in task.runs]
+        return task._replace(runs=runs, stump=stumps.with_leaves_of(stumps.lone_tree(runs[0].model), stump, value))
 
     def finish_fit(self, task: SoftTask, trained: Sequence[Trained]) -> Self:
         """Takes what the models of a fit have become as the fitted one.
@@ -452,12 +469,26 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         if trained.validation_loss is not None:
             self.history_["validation_loss"] = trained.validation_loss.tolist()
 
+    def kept_parameters(self) -> dict[str, Any]:
+        """Returns the parameters that a file has.
+
+        Raises:
+            InvalidInputError: The temperature is a schedule, by whose end the model predicts.
+        """
+        if callable(self.first_temperature):
+            raise InvalidInputError(
+                f"parameter first_temperature cannot be kept: {name_of(self.first_temperature)} is a function of the "
+                "user's own, and model files hold no code; with first_temperature=1.0 and last_temperature="
+                f"{self.last_temperature_:.9g} the model predicts as it does"
+            )
+        return super().kept_parameters()
+
     def fitted_state(self) -> SoftState:
         """Returns what fitting has learned: what a model file keeps."""
         return SoftState(
             self.fitted_table(),
             InputsState.of(self.inputs_),
-            self.soft_model_,
+            _kept_model(self.soft_model_, choice=self.choice, side=self.side),
             self._key,
             self.history_,
             self.best_epoch_,
@@ -573,7 +604,7 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         model, x, temperature = self.soft_model_, self.inputs_.transform(values), self.last_temperature_
         nodes = 2**self.depth_ * (model.num_trees if isinstance(model, SoftForest) else 1)
         with placed(None, lambda: costs.soft(*x.shape, nodes=nodes, steps=1, rows_of_step=len(x))):
-            if current_platform() == "cpu":
+            if current_platform() == "cpu" and is_for_host(form_of(model)):
                 return outputs_on_host(model, x, temperature, of_classes=is_classifier(self))
             return predict_in_blocks(self._predict_function(model), model, x, temperature)
 
@@ -681,3 +712,33 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
     def _rows_of_step(self, num_rows: int) -> int:
         """The most rows of a step, of so many rows."""
         return rows_of_step(self, None, num_rows)
+
+
+def _kept_model(
+    model: SoftTree | SoftForest, *, choice: str | Elementwise, side: str | Elementwise
+) -> SoftTree | SoftForest:
+    """A model as files have it: functions that hard gates were trained by, and predict without, give way to names.
+
+    Args:
+        model: The model.
+        choice: The parameter as it is now, which files have: a name.
+        side: The same.
+
+    Raises:
+        InvalidInputError: Predictions need a function of the user's own.
+    """
+    form = form_of(model)
+    for name in () if form.gate == "hard" else ("gate", "choice", "side"):
+        own = getattr(form, name)
+        if callable(own):
+            raise InvalidInputError(
+                f"the model predicts by {name}={name_of(own)}, a function of the user's own, and model files hold no "
+                "code: keep what harden() makes of it, where it has a hard form, or use joblib.dump"
+            )
+    names = {name: own for name, own in (("choice", choice), ("side", side)) if callable(getattr(form, name))}
+    if not names:
+        return model
+    form = dataclasses.replace(form, **names)
+    if isinstance(model, SoftForest):
+        return dataclasses.replace(model, trees=dataclasses.replace(model.trees, form=form))
+    return dataclasses.replace(model, form=form)

@@ -28,7 +28,7 @@ from jaxtree.estimators.soft.parameters import (
     mixture_of,
     settings_of,
 )
-from jaxtree.estimators.soft.rows import SoftPart
+from jaxtree.estimators.soft.rows import SoftPart, SoftRows, SoftTask
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.soft.trees import first_trees_of
 from jaxtree.soft.forest import MIXTURES, SoftForest, hide_columns, join_forests, mix, predict_in_blocks
@@ -51,7 +51,7 @@ class OfOneForest(BaseSoft):
             "mean" of others. For hard gates in such a forest "auto" is a gate_rate of 0.03, a leaf_rate of 0.05, and a
             temperature of 1.
         colsample_bytree: The share of the columns that each tree sees, of hard gates and axis gates. "auto" is all, and
-            half of them of hard gates whose scores add up.
+            half of them of several trees of hard gates whose scores add up.
         subsample: The share of the rows that each tree learns from, of trees whose scores add up.
         drop_rate: The share of these trees that a step leaves out, of every row others.
         cv: Folds that end trainings, of the mixtures "mean" and "by_tree": a number, a splitter of scikit-learn, or its
@@ -119,6 +119,12 @@ class OfOneForest(BaseSoft):
             raise InvalidInputError(f"cv is for a mixture that is one of {OF_FOLDS}, got {self.mixture!r}")
         if self.warm_start:
             raise InvalidInputError("warm_start goes on with one forest, and cv makes one of each fold: give one alone")
+
+    def begin_fit(self, rows: SoftRows) -> SoftTask:
+        """Returns what is trained on rows that are read; one tree of hard gates begins as an estimator of one does."""
+        task, settings = super().begin_fit(rows), settings_of(self)
+        is_lone = settings.n_estimators == len(rows.parts) == 1 and settings.colsample_bytree == 1
+        return self._beside_stump(task, rows) if is_lone else task
 
     def _folds_of(self, sample: SoftSample, held: SoftSample | None) -> list[Fold]:
         table, cv = self._as_table(sample), self.cv

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -14,10 +14,8 @@ from jaxtyping import Array, Float, Float64, Int
 from jaxtree.arrays import AnyArray
 from jaxtree.dataset.sample import Outputs, Sample
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.distribution import DISTRIBUTIONS
-from jaxtree.estimators.boosting.loss_names import LOSSES, check_name
+from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.parameters import OF_SPREAD
-from jaxtree.estimators.boosting.ranker import RANKING_LOSSES
 from jaxtree.estimators.boosting.responses import (
     fixed_means,
     fixed_numbers,
@@ -44,6 +42,7 @@ from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.distribution import Distribution
 from jaxtree.losses.links import name_of_link
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import OF_NUMBERS, AnyLoss, loss_of
 from jaxtree.losses.ranking import Ranking
 from jaxtree.losses.several import of_outputs
 from jaxtree.losses.start import weighted_quantile
@@ -65,9 +64,6 @@ ROUNDING = 1e-12
 
 LEAST_RATE = 1e-3
 """The least mean that a leaf of a tree of logarithms begins with, as a share of the mean of all."""
-
-OF_NUMBERS: dict[str, Callable[[], BaseLoss]] = {**DISTRIBUTIONS, **RANKING_LOSSES, **LOSSES}
-"""The losses that have names; "gamma" is that of means."""
 
 MOST_NARROWER = math.log(1e4)
 """How far the logarithm of a stump's scale may be from that of all rows: 32 bits tell its targets apart."""
@@ -132,7 +128,7 @@ class ByLoss(PredictsSurvival, PredictsDistributions, NumbersByLoss, BaseSoft):
 
     def _make_loss(self) -> BaseLoss:
         """The loss that the parameter names."""
-        return OF_NUMBERS[self.loss]() if isinstance(self.loss, str) else self.loss
+        return loss_of(self.loss)
 
     def _rows_of_step(self, num_rows: int) -> int:
         return rows_of_step(self, self._make_loss(), num_rows)
@@ -307,12 +303,13 @@ class SoftRegressor(ByLoss):
             "poisson", "gamma", "tweedie", "cox" or "accelerated_failure_time" of survival times, "ndcg", "map" or
             "pairwise" of orders within groups; or a distribution, "normal", "lognormal", "laplace", "logistic",
             "student_t", "weibull", "negative_binomial" or "beta". Or a loss of `jaxtree.boosting`, such as
-            `quantile(0.9)`, or a `jaxtree.boosting.Loss` of one's own. Training begins at its best constant, and
-            where scores are in the target's unit, outputs are in deviations of the target. "cox" and orders are
-            trained on all rows in a step.
+            `quantile(0.9)`, a `jaxtree.boosting.Loss` of one's own, or its function alone, of the scores of a row, its
+            target and its extras; or a function of outputs and targets of rows, as in `jaxtree.soft.losses`. Training
+            begins at its best constant, and where scores are in the target's unit, outputs are in deviations of the
+            target. "cox" and orders are trained on all rows in a step.
     """
 
-    loss: Annotated[str | BaseLoss, Words(OF_NUMBERS), BaseLoss, Role.FIT] = "squared_error"
+    loss: Annotated[AnyLoss, Words(OF_NUMBERS), BaseLoss, callable, Role.FIT] = "squared_error"
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **extras: Any) -> Self:
         """Goes over some rows once, at the last temperature.

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from numbers import Real
 from typing import Annotated, Any, NamedTuple
 
@@ -10,6 +11,7 @@ from sklearn.base import is_classifier
 
 from jaxtree.buckets import row_bucket
 from jaxtree.devices import current_platform
+from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import SEED, AnnotatedParameters, Role, Words, whole
 from jaxtree.estimators.common.prunings import AT_LEAST_0
 from jaxtree.kernels.choose import choose
@@ -18,9 +20,10 @@ from jaxtree.sklearn_compat import Interval
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.epochs import Hyperparameters, Predict, TrainingConfig
 from jaxtree.soft.forest import TOGETHER
-from jaxtree.soft.form import GATES
+from jaxtree.soft.form import DEFAULT_CHOICES, GATES
+from jaxtree.soft.functions import Elementwise, Schedule, check_schedule, name_of
 from jaxtree.soft.losses import Loss, zero_one
-from jaxtree.soft.rates import LearningRates
+from jaxtree.soft.rates import LearningRates, constant, cosine, scheduled
 from jaxtree.soft.scales import SCALINGS
 from jaxtree.soft.sides import SIDES
 
@@ -54,24 +57,31 @@ class SoftParameters(AnnotatedParameters):
             but each row takes one side from the first step on, and gradients pass as if it were shared
             (straight-through: Marton et al., *GradTree*, 2024). A tree of hard gates and its `harden()` predict the
             same. Its root begins at the best split of a single column, and a tree that ends with more loss than this
-            split alone gives way to it.
-        choice: How hard gates are trained to choose a column: by the shares of "entmax15", "sparsemax" or
-            "softmax".
-        side: The slope by which hard gates are trained: "softsign", "entmoid" or "sigmoid".
+            split alone gives way to it. Or a function in JAX of the weights of a gate (a vector), its bias and the
+            features of a row (a vector) to the gate's value: gates that are no planes, and have no hard form.
+        choice: The shares of columns by which axis gates and hard gates choose one: "entmax15", "sparsemax",
+            "softmax", or a function in JAX of logits, the last axis of an array, to shares. "auto" is "softmax" of axis
+            gates, and "entmax15" of hard gates.
+        side: The share of a row that goes right, by the value of its gate; of hard gates the slope by which they are
+            trained: "sigmoid", "entmoid", "softsign", or a function in JAX of an array of values to shares, which
+            rises and is 1/2 at 0. "auto" is "softsign" of hard gates, and "sigmoid" of others.
         oblivious: Whether all hard gates of a level are one.
         max_epochs: How often all rows are seen. "auto" is as often as 2,500 steps take, and 10 times at least.
         batch_size: The most rows of a step. "auto" is 256, and 64 of fewer than 10,000 rows where the scores of hard
             trees add up.
         optimizer: An optimiser of optax with learning rate 1; None is `optax.adam(1.0)`.
-        gate_rate: The learning rate of gates. "auto" is 0.1 of hard gates, and of others 0.03 for classes and 0.02
-            for numbers.
+        gate_rate: The learning rate of gates, which falls by a cosine. "auto" is 0.1 of hard gates, and of others 0.03
+            for classes and 0.02 for numbers. Or a schedule: a function in JAX of the share of training that is done,
+            from 0 to 1, to the rate, as are those of optax that end after one step; `partial_fit` has the first rate.
         leaf_rate: The learning rate of leaves. "auto" is 0.1 of hard gates, and of others 0.2 for classes and 0.05
-            for numbers.
+            for numbers. Or a schedule, as of `gate_rate`.
         first_temperature: The temperature of the gates in the first step; it falls by the same factor in each. For hard
-            gates it is the width of the slope by which they are trained.
+            gates it is the width of the slope by which they are trained. Or a schedule, as of `gate_rate`, whose last
+            temperature is that of predictions; `last_temperature` is then "auto".
         last_temperature: The temperature in the last step, and of predictions. Lower ones make a tree that loses
             less when it is hardened. "auto" is 0.3, and 0.2 of hard gates.
-        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. "auto"
+        noise: The standard deviation of noise that is added to scaled inputs in training; None for no noise. Or a
+            schedule, as of `gate_rate`; `partial_fit` has the last noise. "auto"
             is $n^{-1/5}$ of n rows, and none where training begins with `init`, targets are probabilities, or scores
             of hard trees add up. For
             distributions and several quantiles it is also added to targets, in deviations of these (to the
@@ -109,18 +119,18 @@ class SoftParameters(AnnotatedParameters):
     """
 
     depth: Annotated[int | str, DEPTHS, Words({AUTO}), Role.TRAINS] = AUTO
-    gate: Annotated[str, Words(GATES), Role.FIT] = "oblique"
-    choice: Annotated[str, Words(set(CHOICES)), Role.TRAINS] = "entmax15"
-    side: Annotated[str, Words(set(SIDES)), Role.TRAINS] = "softsign"
+    gate: Annotated[str | Callable[..., Any], Words(GATES), callable, Role.FIT] = "oblique"
+    choice: Annotated[str | Elementwise, Words({AUTO, *CHOICES}), callable, Role.TRAINS] = AUTO
+    side: Annotated[str | Elementwise, Words({AUTO, *SIDES}), callable, Role.TRAINS] = AUTO
     oblivious: Annotated[bool, "boolean", Role.TRAINS] = False
     max_epochs: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = AUTO
     batch_size: Annotated[int | str, whole(1), Words({AUTO}), Role.TRAINS] = AUTO
     optimizer: Annotated[Any, optax.GradientTransformation, None, Role.TRAINS] = None
-    gate_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
-    leaf_rate: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
-    first_temperature: Annotated[float, POSITIVE, Role.TRAINS] = 1.0
+    gate_rate: Annotated[float | str | Schedule, POSITIVE, Words({AUTO}), callable, Role.TRAINS] = AUTO
+    leaf_rate: Annotated[float | str | Schedule, POSITIVE, Words({AUTO}), callable, Role.TRAINS] = AUTO
+    first_temperature: Annotated[float | Schedule, POSITIVE, callable, Role.TRAINS] = 1.0
     last_temperature: Annotated[float | str, POSITIVE, Words({AUTO}), Role.TRAINS] = AUTO
-    noise: Annotated[float | str | None, AT_LEAST_0, None, Words({AUTO}), Role.TRAINS] = AUTO
+    noise: Annotated[float | str | Schedule | None, AT_LEAST_0, None, Words({AUTO}), callable, Role.TRAINS] = AUTO
     averaging: Annotated[float, FROM_0_BELOW_1, Role.TRAINS] = 0.99
     validation_fraction: Annotated[float | str | None, BETWEEN_0_AND_1, None, Words({AUTO}), Role.FIT] = AUTO
     monitor: Annotated[str, Words({"loss", "hardened"}), Role.TRAINS] = "loss"
@@ -151,13 +161,13 @@ class Settings(NamedTuple):
         cv: The number of folds that end the training of a forest, of few rows; None for none.
     """
 
-    gate_rate: float
-    leaf_rate: float
+    gate_rate: float | Schedule
+    leaf_rate: float | Schedule
     last_temperature: float
     label_smoothing: float
     scaling: str
     least_depth: int
-    noise: float | str | None = AUTO
+    noise: float | str | Schedule | None = AUTO
     batch_size: int = 256
     n_estimators: int = 10
     colsample_bytree: float = 1.0
@@ -201,6 +211,11 @@ def settings_of(estimator: Any) -> Settings:
         usual = HARD_ALONE
     if mixture_of(estimator) not in OF_FOLDS:
         usual = usual._replace(cv=None)
+    first: float | Schedule = estimator.first_temperature
+    if callable(first):
+        usual = usual._replace(last_temperature=float(first(1.0)))
+    if getattr(estimator, "n_estimators", AUTO) == 1:
+        usual = usual._replace(colsample_bytree=1.0)  # no other tree would see what it does not
     given = {name: getattr(estimator, name, AUTO) for name in Settings._fields}
     return usual._replace(**{name: value for name, value in given.items() if not is_auto(value)})
 
@@ -267,10 +282,14 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
     noise = settings.noise
     if noise == AUTO:
         noise = None if is_guided else auto_noise(num_rows)
+    gate_rate, leaf_rate, noise = (
+        1.0 if callable(own) else own for own in (settings.gate_rate, settings.leaf_rate, noise)
+    )
+    first, last = estimator.first_temperature, settings.last_temperature
     return Hyperparameters(
-        rates=LearningRates(gate=settings.gate_rate, leaf=settings.leaf_rate),
-        first_temperature=estimator.first_temperature,
-        last_temperature=settings.last_temperature,
+        rates=LearningRates(gate=gate_rate, leaf=leaf_rate),
+        first_temperature=last if callable(first) else first,
+        last_temperature=last,
         monitor_temperature=DECIDED if estimator.monitor == "hardened" else None,
         noise=noise or None,
         averaging=estimator.averaging,
@@ -282,9 +301,53 @@ def hyperparameters_of(estimator: Any, num_rows: int, *, is_guided: bool = False
 def config_of(estimator: Any, loss: Loss, predict: Predict) -> TrainingConfig:
     """The static part of the training that follows from an estimator's parameters."""
     monitor = zero_one if estimator.monitor == "hardened" and is_classifier(estimator) else None
-    engine = choose(current_platform(), knows=estimator.gate == "hard", on_host=False)
-    config = TrainingConfig(loss, monitor, predict, engine=engine)
+    knows = estimator.gate == "hard" and isinstance(estimator.side, str)
+    engine = choose(current_platform(), knows=knows, on_host=False)
+    config = TrainingConfig(loss, monitor, predict, engine=engine)._replace(**_schedules_of(estimator))
     return config if estimator.optimizer is None else config._replace(optimizer=estimator.optimizer)
+
+
+def _schedules_of(estimator: Any) -> dict[str, Any]:
+    """The parts of the static part that an estimator's schedules change."""
+    schedules, rates = {}, (estimator.gate_rate, estimator.leaf_rate)
+    if any(map(callable, rates)):
+        gate, leaf = (own if callable(own) else cosine for own in rates)
+        schedules["decay"] = LearningRates(gate, leaf, cosine)
+    for name, own in (("temperature", estimator.first_temperature), ("noise", estimator.noise)):
+        if callable(own):
+            schedules[name] = own
+    return schedules
+
+
+def at_the_end(config: TrainingConfig, numbers: Hyperparameters) -> tuple[TrainingConfig, Hyperparameters]:
+    """Returns a training at the last temperature and with rates that do not fall, those of its first step."""
+    if config.noise is not None:
+        last = float(config.noise(1.0))
+        noises = {name: last * own for name in ("noise", "target_noise") if (own := getattr(numbers, name)) is not None}
+        numbers = numbers._replace(**noises)
+    if isinstance(config.decay, LearningRates):
+        numbers = numbers._replace(rates=scheduled(numbers.rates, config.decay, 0.0))
+    numbers = numbers._replace(first_temperature=numbers.last_temperature)
+    return config._replace(decay=constant, temperature=None, noise=None), numbers
+
+
+def check_functions(estimator: Any) -> None:
+    """Raises InvalidInputError if a schedule is none, or a parameter has no effect beside another."""
+    for name, may_be_0 in (("gate_rate", True), ("leaf_rate", True), ("first_temperature", False), ("noise", True)):
+        if callable(own := getattr(estimator, name)):
+            check_schedule(name, own, may_be_0=may_be_0)
+    if callable(estimator.first_temperature) and not is_auto(estimator.last_temperature):
+        raise InvalidInputError(
+            "last_temperature must be 'auto' where first_temperature is a schedule, whose last temperature counts, got "
+            f"{estimator.last_temperature!r}"
+        )
+    if not is_auto(estimator.choice) and estimator.gate not in DEFAULT_CHOICES:
+        raise InvalidInputError(
+            f"choice={name_of(estimator.choice)!r} is for gates that choose a column, 'axis' and 'hard', got "
+            f"gate={name_of(estimator.gate)!r}"
+        )
+    if estimator.oblivious and estimator.gate != "hard":
+        raise InvalidInputError(f"oblivious=True is for gate='hard', got gate={name_of(estimator.gate)!r}")
 
 
 def auto_depth(num_rows: int, num_classes: int, least: int, largest: int) -> int:

@@ -4,8 +4,10 @@ A row teaches the one leaf where it ends. A hard gate that begins at another col
 tells, so that a tree of few gates may miss a column that tells everything.
 """
 
+import dataclasses
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -14,6 +16,7 @@ from jaxtree.arrays import AnyArray
 from jaxtree.compilation import compiled, options_of_small_programs
 from jaxtree.errors import instance_of
 from jaxtree.soft.epochs import TrainingRows
+from jaxtree.soft.forest import SoftForest
 from jaxtree.soft.form import SoftForm
 from jaxtree.soft.from_tree import LIKED
 from jaxtree.soft.gates import HardGate
@@ -33,8 +36,23 @@ def columns_of_inputs(x: Float[np.ndarray, "row feature"], form: SoftForm) -> Fl
     return columns
 
 
-def with_root(tree: SoftTree, stump: Tree, columns: Float[np.ndarray, "row column"]) -> SoftTree:
-    """Returns a tree of hard gates whose root divides rows as a stump of the columns of its inputs does."""
+def lone_tree(model: SoftTree | SoftForest) -> SoftTree:
+    """Returns a tree, or the one tree of a forest."""
+    return model.tree(0) if isinstance(model, SoftForest) else model
+
+
+def _in_its_place(model: SoftTree | SoftForest, tree: SoftTree) -> SoftTree | SoftForest:
+    """A model, or the state of one, with a tree in the place of its one tree; axes of length 1 in front are kept."""
+    if isinstance(model, SoftForest):
+        return dataclasses.replace(model, trees=_in_its_place(model.trees, tree))
+    return jax.tree.map(lambda old, new: np.reshape(np.asarray(new), np.shape(old)), model, tree)
+
+
+def with_root(
+    model: SoftTree | SoftForest, stump: Tree, columns: Float[np.ndarray, "row column"]
+) -> SoftTree | SoftForest:
+    """Returns a lone tree of hard gates whose root divides rows as a stump of the columns of its inputs does."""
+    tree = lone_tree(model)
     gate = instance_of(HardGate, tree.gate)
     feature, limit = int(stump.feature[0]), float(stump.threshold[0])
     selection, threshold = (np.array(part) for part in (gate.selection, gate.threshold))
@@ -47,7 +65,7 @@ def with_root(tree: SoftTree, stump: Tree, columns: Float[np.ndarray, "row colum
         is_of = np.array([feature in features for features in tree.form.missing])
         missing = np.array(missing)
         missing[0, is_of] = LIKED if stump.missing_branch[0] else -LIKED
-    return SoftTree(HardGate(selection, threshold, missing), tree.leaf, tree.form)
+    return _in_its_place(model, SoftTree(HardGate(selection, threshold, missing), tree.leaf, tree.form))
 
 
 def with_leaves_of(tree: SoftTree, stump: Tree, value: Float[np.ndarray, "node output"]) -> SoftTree:
@@ -62,11 +80,12 @@ def better(trained: Trained, stump: SoftTree, rows: TrainingRows, loss: object) 
 
     Training moves thresholds: noise, slopes and averages leave them beside those that divide rows best.
     """
-    losses = np.asarray(_losses([_outputs(own, rows) for own in (trained.model, stump)], rows, loss=loss))
+    outputs = [_outputs(own, rows) for own in (lone_tree(trained.model), stump)]
+    losses = np.asarray(_losses(outputs, rows, loss=loss))
     if losses[0] <= losses[1]:
         return trained
-    progress = trained.progress._replace(model=stump, average=stump, best=stump)
-    return trained._replace(model=stump, progress=progress)
+    parts = {name: _in_its_place(getattr(trained.progress, name), stump) for name in ("model", "average", "best")}
+    return trained._replace(model=_in_its_place(trained.model, stump), progress=trained.progress._replace(**parts))
 
 
 def _outputs(tree: SoftTree, rows: TrainingRows) -> Float[np.ndarray, "row output"]:

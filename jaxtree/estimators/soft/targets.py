@@ -30,7 +30,9 @@ from jaxtree.estimators.soft.parameters import (
 from jaxtree.estimators.soft.rows import SoftRows
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier
 from jaxtree.export.functions import RowAnswer
+from jaxtree.losses.classes import for_classes
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.names import OF_CLASSES, AnyLoss, loss_of
 from jaxtree.serving.rows import of_arrays, over_sources
 from jaxtree.soft import losses
 from jaxtree.soft.calibration import Constant
@@ -71,14 +73,16 @@ class SoftClassifier(OfClasses, BaseSoft):
     """Soft models of classes, of one output.
 
     Args:
-        loss: "log_loss"; or a loss of `jaxtree.boosting` with a score a class, such as a `Loss` of one's own:
-            scores are the logarithms of probabilities, and targets the places of classes in `classes_`.
+        loss: "log_loss"; or a loss of `jaxtree.boosting` of classes, such as `focal(gamma=2)`, or a `Loss` of one's
+            own, or its function alone, of the scores of a row, its target and its extras; or a function of outputs and
+            targets of rows, as in `jaxtree.soft.losses`. A class has a score each, the logarithm of its probability;
+            targets are the places of classes in `classes_`.
         label_smoothing: The share of every label that is spread over all classes; by the shares of their rows where
             the class of a row is less than 0.9 bits. "auto" is 0.1, and 0 of hard gates.
         class_weight: Factors of classes in a dict, or "balanced".
     """
 
-    loss: Annotated[Any, Words({"log_loss"}), BaseLoss, Role.FIT] = "log_loss"
+    loss: Annotated[AnyLoss, Words(OF_CLASSES), BaseLoss, callable, Role.FIT] = "log_loss"
     label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO}), Role.TRAINS] = AUTO
     class_weight: Annotated[Any, dict, Words({"balanced"}), None, Role.FIT] = None
 
@@ -158,19 +162,22 @@ class SoftClassifier(OfClasses, BaseSoft):
         return sample.labels[0] if np.isin(target, (0, 1)).all() else target.T
 
     @property
+    def _own_loss(self) -> BaseLoss | None:
+        """The loss of the classes of the fit, where it is another than the log loss."""
+        if isinstance(self.loss, str):
+            return None
+        return for_classes(loss_of(self.loss, {}, self.n_classes_), self.n_classes_, is_score_a_class=True)
+
+    @property
     def extras_of_fit(self) -> tuple[str, ...]:
         """The extras that `fit` takes: those of a loss of one's own."""
-        return extras_of(self.loss) if isinstance(self.loss, BaseLoss) else ()
+        return () if isinstance(self.loss, str) else extras_of(loss_of(self.loss, {}))
 
     def _for_loss(self, codes: Int[np.ndarray, " row"], fields: Fields) -> Any:
         """The codes of classes with the extras of a loss of one's own."""
-        if not isinstance(self.loss, BaseLoss):
+        if self._own_loss is None:
             return codes
-        if self.loss.num_scores != self.n_classes_:
-            raise InvalidInputError(
-                f"loss {self.loss} must have a score for each of {self.n_classes_} classes, got {self.loss.num_scores}"
-            )
-        self.loss.check(codes, fields)
+        self._own_loss.check(codes, fields)
         return ScoredTarget(codes, fields, np.zeros(self.n_classes_), np.ones(self.n_classes_))
 
     def _class_factors(
@@ -216,7 +223,7 @@ class SoftClassifier(OfClasses, BaseSoft):
     def _loss_of_rows(self, target: Any) -> Any:
         if _codes_of(target).ndim == 2:
             return losses.distillation
-        return self.loss if isinstance(self.loss, BaseLoss) else losses.cross_entropy
+        return self._own_loss or losses.cross_entropy
 
     def _as_trained(self, sample: SoftSample) -> SoftSample:
         """Rows whose labels are spread over all classes: equally, or by the shares of these where they are uneven.
@@ -224,7 +231,7 @@ class SoftClassifier(OfClasses, BaseSoft):
         A rare class would get more from the labels of others than its own rows are.
         """
         smoothing = float(settings_of(self).label_smoothing)
-        if not smoothing or isinstance(self.loss, BaseLoss) or sample.target.ndim == 2:
+        if not smoothing or self._own_loss is not None or sample.target.ndim == 2:
             return sample
         shares = self._shares_of(sample)
         spread = shares if _are_uneven(shares) else np.full(self.n_classes_, 1 / self.n_classes_)
@@ -253,7 +260,8 @@ class SoftClassifier(OfClasses, BaseSoft):
         return np.asarray(codes, np.float64) if codes.ndim == 2 else np.eye(self.n_classes_)[codes]
 
     def _rows_of_step(self, num_rows: int) -> int:
-        return rows_of_step(self, self.loss, num_rows)
+        loss = None if isinstance(self.loss, str) else loss_of(self.loss, {})
+        return rows_of_step(self, loss, num_rows)
 
 
 def _codes_of(target: Any) -> Real[np.ndarray, "row *class"]:

@@ -21,11 +21,11 @@ from jaxtree.estimators.soft.hardened import hard_estimator
 from jaxtree.estimators.soft.numbers import SoftRegressor
 from jaxtree.estimators.soft.parameters import AUTO, POSITIVE
 from jaxtree.estimators.soft.rows import SoftRows, SoftTask
-from jaxtree.estimators.soft.stumps import columns_of_inputs, with_leaves_of, with_root
 from jaxtree.estimators.soft.targets import SoftClassifier
 from jaxtree.estimators.trees.base import BaseTree
-from jaxtree.soft.form import SoftForm
+from jaxtree.soft.form import DEFAULT_CHOICES, SoftForm
 from jaxtree.soft.from_tree import from_tree
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.harden import harden
 from jaxtree.soft.model import SoftTree, init
 from jaxtree.table.encoder import Encoder
@@ -112,18 +112,8 @@ class OfOneTree(BaseSoft):
 
     def begin_fit(self, rows: SoftRows) -> SoftTask:
         """Returns what is trained on rows that are read; hard gates begin at the best split of a single column."""
-        is_old = self.warm_start and hasattr(self, "soft_model_")
         task = super().begin_fit(rows)
-        form = task.runs[0].model.form
-        if is_old or self.init is not None or form.gate != "hard" or not form.depth:
-            return task
-        columns = columns_of_inputs(rows.parts[0].x, form)
-        found = self._stump_of(columns, rows.sample)
-        if found is None or int(found[0].num_nodes) == 1:
-            return task
-        stump, value = found
-        runs = [run._replace(model=with_root(run.model, stump, columns)) for run in task.runs]
-        return task._replace(runs=runs, stump=with_leaves_of(runs[0].model, stump, value))
+        return task if self.init is not None else self._beside_stump(task, rows)
 
     def _first_models(
         self, form: SoftForm, key: Key[Array, ""], x: Float[np.ndarray, "row feature"], num_parts: int
@@ -139,6 +129,10 @@ class OfOneTree(BaseSoft):
             return super()._encoder_to_fit(X)
         if self.oblivious:
             raise InvalidInputError("init has a gate for every node, and oblivious=True one for every level")
+        if callable(self.gate):
+            raise InvalidInputError(
+                f"init has splits by columns, and gate={name_of(self.gate)} is a function: gate must be a name"
+            )
         if not isinstance(self.init, BaseTree):
             raise InvalidTypeError(f"init must be a fitted tree of jaxtree, got {type(self.init).__name__}")
         check_is_fitted(self.init)
@@ -149,20 +143,22 @@ class OfOneTree(BaseSoft):
 
     def _soft_init(self, form: SoftForm, key: Key[Array, ""]) -> SoftTree:
         """The hard tree that training begins with, as a soft one."""
-        return from_tree(
+        soft = from_tree(
             self.init.tree_,
             self.inputs_,
             temperature=self.init_width,
-            gate=form.gate,
+            gate=name_of(form.gate),
             node_value=self._value_of_nodes(self.init.tree_),
             depth=None if self.depth == AUTO else form.depth,
             key=key,
         )
+        own = dataclasses.replace(soft.form, choice=form.choice, side=form.side)
+        return dataclasses.replace(soft, form=own)
 
 
 def first_trees_of(form: SoftForm, keys: Key[Array, " model"], x: Float[np.ndarray, "row feature"]) -> SoftTree:
     """Returns random trees. Planes pass through the middle of the rows, thresholds of axis gates lie among them."""
-    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate != "oblique" else None
+    rows = x[:: max(1, len(x) // ROWS_FOR_THRESHOLDS)] if form.gate in DEFAULT_CHOICES else None
     return _first_trees(keys, rows, form=form)
 
 
