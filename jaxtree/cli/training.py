@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import typer
 from sklearn.base import clone
-from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
 from jaxtree.cli.columns import Labelled, read_labelled, read_unlabelled, weights_of
@@ -35,9 +34,10 @@ from jaxtree.cli.session import (
 )
 from jaxtree.description import DataDescription, describe
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common import scorers
 from jaxtree.estimators.common.folds import shuffled_folds
 from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
-from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
+from jaxtree.metrics.scorers import scorer_or_none
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
@@ -278,9 +278,10 @@ def all_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
 def check_scorer_name(scoring: str) -> None:
     """Raises BadParameter if there is no such scorer."""
-    if scoring not in get_scorer_names() and scorer_or_none(scoring) is None:
-        message = f"must be a scorer of scikit-learn, such as accuracy, or of jaxtree, {IN_WORDS}, got {scoring!r}"
-        raise typer.BadParameter(message, param_hint="--scoring")
+    try:
+        scorers.check_scorer_name(scoring)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error).removeprefix("scoring "), param_hint="--scoring") from None
 
 
 def check_scoring(scoring: str, training: Labelled) -> None:

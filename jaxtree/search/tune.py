@@ -31,7 +31,7 @@ from jaxtree.estimators.boosting.loss_names import LOSSES
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.folds import Split, folds_for
-from jaxtree.estimators.common.peers import hint_for_argument
+from jaxtree.estimators.common.peers import check_options
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.files.pages import Page
 from jaxtree.kernels import library
@@ -393,10 +393,6 @@ def tune(
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'se', 'rounds'])
     """
-    known = [*inspect.signature(tune).parameters, *inspect.signature(TunedSearchCV).parameters, "groups"]
-    for name in options:
-        if name not in known:
-            raise InvalidTypeError(f"tune takes no {name!r}{hint_for_argument(name, known, [])}")
     if algorithm not in ALGORITHMS:
         raise InvalidInputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
     if estimator is None:
@@ -406,6 +402,8 @@ def tune(
         raise InvalidInputError(
             f"algorithm={algorithm!r} is not that of {type(estimator).__name__}: give the one or the other"
         )
+    own = {**inspect.signature(tune).parameters, **inspect.signature(TunedSearchCV).parameters}
+    check_options("tune", options, own, estimator)
     search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
     return search.fit(X, y, sample_weight, groups=groups)
 
