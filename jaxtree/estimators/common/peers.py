@@ -213,7 +213,7 @@ def check_options(owner: str, given: Iterable[str], own: Iterable[str], estimato
     for name in given:
         if name not in own:
             kind = estimator if isinstance(estimator, type) else type(estimator)
-            parameters = list(getattr(kind, "__dataclass_fields__", ()))
+            parameters = list(getattr(kind, "__dataclass_fields__", {}))
             raise InvalidTypeError(f"{owner} takes no {name!r}{hint_for_argument(name, own, parameters)}")
 
 
