@@ -15,22 +15,22 @@ from jaxtree.errors import InvalidInputError
 def export(
     *,
     model: ModelArgument,
-    form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The form.")],
+    form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The format.")],
     output: OutputOption = "-",
     dialect: Annotated[
         Literal["sqlite", "postgresql", "duckdb", "mysql", "bigquery"] | None,
-        typer.Option(help="The database of SQL.", show_default="sqlite"),
+        typer.Option(help="The database.", show_default="sqlite"),
     ] = None,
-    share_of: Annotated[str | None, typer.Option(help="The class whose share is the value of SQL.")] = None,
+    share_of: Annotated[str | None, typer.Option(help="For SQL, the class whose probability is the value.")] = None,
     score: Annotated[
-        int | None, typer.Option(min=0, help="The score of boosted trees that is the value of SQL, from 0.")
+        int | None, typer.Option(min=0, help="For SQL, the number of the score that is the value, from 0.")
     ] = None,
     no_missing: Annotated[
-        bool, typer.Option("--no-missing", help="Rows have no missing values, nor unseen words.")
+        bool, typer.Option("--no-missing", help="Assume that rows have no missing values and no unseen words.")
     ] = False,
     session: Session,
 ) -> None:
-    """Writes a model as ONNX, C, SQL, treelite or a program of JAX."""
+    """Writes a model as ONNX, C, SQL, treelite or a JAX program."""
     check_output(output)
     for name, value in (("--dialect", dialect), ("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
@@ -58,7 +58,7 @@ def compile(
     *,
     model: ModelArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="The library to write.", show_default=False)],
-    name: Annotated[str, typer.Option(help="The beginning of the names of its functions.")] = "tree",
+    name: Annotated[str, typer.Option(help="The prefix of the names of its functions.")] = "tree",
     compiler: Annotated[
         str | None, typer.Option(help="The C compiler.", show_default="the variable CC, else cc, gcc or clang")
     ] = None,

@@ -34,7 +34,7 @@ _LONGEST_MESSAGE = 2000
 _column = functools.partial(typer.Option, rich_help_panel="Columns")
 _file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
-_boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="that of the estimator")
+_boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="the estimator's default")
 
 FIRST_ROWS = 5
 """The rows that `jaxtree explain` explains where none are chosen."""
@@ -78,14 +78,14 @@ class ExtraOptions:
 
     event: Annotated[
         str | None,
-        _column(help="The column of survival times that is 1 or true of events, 0 or false else.", metavar="NAME"),
+        _column(help="For survival times, the column that is 1 or true for events, else 0 or false.", metavar="NAME"),
     ] = None
     group: Annotated[
         str | None,
         _column(
             "--group",
             "--groups",
-            help="The column of groups whose rows are ranked, such as queries, or are drawn together for effects.",
+            help="The column of groups, such as queries, whose rows are ranked, or drawn together for effects.",
             metavar="NAME",
         ),
     ] = None
@@ -105,7 +105,9 @@ class EffectOptions(ExtraOptions):
     ] = None
     instrument: Annotated[
         str | None,
-        _column(help="The column of an instrument, which moves the treatment and nothing else.", metavar="NAME"),
+        _column(
+            help="The column of an instrument, which affects the outcome through the treatment alone.", metavar="NAME"
+        ),
     ] = None
 
     @property
@@ -115,7 +117,8 @@ class EffectOptions(ExtraOptions):
 
 
 _LOSSES = (
-    "The loss: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 or another of numbers."
+    "The loss: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 or another regression "
+    "loss."
 )
 
 
@@ -124,11 +127,11 @@ class BoostingOptions:
     """Parameters of boosted trees; `--set` takes all others."""
 
     loss: Annotated[str | None, _boosting(help=_LOSSES, metavar="NAME[:NUMBER]")] = None
-    n_estimators: Annotated[int | None, _boosting(min=1, help="The most rounds, of a tree each.")] = None
-    learning_rate: Annotated[float | None, _boosting(help="The part of a step that is made.")] = None
+    n_estimators: Annotated[int | None, _boosting(min=1, help="The maximum number of rounds.")] = None
+    learning_rate: Annotated[float | None, _boosting(help="The shrinkage of each step.")] = None
     early_stopping: Annotated[
         bool | None,
-        _boosting("--early-stopping/--all-rounds", help="Stop when the loss of held-out rows is not better."),
+        _boosting("--early-stopping/--all-rounds", help="Stop when the loss on held-out rows stops improving."),
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -147,7 +150,7 @@ class TextOptions:
     missing: Annotated[
         Names,
         _file(
-            help="A word of missing cells; may be given again.",
+            help="A word that means a missing value; may be repeated.",
             show_default="empty, ?, NA, N/A, NaN, null",
             metavar="WORD",
         ),
@@ -161,7 +164,8 @@ class TextOptions:
         _file(help="The character between the thousands of numbers: , . ' _ or space.", show_default="none"),
     ] = None
     header: Annotated[
-        bool, _file("--header/--no-header", help="Whether the first line has names; if not, they are x0, x1, ...")
+        bool,
+        _file("--header/--no-header", help="Whether the first line has names; without them, columns are x0, x1, ..."),
     ] = True
 
     def __post_init__(self) -> None:
@@ -221,8 +225,8 @@ class Session:
         _run(help="The device to compute on; auto: whichever should finish first."),
     ] = "auto"
     cores: Annotated[int | None, _run(min=1, help="The number of cores to use.", show_default="all")] = None
-    quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False
-    debug: Annotated[bool, _run("--debug", help="Show where an error arose.")] = False
+    quiet: Annotated[bool, _run("--quiet", help="Print only results.")] = False
+    debug: Annotated[bool, _run("--debug", help="Show the traceback of an error.")] = False
 
     def note(self, text: str) -> None:
         """Prints a note on the standard error stream, unless the command is to be quiet."""

@@ -177,12 +177,12 @@ def split_validation(
         if name.endswith(_OF_VALIDATION):
             fields[name.removesuffix(_OF_VALIDATION)] = others.pop(name)
     if (X_val is None) != (y_val is None):
-        raise InvalidInputError("X_val and y_val go together, got one of them alone")
+        raise InvalidInputError("X_val and y_val go together, got only one")
     if X_val is not None:
         return ValidationRows(X_val, y_val, sample_weight_val, fields), others
     if fields or sample_weight_val is not None:
         name = "sample_weight_val" if not fields else next(iter(fields)) + _OF_VALIDATION
-        raise InvalidInputError(f"{name} is of validation rows: give X_val and y_val with it")
+        raise InvalidInputError(f"{name} is for validation rows: also pass X_val and y_val")
     return None, others
 
 

@@ -261,8 +261,8 @@ class SearchCV(Shown, ChecksOptions, BaseSearchCV):
         draws = self.n_iter is not None or self.factor is not None
         if self.resume is not None and draws and not isinstance(self.random_state, int | np.integer):
             raise InvalidInputError(
-                "resume takes up a search that draws the same again: random_state must be a whole number where there "
-                f"is n_iter or factor, got {self.random_state!r}"
+                "resume needs the same draws again: random_state must be a whole number with n_iter or factor, got "
+                f"{self.random_state!r}"
             )
         is_ensemble = self._asks_for_ensemble()
         if is_ensemble:

@@ -265,8 +265,7 @@ class TunedSearchCV(SearchCV):
             check_loss(self.estimator.loss)
         if is_source(X):
             raise InvalidTypeError(
-                f"a tuning takes the rows of folds from a table in memory, got a {type(X).__name__} that is read in "
-                "parts: read it first"
+                f"tune needs a table in memory, got a {type(X).__name__} that is read in parts: read it first"
             )
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> tuple[Search, Any]:
@@ -419,8 +418,8 @@ def check_loss(loss: Any) -> None:
     """Raises InvalidInputError if the predictions of a loss are no numbers close to one target a row."""
     if scores_by_loss(_loss_of(loss), 1):
         raise InvalidInputError(
-            f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
-            "with SearchCV"
+            f"tune scores predictions that are close to the target, and those of the loss {loss!r} are not: use "
+            "SearchCV"
         )
 
 
@@ -432,7 +431,7 @@ def scoring_of(loss: Any) -> str | None:
     """
     made = _loss_of(loss)
     if made.name in ("quantile", "expectile"):
-        raise InvalidInputError(f"squares do not score predictions of the loss {made}: give scoring")
+        raise InvalidInputError(f"squared errors do not score predictions of the loss {made}: pass scoring")
     return SCORING_OF_LOSSES.get(made.name)
 
 
@@ -451,8 +450,8 @@ def checked_target(y: Any, *, of_classes: bool) -> Any:
         raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
     if len(classes) == 1 and len(classes[0]) == len(y):
         raise InvalidInputError(
-            f"y has {len(y)} different values in {len(y)} rows, of which no class can be learned: give numbers, of "
-            "dates such as days since one of them, or classes that several rows have"
+            f"y has {len(y)} different values in {len(y)} rows, so no class can be learned: pass numbers (for dates, "
+            "days since one of them), or classes that several rows have"
         )
     return y
 

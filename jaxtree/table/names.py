@@ -143,7 +143,7 @@ def with_names_of_strings(frame: DataFrame) -> DataFrame:
         return frame
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInputError(f"the names of X's columns must be unique, and {twice!r} stands there twice")
+        raise InvalidInputError(f"the names of X's columns must be unique, and {twice!r} appears twice")
     if len(kept) < len(frame.columns):
         frame = frame.drop([name for name in frame.columns if name not in kept])
     if names == frame.columns:

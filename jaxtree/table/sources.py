@@ -267,7 +267,7 @@ def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
     """
     pyarrow_dataset, name = _import("pyarrow.dataset"), os.fspath(path)
     if not Path(path).exists():
-        raise InvalidInputError(f"X is taken for a path, and there is no file or folder {name!r}")
+        raise InvalidInputError(f"X is read as a path, and there is no file or folder {name!r}")
     open_file = _import("pyarrow.parquet").ParquetFile
     try:
         pieces = []

@@ -161,7 +161,7 @@ def test_row_numbers_are_pointed_out(run, tmp_path):
 WRONG = {
     "is empty": b"",
     "has no rows": b"a,b\n",
-    "'a' stands there twice": b"a,a\n1,2\n",
+    "'a' appears twice": b"a,a\n1,2\n",
     "cannot be read": b"a,b\n1,2,3,4\n1,2\n",
     "damaged gzip": gzip.compress(b"a,b\n1,2\n" * 99)[:30],
     "has no @data": b"@relation r\n@attribute a real\n",

@@ -242,7 +242,7 @@ def test_few_numbers_that_are_not_whole_are_numbers(values):
     ids=["words", "dates", "durations"],
 )
 def test_targets_of_which_every_row_has_another_are_refused(y):
-    with pytest.raises(InvalidInputError, match="60 different values in 60 rows, of which no class can be learned"):
+    with pytest.raises(InvalidInputError, match="60 different values in 60 rows, so no class can be learned"):
         tune(FRAME, y, **QUICK)
 
 
