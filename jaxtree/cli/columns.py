@@ -23,7 +23,7 @@ from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession
 from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER, has_cells_for_names, is_scalar
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
-from jaxtree.table.names import are_shuffled_places
+from jaxtree.table.names import are_shuffled_places, hint_for_column
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
 from jaxtree.table.unlike_fit import LOST, unseen_in_words
@@ -509,7 +509,8 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
             hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
             if contents.is_text and len(columns) == 1:
                 hint = f"{hint} (--separator names the character between cells)"
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
+            near = hint_for_column(name, columns) or f"; its columns are {listed(columns)}"
+            raise InvalidInputError(f"{contents.name} has no column {name!r}{near}{hint}")
 
 
 def _check_exact(contents: Contents, name: str) -> None:

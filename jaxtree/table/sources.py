@@ -20,7 +20,7 @@ from jaxtyping import Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.lazy import DataFrame, issparse, nw
-from jaxtree.table.names import kept_names, name_in_words, with_names_of_strings
+from jaxtree.table.names import hint_for_column, kept_names, name_in_words, with_names_of_strings
 
 ROWS_AT_A_TIME = 2**17
 """Rows that are read at a time from a file or data set."""
@@ -124,7 +124,8 @@ class Source:
         if self.only is None:
             return tuple(name for word, name in in_words.items() if word not in self.left_out)
         if self.only not in in_words:
-            raise InvalidInputError(f"X has no column {self.only!r}: its columns are {list(piece.names)}")
+            near = hint_for_column(self.only, in_words) or f": its columns are {list(piece.names)}"
+            raise InvalidInputError(f"X has no column {self.only!r}{near}")
         return (in_words[self.only],)
 
 

@@ -47,6 +47,8 @@ def test_losses_have_names_and_numbers(run, numbers):
     model = jaxtree.load("m")
     assert model.loss == "poisson" and model.early_stopping
     assert f"{len(model.forest_)} trees of at most 3, " in done.stdout
+    best = f"{model.best_score_:.4f} after round {model.best_iteration_}"
+    assert f"on rows held out by early stopping: poisson {best}" in done.stdout
     done = run(*fit, "--set", "early_stopping=cv", "--set", "cv=3", "--set", "random_state=0")
     model = jaxtree.load("m")
     assert f"{len(model.forest_)} trees of 3 models, " in done.stdout

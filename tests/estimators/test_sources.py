@@ -125,7 +125,7 @@ def test_trees_that_prune_with_the_rows_themselves(only):
 
 
 WRONG = {
-    r"X has no column 'z'": dict(y="z"),
+    r"X has no column 'z': its columns are": dict(y="z"),
     r"Input y contains NaN": dict(y="x"),
     r"no column 'w'": dict(y="label", sample_weight="w"),
     r"write it without rows of weight 0": dict(y="label", sample_weight=np.arange(NUM_ROWS)),
