@@ -312,7 +312,10 @@ def _like_values(contents: Contents, name: str, column: Column) -> pl.Series:
 
 
 def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pd.Series, list]:
-    """A column with the categories of the fit, and the values of rows that are none of these."""
+    """A column with the categories of the fit, and the values of rows that are none of these.
+
+    Words that the fit has not seen stay among words, so that explanations name them.
+    """
     series = contents.frame[name]
     if contents.is_text and "" in column.categories and not column.has_missing:
         series = series.fill_null("")
@@ -320,7 +323,11 @@ def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pd.
     rare = column.rare_words
     unseen = [value for value, own in zip(values, found, strict=True) if own is _UNSEEN] if rare is None else []
     rest = None if rare is None else rare.example
-    return pd.Series([rest if own is _UNSEEN else own for own in found], dtype=object), unseen
+    stay = rare is None and all(isinstance(own, str) for own in column.named_categories)
+    cells = [
+        (str(value) if stay else rest) if own is _UNSEEN else own for value, own in zip(values, found, strict=True)
+    ]
+    return pd.Series(cells, dtype=object), unseen
 
 
 def _matched(contents: Contents, series: pl.Series, categories: Iterable[Any]) -> tuple[list, list]:

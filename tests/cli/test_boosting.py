@@ -118,6 +118,10 @@ def test_sql_of_a_class_and_of_a_score(run, boosted):
     assert "--share-of must be a class of the model (no, yes), got 'maybe'" in said
     said = run("export", boosted, "--to", "sql", "--dialect", "mysql").stdout
     assert said == jaxtree.to_sql(model, dialect="mysql") + "\n" and "`" in said
+    said = run("export", boosted, "--to", "sql", "--score", "7", "--share-of", "yes", status=1).stderr
+    assert "score must be" in said
+    run("fit", "patients.csv", "-t", "ill", "-a", "forest", "--set", "n_estimators=2", "-o", "f")
+    assert "give --share-of <class>" in run("export", "f", "--to", "sql", status=1).stderr
     for option in ("--score", "0"), ("--dialect", "duckdb"):
         assert "is for --to sql" in run("export", boosted, "--to", "c", *option, status=2).stderr
 
