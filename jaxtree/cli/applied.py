@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 from sklearn import metrics
 
-from jaxtree.cli.session import FIRST_ROWS, ExtraOptions, Session, in_short
+from jaxtree.cli.session import FIRST_ROWS, ExtraOptions, Session
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.explain import shap_values
@@ -22,6 +22,7 @@ from jaxtree.explain.scores import ScoreExplanation
 from jaxtree.export.conditions import weight_in_words
 from jaxtree.metrics import integrated_brier_score, mean_average_precision, mean_reciprocal_rank, ndcg
 from jaxtree.metrics.constants import beside_constant, constant_score
+from jaxtree.table.names import in_short
 from jaxtree.table.numerals import score_in_words
 from jaxtree.table.times import Days
 from jaxtree.table.words import value_in_words

@@ -22,9 +22,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
-    in_short,
 )
 from jaxtree.errors import import_extra
+from jaxtree.table.names import in_short
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 

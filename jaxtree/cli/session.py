@@ -14,7 +14,7 @@ import os
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,13 +22,12 @@ from typing import Annotated, Any, Literal
 import typer
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError, ModelFileError
+from jaxtree.table.files.formats import TextFormat
+from jaxtree.table.names import in_short
 
-_MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _THOUSANDS = (",", ".", "'", "_", " ")
 """The characters that may stand between thousands, with their relatives: a space stands for narrow ones, too."""
 
-_MOST_NAMES = 12
-_LONGEST_WORD = 60
 _LONGEST_MESSAGE = 2000
 
 _column = functools.partial(typer.Option, rich_help_panel="Columns")
@@ -144,7 +143,7 @@ _KEPT = ("missing", "decimal", "thousands")
 
 
 @dataclass(frozen=True)
-class TextOptions:
+class TextOptions(TextFormat):
     """How lines of cells are read."""
 
     missing: Annotated[
@@ -178,21 +177,6 @@ class TextOptions:
             allowed = " ".join(own for own in _THOUSANDS if own not in (self.decimal, " "))
             message = f"must be one of {allowed} or space where --decimal is {self.decimal}, got {self.thousands!r}"
             raise typer.BadParameter(message, param_hint="--thousands")
-
-    @property
-    def cell_separator(self) -> str | None:
-        """The character between cells; None if it follows from the first line."""
-        return {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
-
-    @property
-    def thousands_mark(self) -> str:
-        """The character between thousands; "" for none."""
-        return {"space": " "}.get(self.thousands or "", self.thousands or "")
-
-    @property
-    def missing_words(self) -> tuple[str, ...]:
-        """The cells that mean that a value is missing."""
-        return _MISSING_WORDS if self.missing is None else ("", *self.missing)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -295,27 +279,6 @@ def progress_bar(*, quiet: bool = False) -> Any:
     columns = (TextColumn("{task.description:<18}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-
-
-def in_short(text: object) -> str:
-    """Returns a text as a string, cut with an ellipsis if it is long.
-
-    >>> in_short("b"), len(in_short("b" * 200_000))
-    ('b', 60)
-    """
-    word = str(text).replace("\n", " ")
-    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
-
-
-def listed(names: Iterable[object]) -> str:
-    """Returns the first of some names, and how many more there are.
-
-    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-15:]
-    ('a, b', 'x11, and 2 more')
-    """
-    words = [in_short(name) for name in names]
-    more = [f"and {len(words) - _MOST_NAMES} more"] if len(words) > _MOST_NAMES else []
-    return ", ".join([*words[:_MOST_NAMES], *more])
 
 
 def _harmless(text: str) -> str:

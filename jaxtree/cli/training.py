@@ -21,15 +21,12 @@ from jaxtree.cli.columns import Labelled, read_labelled, read_unlabelled, weight
 from jaxtree.cli.effects import OF_EFFECTS, effects_in_words
 from jaxtree.cli.models import make_loss
 from jaxtree.cli.output import write_bytes
-from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
     ExtraOptions,
     Session,
     TableSession,
-    in_short,
-    listed,
     progress_bar,
 )
 from jaxtree.description import DataDescription, describe
@@ -39,6 +36,8 @@ from jaxtree.estimators.common.folds import shuffled_folds
 from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
 from jaxtree.metrics.scorers import metric_in_words, scorer_or_none
 from jaxtree.search.scoring import check_scorer
+from jaxtree.table.files.read import read_contents
+from jaxtree.table.names import in_short, listed
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 

@@ -21,9 +21,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
-    in_short,
 )
 from jaxtree.errors import InterruptedFitWarning, import_extra
+from jaxtree.table.names import in_short
 
 
 @command

@@ -28,6 +28,7 @@ from jaxtree.resampling.foreign import as_estimator, predicts_classes
 from jaxtree.search.evaluation import Search, SearchFold
 from jaxtree.search.scoring import check_scorer
 from jaxtree.sklearn_compat import check_method_params, safe_split
+from jaxtree.table.sources import check_is_in_memory
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 from jaxtree.tree.kinds import Prediction, prediction_of
 
@@ -96,6 +97,7 @@ def compare(
         logistic is the best: accuracy 0.97..., better than a constant (0.6274) by 0.35... (0.32... to 0.3...). ...
     """
     forks.check_is_whole("a comparison")
+    check_is_in_memory(X, "compare")
     seed = _seed_of(random_state)
     groups = params.pop("groups", None)
     X, y, groups, sample_weight = indexable(_table(X), plain_target(y), groups, sample_weight)

@@ -58,6 +58,7 @@ from jaxtree.sklearn_compat import (
     warn_about_failures,
 )
 from jaxtree.table.numerals import duration_in_words, score_in_words
+from jaxtree.table.sources import check_is_in_memory
 
 USUAL_FOLDS = 5
 """The folds that a splitter is taken to have, where it does not matter how many there are."""
@@ -230,6 +231,7 @@ class SearchCV(Shown, ChecksOptions, BaseSearchCV):
         """
         forks.check_is_whole("a search")
         self._check_options(mesh)
+        check_is_in_memory(X, "SearchCV")
         scorers, refit_metric = self._get_scorers()
         parameters = settings_of(self.param_grid, self.n_iter, self.random_state, "param_grid")
         halving = None if self.factor is None else self._halving(refit_metric)

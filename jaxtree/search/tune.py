@@ -48,7 +48,7 @@ from jaxtree.search.spaces import Space, additive_space_for, space_for
 from jaxtree.search.strategies import OnProgress, silent
 from jaxtree.search.tuning import TunedModel, find_additive, find_ensemble
 from jaxtree.sklearn_compat import Interval, safe_indexing
-from jaxtree.table.sources import is_source
+from jaxtree.table.sources import check_is_in_memory
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
@@ -263,10 +263,7 @@ class TunedSearchCV(SearchCV):
         blank.check_parameters()
         if is_regressor(self.estimator):
             check_loss(self.estimator.loss)
-        if is_source(X):
-            raise InvalidTypeError(
-                f"tune needs a table in memory, got a {type(X).__name__} that is read in parts: read it first"
-            )
+        check_is_in_memory(X, "tune")
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> tuple[Search, Any]:
         """Checks the arguments; returns the problem, of the rows of weight, and which rows these are (None for all)."""
@@ -392,6 +389,7 @@ def tune(
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'se', 'rounds'])
     """
+    check_is_in_memory(X, "tune")
     if algorithm not in ALGORITHMS:
         raise InvalidInputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
     if estimator is None:

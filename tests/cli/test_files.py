@@ -15,11 +15,11 @@ import pyarrow.feather
 import pytest
 
 import jaxtree
-from jaxtree.cli import read
 from jaxtree.cli.columns import features_like, read_labelled
-from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import ColumnOptions, TextOptions
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.files import read
+from jaxtree.table.files.read import read_contents
 from tests.marks import in_turn
 
 CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"

@@ -16,8 +16,8 @@ import polars as pl
 import pyarrow
 from pyarrow import csv
 
-from jaxtree.cli.session import in_short
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.names import in_short
 
 _SEPARATORS = ("\t", ";", "|", ",")
 _SEPARATOR_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
