@@ -20,9 +20,9 @@ from jaxtree.explain.reasons import reason_codes
 from jaxtree.explain.rows import explain_row
 from jaxtree.explain.scores import ScoreExplanation
 from jaxtree.export.conditions import weight_in_words
+from jaxtree.lines import in_short
 from jaxtree.metrics import integrated_brier_score, mean_average_precision, mean_reciprocal_rank, ndcg
 from jaxtree.metrics.constants import beside_constant, constant_score
-from jaxtree.table.names import in_short
 from jaxtree.table.numerals import score_in_words
 from jaxtree.table.times import Days
 from jaxtree.table.words import value_in_words

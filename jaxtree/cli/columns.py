@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 from jaxtree.cli.disguised import remark_on, remarks_on
 from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lines import in_short, listed
 from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
 from jaxtree.table.files.kinds import (
     KINDS,
@@ -30,7 +31,7 @@ from jaxtree.table.files.kinds import (
 )
 from jaxtree.table.files.read import Contents, read_contents
 from jaxtree.table.files.text import COMMA_DECIMAL, has_cells_for_names, is_scalar
-from jaxtree.table.names import are_shuffled_places, hint_for_column, in_short, listed
+from jaxtree.table.names import are_shuffled_places, hint_for_column
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
 from jaxtree.table.unlike_fit import LOST, unseen_in_words

@@ -21,7 +21,7 @@ from jaxtree.cli.session import (
     command,
 )
 from jaxtree.errors import import_extra
-from jaxtree.table.names import in_short
+from jaxtree.lines import in_short
 
 _ALGORITHMS = (
     "An algorithm of `jaxtree fit`, perhaps with parameters, as boosting:learning_rate=0.05; give one for each model."

@@ -24,7 +24,7 @@ from jaxtree.cli.session import (
     command,
 )
 from jaxtree.errors import import_extra
-from jaxtree.table.names import in_short
+from jaxtree.lines import in_short
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 

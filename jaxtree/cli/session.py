@@ -22,8 +22,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError, ModelFileError
-from jaxtree.table.files.formats import TextFormat
-from jaxtree.table.names import in_short
+from jaxtree.lines import TextFormat, in_short
 
 _THOUSANDS = (",", ".", "'", "_", " ")
 """The characters that may stand between thousands, with their relatives: a space stands for narrow ones, too."""

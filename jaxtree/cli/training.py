@@ -33,11 +33,11 @@ from jaxtree.description import DataDescription, describe
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common import scorers
 from jaxtree.estimators.common.folds import shuffled_folds
+from jaxtree.lines import in_short, listed
 from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
 from jaxtree.metrics.scorers import metric_in_words, scorer_or_none
 from jaxtree.search.scoring import check_scorer
 from jaxtree.table.files.read import read_contents
-from jaxtree.table.names import in_short, listed
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 

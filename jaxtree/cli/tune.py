@@ -23,7 +23,7 @@ from jaxtree.cli.session import (
     command,
 )
 from jaxtree.errors import InterruptedFitWarning, import_extra
-from jaxtree.table.names import in_short
+from jaxtree.lines import in_short
 
 
 @command

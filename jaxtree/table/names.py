@@ -27,31 +27,6 @@ _MOST_ALIKE = 0.65
 """How alike a name must be to that of a column to be taken for it: 1 is the same."""
 
 
-_MOST_NAMES, _LONGEST_WORD = 12, 60
-"""Names in a list, and characters of a name."""
-
-
-def in_short(text: object) -> str:
-    """Returns a text as a string, cut with an ellipsis if it is long.
-
-    >>> in_short("b"), len(in_short("b" * 200_000))
-    ('b', 60)
-    """
-    word = str(text).replace("\n", " ")
-    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
-
-
-def listed(names: Iterable[object]) -> str:
-    """Returns the first of some names, and how many more there are.
-
-    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-15:]
-    ('a, b', 'x11, and 2 more')
-    """
-    words = [in_short(name) for name in names]
-    more = [f"and {len(words) - _MOST_NAMES} more"] if len(words) > _MOST_NAMES else []
-    return ", ".join([*words[:_MOST_NAMES], *more])
-
-
 def name_in_words(name: Any) -> str:
     """Returns the name of a column as a string; the levels of a tuple stand one after the other.
 

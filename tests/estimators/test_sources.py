@@ -21,8 +21,8 @@ from jaxtree import (
 from jaxtree.cli.columns import read_labelled
 from jaxtree.cli.session import ColumnOptions
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lines import TextFormat
 from jaxtree.table import summary
-from jaxtree.table.files.formats import TextFormat
 from jaxtree.table.files.read import read_contents
 
 NUM_ROWS = 1500

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.files.formats import TextFormat
+from jaxtree.lines import TextFormat
 from jaxtree.table.files.read import read_contents
 from jaxtree.table.files.text import divide, separator_of, without_preamble
 from jaxtree.table.files.typed import read_arff

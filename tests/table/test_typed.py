@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 
 from jaxtree.errors import InvalidInputError
+from jaxtree.lines import TextFormat
 from jaxtree.table.files import typed
-from jaxtree.table.files.formats import TextFormat
 from jaxtree.table.files.read import read_contents
 from tests.marks import in_turn
 

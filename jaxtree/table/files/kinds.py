@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 
 from jaxtree.errors import InvalidTypeError
-from jaxtree.table.files.formats import TextFormat
+from jaxtree.lines import TextFormat
 from jaxtree.table.files.read import Contents, read_contents
 from jaxtree.table.files.text import IDENTIFIER
 

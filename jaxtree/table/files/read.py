@@ -21,7 +21,7 @@ import polars as pl
 from jaxtyping import Bool, Int
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.files.formats import TextFormat
+from jaxtree.lines import TextFormat, listed
 from jaxtree.table.files.text import (
     THREE_DIGITS,
     check_unique,
@@ -32,7 +32,6 @@ from jaxtree.table.files.text import (
     without_preamble,
 )
 from jaxtree.table.files.typed import ARROW, PARQUET, TypedTable, read_arff, read_typed
-from jaxtree.table.names import listed
 
 _GZIP, _FEATHER_1 = b"\x1f\x8b", b"FEA1"
 

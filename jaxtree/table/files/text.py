@@ -17,7 +17,7 @@ import pyarrow
 from pyarrow import csv
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.names import in_short
+from jaxtree.lines import in_short
 
 _SEPARATORS = ("\t", ";", "|", ",")
 _SEPARATOR_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}

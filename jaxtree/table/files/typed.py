@@ -16,9 +16,9 @@ import pyarrow
 from pyarrow import ipc, parquet
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.table.files.formats import TextFormat
+from jaxtree.lines import TextFormat, in_short, listed
 from jaxtree.table.files.text import check_unique
-from jaxtree.table.names import in_short, kept_names, listed
+from jaxtree.table.names import kept_names
 
 PARQUET, ARROW = b"PAR1", b"ARROW1"
 """The first bytes of these files."""

@@ -1,5 +1,6 @@
-"""How the lines of a text are written; nothing here loads the libraries that read them."""
+"""Lines of text: how those of a table are written, and how messages name what is in them; nothing loads a library."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,3 +40,28 @@ class TextFormat:
     def missing_words(self) -> tuple[str, ...]:
         """The cells that mean that a value is missing."""
         return MISSING_WORDS if self.missing is None else ("", *self.missing)
+
+
+_MOST_NAMES, _LONGEST_WORD = 12, 60
+"""Names in a list, and characters of a name."""
+
+
+def in_short(text: object) -> str:
+    """Returns a text as a string, cut with an ellipsis if it is long.
+
+    >>> in_short("b"), len(in_short("b" * 200_000))
+    ('b', 60)
+    """
+    word = str(text).replace("\n", " ")
+    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
+
+
+def listed(names: Iterable[object]) -> str:
+    """Returns the first of some names, and how many more there are.
+
+    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-15:]
+    ('a, b', 'x11, and 2 more')
+    """
+    words = [in_short(name) for name in names]
+    more = [f"and {len(words) - _MOST_NAMES} more"] if len(words) > _MOST_NAMES else []
+    return ", ".join([*words[:_MOST_NAMES], *more])
