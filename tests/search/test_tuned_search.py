@@ -151,8 +151,8 @@ def test_numbers_are_scored_as_their_loss_is(loss, name):
 
 @pytest.mark.parametrize(
     ("loss", "said"),
-    [("cox", "'cox' are not: search with SearchCV"), (quantile(0.9), "give scoring"),
-     (quantiles([0.1, 0.9]), "are not: search")],
+    [("cox", "'cox' are not: use SearchCV"), (quantile(0.9), "pass scoring"),
+     (quantiles([0.1, 0.9]), "are not: use SearchCV")],
 )  # fmt: skip
 def test_losses_that_the_score_does_not_fit_are_refused(loss, said):
     with pytest.raises(InvalidInputError, match=said):
