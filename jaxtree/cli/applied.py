@@ -114,7 +114,7 @@ def scores_in_words(scores: dict[str, Any]) -> str:
     lines = [beside_constant(f"{name:<{max(map(len, names))}}  {words[name]}", reached.get(name)) for name in names]
     if "classes" in scores:
         matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
-        lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]
+        lines += ["", "confusion matrix (rows: true classes, columns: predicted ones)"]
         lines += [matrix.to_string(float_format=weight_in_words)]
     return "\n".join(lines)
 
