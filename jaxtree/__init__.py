@@ -21,7 +21,12 @@ def __getattr__(name: str) -> Any:
     """Loads a name, once."""
     if name == "__version__":
         return _version()
-    return _lazy.load_name("jaxtree", _MODULE_OF, name)
+    return _lazy.load_name("jaxtree", _MODULE_OF, name, _hint_for)
+
+
+def _hint_for(name: str) -> str:
+    """Returns the hint of an error about a name that jaxtree does not have: it may be another library's."""
+    return importlib.import_module("jaxtree.estimators.common.peers").hint_for_name(name)
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,11 +29,25 @@ def modules_of_stub(package: str) -> dict[str, str]:
     return {words[3]: words[1] for words in imports if words and words[0] == "from"}
 
 
-def load_name(package: str, module_of: dict[str, str], name: str) -> Any:
-    """Returns what a package hands on by a name, which it then has; raises AttributeError if there is no such name."""
+def load_name(
+    package: str, module_of: dict[str, str], name: str, hint_for: Callable[[str], str] = lambda name: ""
+) -> Any:
+    """Returns what a package hands on by a name, which it then has.
+
+    Args:
+        package: The package.
+        module_of: The module of each of its names.
+        name: The name.
+        hint_for: Makes the hint of the error about a public name that no room of the package has.
+
+    Raises:
+        AttributeError: There is no such name; the message has the room that has it, or the hint.
+    """
     if name not in module_of:
-        room = None if name.startswith("_") else _room_of(package, module_of, name)
-        hint = f": it is {package}.{room}.{name}" if room else ""
+        # `from package import module` asks for the module as a name before it is loaded.
+        is_asked_by_users = not name.startswith("_") and find_spec(f"{package}.{name}") is None
+        room = _room_of(package, module_of, name) if is_asked_by_users else None
+        hint = f": it is {package}.{room}.{name}" if room else hint_for(name) if is_asked_by_users else ""
         # By the module and the name Python finds what is spelled alike.
         message = f"module {package!r} has no attribute {name!r}{hint}"
         raise AttributeError(message, name=name, obj=sys.modules[package])

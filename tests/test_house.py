@@ -17,7 +17,7 @@ PACKAGE = pathlib.Path(__file__).parent.parent / "jaxtree"
 STUDIES = PACKAGE.parent / "studies"
 FLOORS = [
     {"lazy"},
-    {"arrays", "errors", "buckets", "cores", "heap", "keys", "notebook", "sklearn_compat", "switches"},
+    {"arrays", "errors", "buckets", "cores", "heap", "keys", "lines", "notebook", "sklearn_compat", "switches"},
     {"either", "forks", "kernels.library", "traces", "program_folder"},
     {"devices"},
     {"blocks", "compilation"},

@@ -17,15 +17,15 @@ import jaxtree
 from jaxtree.errors import JaxtreeError, MissingExtraError
 
 COMMANDS = {
-    "describe": ("describe", "Describes the columns and the target of a table, and warns of what looks wrong."),
+    "describe": ("describe", "Describes the columns and the target of a table, and warns of problems."),
     "fit": (
         "fit",
         "Fits a tree, a forest, boosted trees, an additive model, a soft tree or effects, and writes a model file.",
     ),
     "predict": ("apply", "Predicts every row of a table; columns that the fit did not have are ignored."),
-    "show": ("apply", "Prints a tree, or what is known of effects, or writes a model as a page for a browser."),
+    "show": ("apply", "Prints a tree or a summary of effects, or writes an HTML page about a model."),
     "explain": ("apply", "Explains predictions in words, row by row, or by the contribution of every column."),
-    "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a program of JAX."),
+    "export": ("export", "Writes a model as ONNX, C, SQL, treelite or a JAX program."),
     "compile": ("export", "Writes a model as a shared library, for programs in C and for jaxtree.serving."),
     "evaluate": ("apply", "Scores a model on a table with known targets."),
     "search": ("fit", "Scores all combinations of given values, and can fit the best one."),
@@ -34,8 +34,8 @@ COMMANDS = {
         "Scores several algorithms and a constant on the same folds, with intervals of their differences.",
     ),
     "tune": ("tune", "Searches for the best boosted trees, or additive model, in a given time, and writes the winner."),
-    "doctor": ("doctor", "Says what this machine does, and whether its trees are the same everywhere."),
-    "example": ("output", "Writes one of the embedded tables, its target in the last column."),
+    "doctor": ("doctor", "Checks this machine: the kernel, the devices, and whether all grow the same trees."),
+    "example": ("output", "Writes one of the embedded tables, with the target in the last column."),
 }
 """The module of every command, and the first line of its help."""
 
@@ -121,7 +121,7 @@ def about(
         bool,
         typer.Option(
             "--version",
-            help="Print the version, and whether the kernel is there.",
+            help="Print the version, and whether the kernel is in use.",
             callback=_print_version,
             is_eager=True,
         ),

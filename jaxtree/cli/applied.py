@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 from sklearn import metrics
 
-from jaxtree.cli.session import FIRST_ROWS, ExtraOptions, Session, in_short
+from jaxtree.cli.session import FIRST_ROWS, ExtraOptions, Session
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.extras import loss_in_words
 from jaxtree.explain import shap_values
@@ -20,6 +20,7 @@ from jaxtree.explain.reasons import reason_codes
 from jaxtree.explain.rows import explain_row
 from jaxtree.explain.scores import ScoreExplanation
 from jaxtree.export.conditions import weight_in_words
+from jaxtree.lines import in_short
 from jaxtree.metrics import integrated_brier_score, mean_average_precision, mean_reciprocal_rank, ndcg
 from jaxtree.metrics.constants import beside_constant, constant_score
 from jaxtree.table.numerals import score_in_words
@@ -113,7 +114,7 @@ def scores_in_words(scores: dict[str, Any]) -> str:
     lines = [beside_constant(f"{name:<{max(map(len, names))}}  {words[name]}", reached.get(name)) for name in names]
     if "classes" in scores:
         matrix = pd.DataFrame(scores["confusion matrix"], index=scores["classes"], columns=scores["classes"])
-        lines += ["", "confusion matrix (a line a true class, a column a predicted one)"]
+        lines += ["", "confusion matrix (rows: true classes, columns: predicted ones)"]
         lines += [matrix.to_string(float_format=weight_in_words)]
     return "\n".join(lines)
 

@@ -43,13 +43,16 @@ def predict(
     proba: Annotated[bool, typer.Option("--proba", help="Add a column proba_CLASS for every class.")] = False,
     median: Annotated[bool, typer.Option("--median", help="Add a column of median survival times.")] = False,
     survival: Annotated[
-        str | None, typer.Option(help="Add columns survival_TIME of chances of no event by times.", metavar="TIMES")
+        str | None,
+        typer.Option(help="Add columns survival_TIME: the probability of no event by each time.", metavar="TIMES"),
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(help="Add columns _low and _high of intervals of a coverage, such as 0.95.", metavar="COVERAGE"),
+        typer.Option(
+            help="Add columns _low and _high of intervals with this coverage, such as 0.95.", metavar="COVERAGE"
+        ),
     ] = None,
-    keep: Annotated[Names, typer.Option(help="Columns of the table to repeat first.", metavar="NAME")] = None,
+    keep: Annotated[Names, typer.Option(help="Columns of the table to copy to the front.", metavar="NAME")] = None,
     session: TableSession,
 ) -> None:
     """Predicts every row of a table; columns that the fit did not have are ignored."""
@@ -60,7 +63,7 @@ def predict(
     if proba and not estimator.class_names():
         raise InvalidInputError("--proba is for models of classes, and this one predicts numbers")
     if estimator.n_outputs_ != 1:
-        raise InvalidInputError(f"models of one output predict here, and this one has {estimator.n_outputs_}")
+        raise InvalidInputError(f"predict takes models of one output, and this one has {estimator.n_outputs_}")
     X, contents = columns.read_features(session, estimator, data)
     columns.check_columns(contents, keep or ())
     found = {name: contents.frame[name] for name in keep or ()}
@@ -95,7 +98,7 @@ def evaluate(
     if effects.predicts_effects(estimator):
         raise InvalidInputError(
             f"evaluate compares predictions with targets, and nobody observes effects, which a "
-            f"{type(estimator).__name__} predicts: show says what the rows of its fit say about them"
+            f"{type(estimator).__name__} predicts: show prints how the rows of its fit support them"
         )
     applied.check_model_has_extras(estimator, extras)
     X, contents = columns.read_features(session, estimator, data, target)
@@ -122,18 +125,18 @@ def explain(
         typer.Option(help="Rows, counted from 1, such as 3 or 1:5,9; or all.", show_default=f"the first {FIRST_ROWS}"),
     ] = None,
     shap: Annotated[bool, typer.Option("--shap", help="Print exact Shapley values of all columns.")] = False,
-    trees: Annotated[bool, typer.Option("--trees", help="Print the trees that move a prediction most, too.")] = False,
+    trees: Annotated[bool, typer.Option("--trees", help="Also print the trees that move a prediction most.")] = False,
     reasons: Annotated[
         int | None,
-        typer.Option(min=1, help="Print so many principal reasons against a row, as lenders must give them."),
+        typer.Option(min=1, help="Print this many principal reasons against a row, as lenders must give them."),
     ] = None,
     wanted: Annotated[
         str | None,
-        typer.Option(help="With --reasons, the class that is wanted, or of numbers high or low.", show_default=False),
+        typer.Option(help="With --reasons, the wanted class; for numbers, high or low.", show_default=False),
     ] = None,
     form: Annotated[
         Literal["text", "jsonl", "csv"],
-        typer.Option("--format", help="csv has a line a row, with a column a contribution, or a reason."),
+        typer.Option("--format", help="csv has one line per row, and one column per contribution or reason."),
     ] = "text",
     session: TableSession,
 ) -> None:
@@ -177,7 +180,7 @@ def show(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Prints a tree, or what is known of effects, or writes a model as a page for a browser."""
+    """Prints a tree or a summary of effects, or writes an HTML page about a model."""
     from jaxtree.cli import applied, columns, effects, training
 
     if html is None and (data is not None or title is not None):

@@ -1,9 +1,6 @@
 """Columns of a file with types: for a fit those that follow from their cells, for a prediction those of the fit.
 
-A column of text has numbers if all its known cells are numbers and none is an identifier as 01234, truth values if they
-are true and false, dates if all are dates of ISO 8601, else words. polars' own inference would read 01234 as 1234, and
-numbers in quotes, or with spaces around them, as words; so it gets columns of text, and converts them. Columns of a
-file with types stay what they are. *Known* rows are those whose target is not missing.
+*Known* rows are those whose target is not missing.
 """
 
 import re
@@ -18,37 +15,29 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import is_classifier
 
 from jaxtree.cli.disguised import remark_on, remarks_on
-from jaxtree.cli.read import Contents, read_contents
-from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession, in_short, listed
-from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER, has_cells_for_names, is_scalar
+from jaxtree.cli.session import ColumnOptions, ExtraOptions, Names, TableSession
 from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lines import in_short, listed
 from jaxtree.table.columns import BEYOND_EXACT, LARGEST_EXACT_INTEGER
-from jaxtree.table.names import are_shuffled_places
+from jaxtree.table.files.kinds import (
+    KINDS,
+    KINDS_OF_FEATURES,
+    KINDS_OF_TARGETS,
+    TRUTH,
+    converted,
+    in_pandas,
+    typed_column,
+    words_of,
+)
+from jaxtree.table.files.read import Contents, read_contents
+from jaxtree.table.files.text import COMMA_DECIMAL, has_cells_for_names, is_scalar
+from jaxtree.table.names import are_shuffled_places, hint_for_column
 from jaxtree.table.schema import Column
 from jaxtree.table.target import MOST_CLASSES
 from jaxtree.table.unlike_fit import LOST, unseen_in_words
 
 Fields = dict[str, Shaped[np.ndarray, " row"]]
 
-KINDS = {
-    "words": "words",
-    "numbers": "numbers",
-    "whole": "whole numbers",
-    "truth": "true and false",
-    "instant": "dates, as 2020-01-31 or 2020-01-31 12:00:00",
-    "utc": "dates with a time zone, as 2020-01-31T12:00:00Z",
-    "duration": "durations",
-}
-"""How a column can be read, and how messages call its cells; dates and durations as in `jaxtree.table.times`."""
-
-_OF_TARGETS = ("whole", "numbers", "truth")
-_OF_FEATURES = (*_OF_TARGETS, "instant", "utc")
-"""Kinds of columns of text; the first one that all cells are of is the column's, else it has words."""
-
-_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
-_DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}(:?\d{{2}})?))$"}
-"""Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
-_TRUTH = {"true": True, "false": False}
 _TWINS = {"numbers": {"true": "1", "false": "0"}, "truth": {"1": "true", "1.0": "true", "0": "false", "0.0": "false"}}
 _WHOLE = r"^[+-]?\d+$"
 _MOST_DIGITS = 300
@@ -134,8 +123,8 @@ def read_labelled(
     features = {name: _feature(kept, name, kinds.get(name)) for name in names}
     typed = features | {target: _target(kept, target, kinds.get(target), options.task)}
     of_numbers = {*numbers, *([target] if options.task == "regression" else [])}
-    X = _in_pandas(kept, features, of_numbers)
-    y: Any = _in_pandas(kept, {target: typed[target]}, of_numbers)[target]
+    X = in_pandas(kept, features, of_numbers)
+    y: Any = in_pandas(kept, {target: typed[target]}, of_numbers)[target]
     has_numbers = y.dtype.kind == "f" or (y.dtype.kind in "iu" and y.nunique() > MOST_CLASSES)
     return Labelled(
         X=X,
@@ -159,7 +148,7 @@ def read_unlabelled(contents: Contents, options: ColumnOptions) -> tuple[pd.Data
     names = _features_of(contents, options, kinds, ())
     columns = {name: _feature(contents, name, kinds.get(name)) for name in names}
     of_numbers = {name for name, kind in kinds.items() if kind == "numbers"}
-    return _in_pandas(contents, columns, of_numbers), remarks_on(contents, columns, kinds)
+    return in_pandas(contents, columns, of_numbers), remarks_on(contents, columns, kinds)
 
 
 def _kinds_given(contents: Contents, options: ColumnOptions) -> dict[str, str]:
@@ -218,7 +207,7 @@ def read_extras(contents: Contents, extras: ExtraOptions) -> Fields:
     for role in ("treatment", "instrument"):
         name = getattr(extras, role, None)
         if name is not None:
-            values = _typed(contents, name, _OF_TARGETS)
+            values = typed_column(contents, name, KINDS_OF_TARGETS)
             _check_known(contents, values, role, name)
             fields[role] = np.array(values.to_list())
     return fields
@@ -291,9 +280,7 @@ def features_like(
         features[name], unseen = _like_categories(contents, name, column)
         if unseen and note is not None:
             note(f"{in_short(name)}: {unseen_in_words(len(unseen), in_short(repr(unseen[0])))}")
-    typed = _in_pandas(
-        contents._replace(categories={}), {n: c for n, c in features.items() if isinstance(c, pl.Series)}
-    )
+    typed = in_pandas(contents._replace(categories={}), {n: c for n, c in features.items() if isinstance(c, pl.Series)})
     table = pd.DataFrame({name: typed[name] if name in typed else features[name] for name in names})
     for name, column in zip(names, columns, strict=True):
         if note is not None and not column.has_missing and contents.cells(name).null_count() == len(table):
@@ -312,7 +299,10 @@ def _like_values(contents: Contents, name: str, column: Column) -> pl.Series:
 
 
 def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pd.Series, list]:
-    """A column with the categories of the fit, and the values of rows that are none of these."""
+    """A column with the categories of the fit, and the values of rows that are none of these.
+
+    Words that the fit has not seen stay among words, so that explanations name them.
+    """
     series = contents.frame[name]
     if contents.is_text and "" in column.categories and not column.has_missing:
         series = series.fill_null("")
@@ -320,7 +310,11 @@ def _like_categories(contents: Contents, name: str, column: Column) -> tuple[pd.
     rare = column.rare_words
     unseen = [value for value, own in zip(values, found, strict=True) if own is _UNSEEN] if rare is None else []
     rest = None if rare is None else rare.example
-    return pd.Series([rest if own is _UNSEEN else own for own in found], dtype=object), unseen
+    stay = rare is None and all(isinstance(own, str) for own in column.named_categories)
+    cells = [
+        (str(value) if stay else rest) if own is _UNSEEN else own for value, own in zip(values, found, strict=True)
+    ]
+    return pd.Series(cells, dtype=object), unseen
 
 
 def _matched(contents: Contents, series: pl.Series, categories: Iterable[Any]) -> tuple[list, list]:
@@ -349,8 +343,8 @@ def _spellings(value: Any) -> Iterator[Any]:
     if isinstance(value, str):
         text = value.strip()
         yield text
-        if text.lower() in _TRUTH:
-            yield _TRUTH[text.lower()]
+        if text.lower() in TRUTH:
+            yield TRUTH[text.lower()]
         elif is_scalar(text) and len(text) < _MOST_DIGITS:
             yield int(text) if re.match(_WHOLE, text) else float(text)
     elif value is not None:
@@ -407,23 +401,10 @@ def _known(contents: Contents, target: str) -> tuple[Contents, Int[np.ndarray, "
     return contents.keep(is_known), np.flatnonzero(is_known)
 
 
-def _in_pandas(
-    contents: Contents, columns: Mapping[str, pl.Series], of_numbers: Set[str] = frozenset()
-) -> pd.DataFrame:
-    """Columns in pandas, with the categories that the file declares, except where they are to be numbers."""
-    frame = pl.DataFrame(columns).to_pandas()
-    for name, series in columns.items():
-        if name in contents.categories and name not in of_numbers:
-            frame[name] = pd.Categorical(series.to_list(), dtype=contents.categories[name])
-        elif series.dtype == pl.Boolean:
-            frame[name] = frame[name].astype("boolean" if series.has_nulls() else bool)
-    return frame
-
-
 def _feature(contents: Contents, name: str, kind: str | None) -> pl.Series:
     """A column of a kind: one of categories stays as it is, unless it has times, or numbers that float64 has not."""
     cells = contents.cells(name)
-    column = cast(contents, cells, "numbers") if kind == "numbers" else _typed(contents, name, _OF_FEATURES)
+    column = cast(contents, cells, "numbers") if kind == "numbers" else typed_column(contents, name, KINDS_OF_FEATURES)
     is_beyond = column.dtype.is_numeric() and name not in contents.categories and _is_beyond_exact(cells)
     if kind == "words" and (is_beyond or column.dtype.is_temporal()):
         return words_of(cells)
@@ -436,7 +417,7 @@ def _target(contents: Contents, name: str, kind: str | None, task: str | None) -
     if task == "regression" or kind == "numbers":
         series = cast(contents, contents.cells(name), "numbers")
     else:
-        series = words_of(contents.cells(name)) if kind == "words" else _typed(contents, name, _OF_TARGETS)
+        series = words_of(contents.cells(name)) if kind == "words" else typed_column(contents, name, KINDS_OF_TARGETS)
     if task == "regression" or not series.dtype.is_float():
         return series
     is_whole = (series % 1 == 0) & (series.abs() < LARGEST_EXACT_INTEGER)
@@ -448,28 +429,6 @@ def _target(contents: Contents, name: str, kind: str | None, task: str | None) -
             f"{series.filter(~is_whole)[0]:.17g}: --categorical {name} reads its cells as words"
         )
     return series
-
-
-def _typed(contents: Contents, name: str, kinds: Sequence[str]) -> pl.Series:
-    """A column of the type that it has, or that its cells of text have; an identifier, as 01234, is no number."""
-    series = contents.cells(name)
-    dtype = series.dtype
-    if contents.is_text:
-        of_words = ("whole", "numbers") if series.str.contains(IDENTIFIER).any() else ()
-        tried = (converted(series, kind) for kind in kinds if kind not in of_words)
-        return next((column for column in tried if column.null_count() == series.null_count()), series)
-    if dtype in (pl.String, pl.Categorical):
-        return series.cast(pl.String)
-    # NumPy has no whole numbers of 128 bits.
-    is_whole = dtype.is_integer() and not str(dtype).endswith("128") and not series.has_nulls()
-    if is_whole or dtype in (pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Duration):
-        return series
-    if dtype != pl.Null and not dtype.is_numeric():
-        raise InvalidTypeError(
-            f"column {name!r} of {contents.name} has type {dtype}, which trees do not read: leave it out with "
-            f"--ignore {name}, or turn it into numbers or words"
-        )
-    return cast(contents, series, "numbers")
 
 
 def cast(contents: Contents, cells: pl.Series, kind: str) -> pl.Series:
@@ -509,7 +468,8 @@ def check_columns(contents: Contents, names: Iterable[str]) -> None:
             hint = " (--no-header reads the first line as a row, and calls the columns x0, x1, ...)" if is_row else ""
             if contents.is_text and len(columns) == 1:
                 hint = f"{hint} (--separator names the character between cells)"
-            raise InvalidInputError(f"{contents.name} has no column {name!r}; its columns are {listed(columns)}{hint}")
+            near = hint_for_column(name, columns) or f"; its columns are {listed(columns)}"
+            raise InvalidInputError(f"{contents.name} has no column {name!r}{near}{hint}")
 
 
 def _check_exact(contents: Contents, name: str) -> None:
@@ -531,27 +491,6 @@ def _is_beyond_exact(series: pl.Series) -> bool:
     return any(len(own) > len(str(LARGEST_EXACT_INTEGER)) or int(own) > LARGEST_EXACT_INTEGER for own in whole)
 
 
-def converted(series: pl.Series, kind: str) -> pl.Series:
-    """Returns cells as of a kind, null where one is not of it."""
-    dtype = series.dtype
-    if kind == "truth":
-        if dtype != pl.String:
-            return series.cast(pl.Boolean)
-        return series.str.to_lowercase().replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
-    if kind in _DATES and dtype == pl.String:
-        cells = series.str.extract(_DATES[kind], 0)
-        if cells.null_count() > series.null_count():
-            return cells
-        dates = pd.Series(cells.to_list(), dtype=object)
-        found: Any = pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce")
-        return pl.from_pandas(found).alias(series.name)
-    if kind in (*_DATES, "duration"):
-        # A duration is written in no one way, so that no text is one.
-        return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
-    cells = series if dtype.is_numeric() or dtype in (pl.Boolean, pl.Null) else series.cast(pl.String)
-    return cells.cast(pl.Int64 if kind == "whole" else pl.Float64, strict=False)
-
-
 def with_twins(series: pl.Series, kind: str) -> pl.Series:
     """Returns cells for a column that had numbers or truth values in fit: there 1 and true are one value, 0 and false.
 
@@ -565,15 +504,3 @@ def with_twins(series: pl.Series, kind: str) -> pl.Series:
     if series.dtype.is_numeric() and kind == "truth":
         return pl.select(pl.when((series == 0) | (series == 1)).then(series == 1)).to_series().alias(series.name)
     return series
-
-
-def words_of(series: pl.Series) -> pl.Series:
-    """Returns values as words: text as it is written, whole numbers without a point.
-
-    >>> words_of(pl.Series([1.0, None, 0.5])).to_list()
-    ['1', None, '0.5']
-    """
-    if series.dtype in (pl.String, pl.Categorical, pl.Enum):
-        return series.cast(pl.String)
-    words = [None if own is None else str(own).removesuffix(".0") for own in series.to_list()]
-    return pl.Series(series.name, words, pl.String)

@@ -19,9 +19,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
-    in_short,
 )
 from jaxtree.errors import import_extra
+from jaxtree.lines import in_short
 
 _ALGORITHMS = (
     "An algorithm of `jaxtree fit`, perhaps with parameters, as boosting:learning_rate=0.05; give one for each model."
@@ -35,15 +35,15 @@ def compare(
     target: TargetOption,
     algorithms: Annotated[list[str], typer.Option("--algorithm", "-a", help=_ALGORITHMS, metavar="NAME[:PARAMETERS]")],
     cv: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
-    repeats: Annotated[int, typer.Option(min=1, help="How often folds are drawn.")] = 2,
+    repeats: Annotated[int, typer.Option(min=1, help="How often the folds are drawn.")] = 2,
     scoring: Annotated[
         list[str] | None,
         typer.Option(
-            help="A scorer of scikit-learn, such as neg_log_loss; may be given again, the first ranks.",
+            help="A scorer of scikit-learn, such as neg_log_loss; may be repeated; the first one ranks.",
             show_default="accuracy, or r2",
         ),
     ] = None,
-    results: Annotated[str | None, file_option(help="The table as a file: .csv, .parquet or .jsonl.")] = None,
+    results: Annotated[str | None, file_option(help="Write the table: .csv, .parquet or .jsonl.")] = None,
     page: Annotated[str | None, file_option(help="Write a page with charts; - is standard output.")] = None,
     seed: SeedOption = 0,
     columns: ColumnOptions,
@@ -52,7 +52,7 @@ def compare(
 ) -> None:
     """Scores several algorithms and a constant on the same folds, with intervals of their differences.
 
-    The rows of a --group stay in one fold together; algorithms that rank learn the order of its rows.
+    The rows of a --group stay in one fold; ranking algorithms learn their order.
     """
     from jaxtree.cli import compared, models, training
 
@@ -67,7 +67,7 @@ def compare(
     for text in algorithms:
         name, settings = compared.algorithm_of(text)
         if text in named:
-            raise compared.wrong_algorithm(f"{text!r} stands there twice")
+            raise compared.wrong_algorithm(f"{text!r} appears twice")
         # Groups of other algorithms than those that rank are folds' alone.
         own = extras if name == "ranking" else dataclasses.replace(extras, group=None)
         columns = training.columns_with_extras(columns, own, name)

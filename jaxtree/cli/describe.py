@@ -25,10 +25,10 @@ def describe(
     extras: ExtraOptions,
     session: TableSession,
 ) -> None:
-    """Describes the columns and the target of a table, and warns of what looks wrong.
+    """Describes the columns and the target of a table, and warns of problems.
 
-    A line a column has its kind, missing values, different values, range and most frequent value; below them are
-    warnings, such as of identifiers and of columns that alone tell the target.
+    Each column has a line with its kind, missing values, distinct values, range and most frequent value; below are
+    warnings, such as of identifiers and of columns that alone predict the target.
     """
     from jaxtree.cli import training
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from jaxtree.cli.read import Contents
-from jaxtree.cli.session import listed
-from jaxtree.cli.text import COMMA_DECIMAL, IDENTIFIER
+from jaxtree.lines import listed
+from jaxtree.table.files.read import Contents
+from jaxtree.table.files.text import COMMA_DECIMAL, IDENTIFIER
 from jaxtree.table.times import DATE_IN_WORDS
 
 _SPACES = " \u00a0\u2009\u202f"

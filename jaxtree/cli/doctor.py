@@ -37,12 +37,12 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, to keep or to send.")] = False,
     session: DoctorSession,
 ) -> None:
-    """Says what this machine does, and whether its trees are the same everywhere.
+    """Checks this machine: the kernel, the devices, and whether all grow the same trees.
 
-    A tree is grown on the host, on every device, and without the kernel in C++; all must have the same bits. If one has
-    not, or a fit fails, the exit status is 1. Above them stand versions, hardware, and whether JAX finds compiled
-    programs again. Devices whose programs were never compiled take longer. Nothing is sent, and nothing in the JSON
-    names you.
+    Grows a tree on the host, on every device, and without the kernel in C++; all must agree to the last bit. If one
+    differs, or a fit fails, the exit status is 1. The report begins with versions, hardware, and whether JAX finds
+    compiled programs again. A device whose programs were never compiled takes longer. Nothing is sent, and the JSON
+    does not identify you.
     """
     from jaxtree.doctor import check_machine, describe, to_text
 

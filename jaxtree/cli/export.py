@@ -1,5 +1,8 @@
 """`jaxtree export` and `jaxtree compile`: the model in a file as a program that needs no jaxtree."""
 
+import contextlib
+import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,42 +18,69 @@ from jaxtree.errors import InvalidInputError
 def export(
     *,
     model: ModelArgument,
-    form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The form.")],
+    form: Annotated[Literal["onnx", "c", "sql", "treelite", "jax"], typer.Option("--to", help="The format.")],
     output: OutputOption = "-",
     dialect: Annotated[
         Literal["sqlite", "postgresql", "duckdb", "mysql", "bigquery"] | None,
-        typer.Option(help="The database of SQL.", show_default="sqlite"),
+        typer.Option(help="The database.", show_default="sqlite"),
     ] = None,
-    share_of: Annotated[str | None, typer.Option(help="The class whose share is the value of SQL.")] = None,
+    share_of: Annotated[str | None, typer.Option(help="For SQL, the class whose probability is the value.")] = None,
     score: Annotated[
-        int | None, typer.Option(min=0, help="The score of boosted trees that is the value of SQL, from 0.")
+        int | None, typer.Option(min=0, help="For SQL, the number of the score that is the value, from 0.")
     ] = None,
     no_missing: Annotated[
-        bool, typer.Option("--no-missing", help="Rows have no missing values, nor unseen words.")
+        bool, typer.Option("--no-missing", help="Assume that rows have no missing values and no unseen words.")
     ] = False,
     session: Session,
 ) -> None:
-    """Writes a model as ONNX, C, SQL, treelite or a program of JAX."""
+    """Writes a model as ONNX, C, SQL, treelite or a JAX program."""
     check_output(output)
     for name, value in (("--dialect", dialect), ("--share-of", share_of), ("--score", score)):
         if form != "sql" and value is not None:
             raise typer.BadParameter("is for --to sql", param_hint=name)
     estimator: Any = open_model(model)
-    if form == "sql":
-        label = None if share_of is None else _class_named(estimator, share_of)
-        options: dict[str, Any] = {"dialect": dialect or "sqlite", "share_of": label, "score": score}
-        content = jaxtree.to_sql(estimator, **options, no_missing=no_missing).encode() + b"\n"
-    elif form == "c":
-        content = jaxtree.to_c(estimator, no_missing=no_missing).encode()
-    elif form == "onnx":
-        content = jaxtree.to_onnx(estimator, no_missing=no_missing).SerializeToString()
-    elif form == "treelite":
-        content = jaxtree.to_treelite(estimator, no_missing=no_missing).serialize_bytes()
-    else:
-        content = bytes(jaxtree.to_jax_export(estimator, no_missing=no_missing).serialize())
+    with _with_options():
+        content = _content(estimator, form, dialect, share_of, score, no_missing)
     write_bytes(content, output)
     if output != "-":
         session.note(f"{form}: {output}")
+
+
+def _content(
+    estimator: Any, form: str, dialect: str | None, share_of: str | None, score: int | None, no_missing: bool
+) -> bytes:
+    """The bytes of a model in a form."""
+    if form == "sql":
+        label = None if share_of is None else _class_named(estimator, share_of)
+        options: dict[str, Any] = {"dialect": dialect or "sqlite", "share_of": label, "score": score}
+        return jaxtree.to_sql(estimator, **options, no_missing=no_missing).encode() + b"\n"
+    if form == "c":
+        return jaxtree.to_c(estimator, no_missing=no_missing).encode()
+    if form == "onnx":
+        return jaxtree.to_onnx(estimator, no_missing=no_missing).SerializeToString()
+    if form == "treelite":
+        return jaxtree.to_treelite(estimator, no_missing=no_missing).serialize_bytes()
+    return bytes(jaxtree.to_jax_export(estimator, no_missing=no_missing).serialize())
+
+
+@contextlib.contextmanager
+def _with_options() -> Iterator[None]:
+    """Raises errors of an export with the options of the command in the place of arguments.
+
+    >>> with _with_options():
+    ...     raise InvalidInputError("give share_of=<class>, or no_missing=True")
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidInputError: give --share-of <class>, or --no-missing
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        named = re.sub(r"\b(share_of|score|no_missing)=(True)?", _option, str(error))
+        raise InvalidInputError(named) from error
+
+
+def _option(found: re.Match[str]) -> str:
+    return f"--{found[1].replace('_', '-')}" + ("" if found[2] else " ")
 
 
 @command
@@ -58,7 +88,7 @@ def compile(
     *,
     model: ModelArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="The library to write.", show_default=False)],
-    name: Annotated[str, typer.Option(help="The beginning of the names of its functions.")] = "tree",
+    name: Annotated[str, typer.Option(help="The prefix of the names of its functions.")] = "tree",
     compiler: Annotated[
         str | None, typer.Option(help="The C compiler.", show_default="the variable CC, else cc, gcc or clang")
     ] = None,

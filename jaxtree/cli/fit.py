@@ -22,9 +22,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
-    in_short,
 )
 from jaxtree.errors import import_extra
+from jaxtree.lines import in_short
 
 _set = functools.partial(typer.Option, "--set", metavar="NAME=VALUE")
 
@@ -41,11 +41,11 @@ def fit(
     target: TargetOption,
     output: Annotated[str, output_option(help="The model file to write; - is standard output.")],
     algorithm: Algorithm = "cart",
-    settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be given again.")] = None,
+    settings: Annotated[Names, _set(help="A parameter, such as max_depth=5; may be repeated.")] = None,
     prune: PruneOption = None,
-    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, on this number of folds.")] = None,
+    cv: Annotated[int | None, typer.Option(min=2, help="Cross-validate first, with this number of folds.")] = None,
     seed: SeedOption = 0,
-    max_depth: Annotated[int | None, typer.Option(min=1, help="The largest depth of a leaf.")] = None,
+    max_depth: Annotated[int | None, typer.Option(min=1, help="The maximum depth.")] = None,
     boosting: BoostingOptions,
     columns: ColumnOptions,
     extras: EffectOptions,
@@ -84,11 +84,13 @@ def search(
     output: Annotated[
         str | None, output_option(help="Fit the best setting on all rows, and write this model file.")
     ] = None,
-    results: Annotated[str | None, file_option(help="Scores of all settings: .csv, .parquet or .jsonl.")] = None,
+    results: Annotated[
+        str | None, file_option(help="Write the scores of all settings: .csv, .parquet or .jsonl.")
+    ] = None,
     page: Annotated[str | None, file_option(help="Write a page about the settings; - is standard output.")] = None,
     resume: Annotated[
         str | None,
-        typer.Option(help="Write every score into this file, and take up from it a search that was interrupted."),
+        typer.Option(help="Write every score to this file, and resume an interrupted search from it."),
     ] = None,
     algorithm: Algorithm = "cart",
     prune: PruneOption = None,

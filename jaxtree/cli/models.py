@@ -143,7 +143,7 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
     """Returns the values of every parameter of a search, such as those of "max_depth=2:20" and "ccp_alpha=0,0.01".
 
     Raises:
-        typer.BadParameter: A parameter is none of the estimator's, or stands there twice, or the settings are too
+        typer.BadParameter: A parameter is none of the estimator's, or appears twice, or the settings are too
             many.
 
     Example:
@@ -154,7 +154,7 @@ def make_grid(estimator: Any, settings: Sequence[str]) -> dict[str, list[Any]]:
     grid: dict[str, list[Any]] = {}
     for name, text in _settings(estimator, settings):
         if name in grid:
-            raise _wrong_setting(f"parameter {name!r} stands there twice")
+            raise _wrong_setting(f"parameter {name!r} appears twice")
         grid[name] = [value for part in text.split(",") for value in _range(part)]
     num_settings = math.prod(map(len, grid.values()))
     if num_settings > _MOST_VALUES:
@@ -226,7 +226,7 @@ def _set_pruning(estimator: Any, texts: Sequence[str]) -> None:
         raise _wrong_pruning(f"{type(estimator).__name__} is not pruned")
     prunings = [make_pruning(text) for text in texts]
     if None in prunings and len(prunings) > 1:
-        raise _wrong_pruning("none stands alone")
+        raise _wrong_pruning("none cannot be combined with others")
     if prunings == [None] and "confidence" in parameters:
         estimator.set_params(confidence=None)
     estimator.set_params(pruning=functools.reduce(operator.or_, prunings))

@@ -33,7 +33,7 @@ output_option = functools.partial(file_option, "--output", "-o")
 OutputOption = Annotated[str, output_option(help="The file to write; - is standard output.")]
 TableFormat = Annotated[
     Literal["csv", "parquet", "jsonl"] | None,
-    typer.Option("--format", show_default="as the file's name ends, else csv"),
+    typer.Option("--format", show_default="by the file's suffix, else csv"),
 ]
 
 
@@ -48,7 +48,7 @@ def example(
     table: TableFormat = None,
     session: Session,
 ) -> None:
-    """Writes one of the embedded tables, its target in the last column."""
+    """Writes one of the embedded tables, with the target in the last column."""
     kind = kind_of_table(output, table)
     X, y = getattr(jaxtree.datasets, _EXAMPLES[name])(return_X_y=True, as_frame=True)
     target = str(y.name or "class")

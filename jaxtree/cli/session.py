@@ -14,7 +14,7 @@ import os
 import sys
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,19 +22,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, JaxtreeError, ModelFileError
+from jaxtree.lines import TextFormat, in_short
 
-_MISSING_WORDS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _THOUSANDS = (",", ".", "'", "_", " ")
 """The characters that may stand between thousands, with their relatives: a space stands for narrow ones, too."""
 
-_MOST_NAMES = 12
-_LONGEST_WORD = 60
 _LONGEST_MESSAGE = 2000
 
 _column = functools.partial(typer.Option, rich_help_panel="Columns")
 _file = functools.partial(typer.Option, rich_help_panel="The file")
 _run = functools.partial(typer.Option, rich_help_panel="The run")
-_boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="that of the estimator")
+_boosting = functools.partial(typer.Option, rich_help_panel="Boosting", show_default="the estimator's default")
 
 FIRST_ROWS = 5
 """The rows that `jaxtree explain` explains where none are chosen."""
@@ -78,14 +76,14 @@ class ExtraOptions:
 
     event: Annotated[
         str | None,
-        _column(help="The column of survival times that is 1 or true of events, 0 or false else.", metavar="NAME"),
+        _column(help="For survival times, the column that is 1 or true for events, else 0 or false.", metavar="NAME"),
     ] = None
     group: Annotated[
         str | None,
         _column(
             "--group",
             "--groups",
-            help="The column of groups whose rows are ranked, such as queries, or are drawn together for effects.",
+            help="The column of groups, such as queries, whose rows are ranked, or drawn together for effects.",
             metavar="NAME",
         ),
     ] = None
@@ -105,7 +103,9 @@ class EffectOptions(ExtraOptions):
     ] = None
     instrument: Annotated[
         str | None,
-        _column(help="The column of an instrument, which moves the treatment and nothing else.", metavar="NAME"),
+        _column(
+            help="The column of an instrument, which affects the outcome through the treatment alone.", metavar="NAME"
+        ),
     ] = None
 
     @property
@@ -115,7 +115,8 @@ class EffectOptions(ExtraOptions):
 
 
 _LOSSES = (
-    "The loss: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 or another of numbers."
+    "The loss: squared_error, absolute_error, poisson, gamma, tweedie:1.5, huber:2, quantile:0.9 or another regression "
+    "loss."
 )
 
 
@@ -124,11 +125,11 @@ class BoostingOptions:
     """Parameters of boosted trees; `--set` takes all others."""
 
     loss: Annotated[str | None, _boosting(help=_LOSSES, metavar="NAME[:NUMBER]")] = None
-    n_estimators: Annotated[int | None, _boosting(min=1, help="The most rounds, of a tree each.")] = None
-    learning_rate: Annotated[float | None, _boosting(help="The part of a step that is made.")] = None
+    n_estimators: Annotated[int | None, _boosting(min=1, help="The maximum number of rounds.")] = None
+    learning_rate: Annotated[float | None, _boosting(help="The shrinkage of each step.")] = None
     early_stopping: Annotated[
         bool | None,
-        _boosting("--early-stopping/--all-rounds", help="Stop when the loss of held-out rows is not better."),
+        _boosting("--early-stopping/--all-rounds", help="Stop when the loss on held-out rows stops improving."),
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -141,13 +142,13 @@ _KEPT = ("missing", "decimal", "thousands")
 
 
 @dataclass(frozen=True)
-class TextOptions:
+class TextOptions(TextFormat):
     """How lines of cells are read."""
 
     missing: Annotated[
         Names,
         _file(
-            help="A word of missing cells; may be given again.",
+            help="A word that means a missing value; may be repeated.",
             show_default="empty, ?, NA, N/A, NaN, null",
             metavar="WORD",
         ),
@@ -161,7 +162,8 @@ class TextOptions:
         _file(help="The character between the thousands of numbers: , . ' _ or space.", show_default="none"),
     ] = None
     header: Annotated[
-        bool, _file("--header/--no-header", help="Whether the first line has names; if not, they are x0, x1, ...")
+        bool,
+        _file("--header/--no-header", help="Whether the first line has names; without them, columns are x0, x1, ..."),
     ] = True
 
     def __post_init__(self) -> None:
@@ -174,21 +176,6 @@ class TextOptions:
             allowed = " ".join(own for own in _THOUSANDS if own not in (self.decimal, " "))
             message = f"must be one of {allowed} or space where --decimal is {self.decimal}, got {self.thousands!r}"
             raise typer.BadParameter(message, param_hint="--thousands")
-
-    @property
-    def cell_separator(self) -> str | None:
-        """The character between cells; None if it follows from the first line."""
-        return {"tab": "\t", "\\t": "\t"}.get(self.separator or "", self.separator)
-
-    @property
-    def thousands_mark(self) -> str:
-        """The character between thousands; "" for none."""
-        return {"space": " "}.get(self.thousands or "", self.thousands or "")
-
-    @property
-    def missing_words(self) -> tuple[str, ...]:
-        """The cells that mean that a value is missing."""
-        return _MISSING_WORDS if self.missing is None else ("", *self.missing)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -221,8 +208,8 @@ class Session:
         _run(help="The device to compute on; auto: whichever should finish first."),
     ] = "auto"
     cores: Annotated[int | None, _run(min=1, help="The number of cores to use.", show_default="all")] = None
-    quiet: Annotated[bool, _run("--quiet", help="Print nothing except results.")] = False
-    debug: Annotated[bool, _run("--debug", help="Show where an error arose.")] = False
+    quiet: Annotated[bool, _run("--quiet", help="Print only results.")] = False
+    debug: Annotated[bool, _run("--debug", help="Show the traceback of an error.")] = False
 
     def note(self, text: str) -> None:
         """Prints a note on the standard error stream, unless the command is to be quiet."""
@@ -291,27 +278,6 @@ def progress_bar(*, quiet: bool = False) -> Any:
     columns = (TextColumn("{task.description:<18}"), BarColumn(), TimeElapsedColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-
-
-def in_short(text: object) -> str:
-    """Returns a text as a string, cut with an ellipsis if it is long.
-
-    >>> in_short("b"), len(in_short("b" * 200_000))
-    ('b', 60)
-    """
-    word = str(text).replace("\n", " ")
-    return word if len(word) <= _LONGEST_WORD else f"{word[: _LONGEST_WORD - 1]}…"
-
-
-def listed(names: Iterable[object]) -> str:
-    """Returns the first of some names, and how many more there are.
-
-    >>> listed(["a", "b"]), listed([f"x{place}" for place in range(14)])[-15:]
-    ('a, b', 'x11, and 2 more')
-    """
-    words = [in_short(name) for name in names]
-    more = [f"and {len(words) - _MOST_NAMES} more"] if len(words) > _MOST_NAMES else []
-    return ", ".join([*words[:_MOST_NAMES], *more])
 
 
 def _harmless(text: str) -> str:

@@ -15,30 +15,29 @@ from typing import Any
 import numpy as np
 import typer
 from sklearn.base import clone, is_classifier
-from sklearn.metrics import get_scorer_names
 from sklearn.model_selection import GroupKFold
 
 from jaxtree.cli.columns import Labelled, read_labelled, read_unlabelled, weights_of
 from jaxtree.cli.effects import OF_EFFECTS, effects_in_words
 from jaxtree.cli.models import make_loss
 from jaxtree.cli.output import write_bytes
-from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import (
     BoostingOptions,
     ColumnOptions,
     ExtraOptions,
     Session,
     TableSession,
-    in_short,
-    listed,
     progress_bar,
 )
 from jaxtree.description import DataDescription, describe
 from jaxtree.errors import InvalidInputError
+from jaxtree.estimators.common import scorers
 from jaxtree.estimators.common.folds import shuffled_folds
+from jaxtree.lines import in_short, listed
 from jaxtree.metrics.constants import KnownRows, beside_constant, constant_score
-from jaxtree.metrics.scorers import IN_WORDS, scorer_or_none
+from jaxtree.metrics.scorers import metric_in_words, scorer_or_none
 from jaxtree.search.scoring import check_scorer
+from jaxtree.table.files.read import read_contents
 from jaxtree.table.numerals import decimals_together, score_in_words
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 
@@ -122,12 +121,35 @@ def fit_and_save(session: TableSession, estimator: Any, training: Labelled, outp
     score = estimator.score(training.X, training.y, **training.arguments)
     name, reached = estimator.score_name_, constant_of(estimator, training)
     words = beside_constant(f"on the rows of the fit: {name} {score_in_words(score)}", reached)
-    found = [*results, shape_of(estimator), words]
-    if kind_of(estimator) == ModelKind.BOOSTED and estimator.folds_ is not None:
-        own = f"each row by models that have not seen it: {name} {score_in_words(estimator.oof_score_)}"
-        found.append(beside_constant(own, reached))
-    print_results(output, found)
+    print_results(output, [*results, shape_of(estimator), words, *_validated_in_words(estimator, reached)])
     save_model(estimator, output)
+
+
+def _validated_in_words(estimator: Any, reached: float | None) -> Iterator[str]:
+    """Yields what the fit has measured on rows that trees have not seen, in words.
+
+    Args:
+        estimator: A fitted estimator.
+        reached: The score of a constant; None if nobody knows.
+    """
+    kind = kind_of(estimator)
+    if kind == ModelKind.BOOSTED and estimator.folds_ is not None:
+        own = (
+            f"each row by models that have not seen it: {estimator.score_name_} {score_in_words(estimator.oof_score_)}"
+        )
+        yield beside_constant(own, reached)
+    elif kind == ModelKind.BOOSTED and estimator.evals_result_:
+        metric = metric_in_words(next(iter(next(iter(estimator.evals_result_.values())))))
+        best = f"{metric} {score_in_words(estimator.best_score_)} after round {estimator.best_iteration_}"
+        yield f"on rows held out by early stopping: {best}"
+    elif kind == ModelKind.SOFT and "validation_loss" in estimator.history_:
+        loss = estimator.history_["validation_loss"][estimator.best_epoch_ - 1]
+        yield f"on rows held out: loss {score_in_words(loss)} after epoch {estimator.best_epoch_}"
+    elif getattr(estimator, "oob_score", False):
+        own = (
+            f"each row by trees that have not drawn it: {estimator.score_name_} {score_in_words(estimator.oob_score_)}"
+        )
+        yield own if callable(estimator.oob_score) else beside_constant(own, reached)
 
 
 def keep_reading(session: TableSession, estimator: Any, training: Labelled) -> None:
@@ -149,8 +171,8 @@ def save_model(estimator: Any, output: str) -> None:
 
 @contextlib.contextmanager
 def _fitting(session: Session, estimator: Any) -> Iterator[None]:
-    """Surrounds a fit: in a terminal it shows how many trees or rounds are done, or how long it takes."""
-    if "n_estimators" not in estimator.get_params(deep=False) or session.quiet or not sys.stderr.isatty():
+    """Surrounds a fit: in a terminal it shows how many trees, rounds or epochs are done, or how long it takes."""
+    if "verbose" not in estimator.get_params(deep=False) or session.quiet or not sys.stderr.isatty():
         with session.doing("fitting"):
             yield
         return
@@ -279,9 +301,10 @@ def all_scores(scores: dict[str, Any]) -> dict[str, Any]:
 
 def check_scorer_name(scoring: str) -> None:
     """Raises BadParameter if there is no such scorer."""
-    if scoring not in get_scorer_names() and scorer_or_none(scoring) is None:
-        message = f"must be a scorer of scikit-learn, such as accuracy, or of jaxtree, {IN_WORDS}, got {scoring!r}"
-        raise typer.BadParameter(message, param_hint="--scoring")
+    try:
+        scorers.check_scorer_name(scoring)
+    except InvalidInputError as error:
+        raise typer.BadParameter(str(error).removeprefix("scoring "), param_hint="--scoring") from None
 
 
 def check_scoring(scoring: str, training: Labelled) -> None:

@@ -21,9 +21,9 @@ from jaxtree.cli.session import (
     TableSession,
     TargetOption,
     command,
-    in_short,
 )
 from jaxtree.errors import InterruptedFitWarning, import_extra
+from jaxtree.lines import in_short
 
 
 @command
@@ -35,28 +35,28 @@ def tune(
         str | None,
         output_option(
             help="The model file to write; - is standard output.",
-            show_default="NAME.tuned.jaxtree, and the page NAME.tuned.html, of DATA's name",
+            show_default="NAME.tuned.jaxtree, with the page NAME.tuned.html, after DATA's name",
         ),
     ] = None,
     algorithm: Annotated[
         Literal["boosting", "additive"],
-        typer.Option("--algorithm", "-a", help="An ensemble of boosted trees, or an additive model to be read."),
+        typer.Option("--algorithm", "-a", help="An ensemble of boosted trees, or an interpretable additive model."),
     ] = "boosting",
-    minutes: Annotated[float, typer.Option(min=0.01, help="The time that all of it may take.")] = 5,
+    minutes: Annotated[float, typer.Option(min=0.01, help="The time limit of the whole run.")] = 5,
     page: Annotated[str | None, file_option(help="Write a page about the search; - is standard output.")] = None,
     cv: Annotated[int, typer.Option(min=2, help="The number of folds that settings are scored on.")] = 5,
     scoring: Annotated[
         str | None,
         typer.Option(help="A scorer of scikit-learn.", show_default="neg_log_loss, or neg_root_mean_squared_error"),
     ] = None,
-    n_iter: Annotated[int, typer.Option(min=1, help="The most settings to try.")] = 1000,
+    n_iter: Annotated[int, typer.Option(min=1, help="The maximum number of settings.")] = 1000,
     seed: SeedOption = 0,
     columns: ColumnOptions,
     session: TableSession,
 ) -> None:
     """Searches for the best boosted trees, or additive model, in a given time, and writes the winner.
 
-    Ctrl-C ends the search, and what is finished by then is written; the exit status is 130 even so.
+    Ctrl-C ends the search and writes what is finished; the exit status is then 130.
     """
     began = time.monotonic()
     from jaxtree.cli import training

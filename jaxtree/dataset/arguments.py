@@ -14,7 +14,7 @@ from jaxtree.lazy import issparse
 from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.names import column_place
 from jaxtree.table.reading import take_rows
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import Source, is_source, open_source
 from jaxtree.table.summary import read_column
 from jaxtree.table.target import typed
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
@@ -39,6 +39,12 @@ class FitArguments(NamedTuple):
     sample_weight: Any
     fields: dict[str, Any]
     beside: tuple[str, ...]
+
+    def in_memory(self) -> "FitArguments":
+        """Returns the arguments of a file that is not read in parts as those of a table in memory."""
+        if not isinstance(self.X, Source) or not self.X.is_whole:
+            return self
+        return self._replace(X=next(iter(self.X)).table, y=values_of(self.y))
 
     def without_weightless_rows(self) -> "FitArguments":
         """Returns the rows of some weight of a table in memory; of one that is read in parts all.
@@ -177,12 +183,12 @@ def split_validation(
         if name.endswith(_OF_VALIDATION):
             fields[name.removesuffix(_OF_VALIDATION)] = others.pop(name)
     if (X_val is None) != (y_val is None):
-        raise InvalidInputError("X_val and y_val go together, got one of them alone")
+        raise InvalidInputError("X_val and y_val go together, got only one")
     if X_val is not None:
         return ValidationRows(X_val, y_val, sample_weight_val, fields), others
     if fields or sample_weight_val is not None:
         name = "sample_weight_val" if not fields else next(iter(fields)) + _OF_VALIDATION
-        raise InvalidInputError(f"{name} is of validation rows: give X_val and y_val with it")
+        raise InvalidInputError(f"{name} is for validation rows: also pass X_val and y_val")
     return None, others
 
 

@@ -195,7 +195,7 @@ def note_identifiers(target: ClassTarget) -> None:
         if (len(classes) > FEW_CLASSES and rows_of_class < 2) or (len(classes) > MANY_CLASSES and rows_of_class < 10):
             warn_user(
                 f"y has {len(classes)} classes in {target.num_rows} rows, {rows_of_class:.1f} rows a class: it looks "
-                "like an identifier, of which nothing can be learned, or like numbers, which a regressor takes",
+                "like an identifier, from which no model can learn, or like numbers, which need a regressor",
                 IdentifierWarning,
             )
 

@@ -45,11 +45,11 @@ def describe(
 
     It finds the kind of every column, how many values are missing, how many are different, their range, and the share
     of the most frequent one. It warns of identifiers (words nearly as many as rows, or another whole number in every
-    row); of columns that alone tell the target; of columns without values, with one value, or with one value in 99 % of
-    the rows; of dates and numbers that are read as words; of rows that repeat others, more than chance makes; and of
+    row); of columns that alone predict the target; of columns without values, with one value, or with one value in 99 %
+    of the rows; of dates and numbers that are read as words; of rows that repeat others, more than chance makes; and of
     validation rows that are among the training rows, or lack what these have.
 
-    A column alone tells the target if a tree of it, of at most 64 leaves, saves 99 % of the errors that the most
+    A column alone predicts the target if a tree of it, of at most 64 leaves, saves 99 % of the errors that the most
     frequent class makes on held-out rows, or has an $R^2$ of 0.99 there. The two halves, of at most 20,000 rows
     together, follow from what the rows hold, so that the result does not depend on their order.
 
@@ -141,7 +141,7 @@ def _columns_of(X: Any, categorical_features: Any) -> tuple[list[TableColumn], b
 def _leaks(
     columns: Sequence[TableColumn], target: JudgedTarget, weight: Weight, hashes: Hashes
 ) -> Iterator[DataWarning]:
-    """Warnings about columns that alone tell the target."""
+    """Warnings about columns that alone predict the target."""
     rows = judged_rows(hashes)
     is_held = (hashes[rows] & np.uint64(1)).astype(bool)
     own_weight = None if weight is None else weight[rows]

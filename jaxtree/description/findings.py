@@ -161,8 +161,10 @@ def _disguised(column: TableColumn, found: Distinct) -> Iterator[DataWarning]:
 
 
 def leak(name: str, why: str) -> DataWarning:
-    """Returns the warning about a column that alone tells the target, and by what measure."""
-    return DataWarning("leak", (name,), f"column {_quoted(name)} alone tells the target ({why}): was it known before?")
+    """Returns the warning about a column that alone predicts the target, and by what measure."""
+    return DataWarning(
+        "leak", (name,), f"column {_quoted(name)} alone predicts the target ({why}): was it known before?"
+    )
 
 
 def repeated_rows(repeats: int, num_rows: int) -> DataWarning:

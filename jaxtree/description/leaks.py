@@ -53,7 +53,7 @@ class JudgedTarget(NamedTuple):
 def score_alone(
     column: TableColumn, target: JudgedTarget, weight: Weight, is_held: Bool[np.ndarray, " row"]
 ) -> float | None:
-    r"""Returns how well a column alone tells the target of held-out rows: 1 is always, 0 no better than a constant.
+    r"""Returns how well a column alone predicts the target of held-out rows: 1 is always, 0 no better than a constant.
 
     It is $1 - e / e_0$ for the error $e$ of a tree of at most 64 leaves, and the error $e_0$ of the best constant: the
     share of wrong classes, or the mean squared error, so that the score is $R^2$. A column whose bins are far from that

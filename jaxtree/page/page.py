@@ -114,7 +114,7 @@ def to_html(
     estimator = best_of_search(estimator)
     for names, table, target in (("X and y", X, y), ("X_val and y_val", X_val, y_val)):
         if (table is None and target is not None) or (table is not None and target is None and names != "X and y"):
-            raise InvalidInputError(f"{names} go together, got one of them alone")
+            raise InvalidInputError(f"{names} go together, got only one")
     shown = hard_form(estimator).estimator
     model = page_model(shown)
     if bands is not None:

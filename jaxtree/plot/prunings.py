@@ -47,7 +47,7 @@ def plot_pruning_path(
     estimator = best_of_search(estimator)
     model = exported_model(estimator, one_tree=True)
     if (X is None) != (y is None):
-        raise InvalidInputError("X and y go together, got one of them alone")
+        raise InvalidInputError("X and y go together, got only one")
     rows = None
     if X is not None:
         values, target = estimator.encoder_.values(X), model.encode_target(y)[0]

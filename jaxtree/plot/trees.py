@@ -439,7 +439,7 @@ def plot_tree(
     """
     estimator = best_of_search(estimator)
     if (X is None) != (y is None):
-        raise InvalidInputError("X and y go together, got one of them alone")
+        raise InvalidInputError("X and y go together, got only one")
     nodes = picture(estimator, feature_names=feature_names, class_names=class_names, max_depth=max_depth)
     rows, names = None, []
     weight = read_weights("plot_tree", [] if X is None else X, weights)

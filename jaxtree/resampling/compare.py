@@ -1,5 +1,7 @@
 """Comparisons of models of any library on the same folds."""
 
+import contextlib
+import inspect
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -15,17 +17,18 @@ from jaxtree import forks
 from jaxtree.dataset.arguments import check_groups, plain_target
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import generator_of, progress_of
-from jaxtree.estimators.common.extras import extras_of_scores
+from jaxtree.estimators.common.extras import check_arguments_of_fits, extras_of_scores
 from jaxtree.estimators.common.folds import Split, folds_for
 from jaxtree.estimators.common.jobs import FittedJob, Job, fit_many, grouped
-from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.estimators.common.peers import check_options
+from jaxtree.estimators.common.scorers import of_all_classes, scorers_of
 from jaxtree.metrics.constants import BY_DEFINITION, OF_MEDIANS, blank_constant
-from jaxtree.metrics.scorers import with_own_names
 from jaxtree.resampling.comparison import BASELINE, Comparison
 from jaxtree.resampling.foreign import as_estimator, predicts_classes
 from jaxtree.search.evaluation import Search, SearchFold
 from jaxtree.search.scoring import check_scorer
 from jaxtree.sklearn_compat import check_method_params, safe_split
+from jaxtree.table.sources import check_is_in_memory
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 from jaxtree.tree.kinds import Prediction, prediction_of
 
@@ -94,6 +97,7 @@ def compare(
         logistic is the best: accuracy 0.97..., better than a constant (0.6274) by 0.35... (0.32... to 0.3...). ...
     """
     forks.check_is_whole("a comparison")
+    check_is_in_memory(X, "compare")
     seed = _seed_of(random_state)
     groups = params.pop("groups", None)
     X, y, groups, sample_weight = indexable(_table(X), plain_target(y), groups, sample_weight)
@@ -107,6 +111,7 @@ def compare(
     groups = params.get("group") if groups is None else groups
     rows = _FoldRows(X, y, sample_weight, groups, of_classes)
     splits, folds = _folds(rows, cv, seed)
+    _check_taken(params, estimators)
     given = {**params, **({} if sample_weight is None else {"sample_weight": sample_weight})}
     return _compared(Search(None, X, y, splits, scorers, given), estimators, folds, verbose)
 
@@ -187,6 +192,17 @@ def _seeded(estimator: Any, seed: int) -> Any:
     return estimator.set_params(**{name: seed for name in names if given[name] is None})
 
 
+def _check_taken(params: Mapping[str, Any], estimators: Mapping[str, Any]) -> None:
+    """Raises InvalidTypeError for an argument that the fit of no model takes."""
+    taken = list(inspect.signature(compare).parameters)
+    for name in params:
+        for model in estimators.values():
+            with contextlib.suppress(InvalidInputError):
+                check_arguments_of_fits(model, [name])
+                taken.append(name)
+    check_options("compare", params, taken, None)
+
+
 def _scorers(scoring: Any, y: Any, params: Mapping[str, Any], *, of_classes: bool) -> dict[str, Any]:
     """Returns the scorers by name."""
     if scoring is None:
@@ -198,7 +214,7 @@ def _scorers(scoring: Any, y: Any, params: Mapping[str, Any], *, of_classes: boo
     if not scoring:
         raise InvalidInputError("scoring must have one scorer or more, got none")
     found = {}
-    for name, own in with_own_names(scoring).items():
+    for name, own in scorers_of(scoring).items():
         if isinstance(own, str) and np.ndim(y) == 1:
             check_scorer(own, y, of_classes=of_classes)
         found[name] = of_all_classes(get_scorer(own) if isinstance(own, str) else own)

@@ -15,8 +15,8 @@ from jaxtree.estimators.common.conventions import generator_of, progress_of
 from jaxtree.estimators.common.extras import extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
 from jaxtree.estimators.common.jobs import fit_parts
-from jaxtree.estimators.common.scorers import of_all_classes
-from jaxtree.metrics.scorers import apart, with_own_names
+from jaxtree.estimators.common.scorers import of_all_classes, scorers_of
+from jaxtree.metrics.scorers import apart
 from jaxtree.sklearn_compat import check_method_params, safe_split, score_by_scorer
 
 
@@ -156,6 +156,6 @@ def _scores(fitted: Any, X: Any, y: Any, rows: np.ndarray, scoring: Any, extras:
     """The scores of a fitted estimator on some rows, by name; "score" if there is one alone."""
     own_X, own_y = safe_split(fitted, X, y, rows)
     params = check_method_params(X, params=extras, indices=rows)
-    scorers = apart(of_all_classes(check_scoring(fitted, with_own_names(scoring))))
+    scorers = apart(of_all_classes(check_scoring(fitted, scorers_of(scoring))))
     scores: Any = score_by_scorer(fitted, own_X, own_y, scorers, params, "raise")
     return scores if isinstance(scores, dict) else {"score": scores}

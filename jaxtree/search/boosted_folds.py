@@ -89,7 +89,6 @@ class SearchProgress:
 
     Args:
         report: Called with a number of further rounds, and with words; None for silence.
-        has_words: Whether the words are about the models that are alive, too.
 
     Attributes:
         best: The best score of the present batch, which words begin with.
@@ -99,15 +98,15 @@ class SearchProgress:
         >>> progress.begin(0, 0, most=100), progress.begin(0, 1, most=100)
         (None, None)
         >>> progress.made(30)
-        30 2 models alive
+        30
         >>> progress.ended(0, 0, num_made=20)
-        80 1 model alive
+        80
         >>> progress.opened(2, 3, "max_bins=63")
-        0 1 model alive, program 2 of 3: max_bins=63
+        0 program 2 of 3: max_bins=63
     """
 
-    def __init__(self, report: Callable[..., Any] | None, *, has_words: bool = True):
-        self._report, self._has_words = report, has_words
+    def __init__(self, report: Callable[..., Any] | None):
+        self._report = report
         self._alive: dict[tuple[int, int], int] = {}
         self._total = self._made = self._told = 0
         self._program = ""
@@ -126,7 +125,7 @@ class SearchProgress:
             total: The number of programs.
             words: The parameters by which its settings differ from others.
         """
-        self._program = f", program {number} of {total}: {words}"
+        self._program = f"program {number} of {total}: {words}"
         self.made(0)
 
     def ended(self, trial: int, fold: int, num_made: int) -> None:
@@ -140,9 +139,7 @@ class SearchProgress:
         number = min(self._made, self._total - len(self._alive)) - self._told
         self._told += number
         if self._report is not None:
-            alive = f"{len(self._alive):,} model{'s' * (len(self._alive) != 1)} alive{self._program}"
-            parts = [self.best.in_words(), alive if self._has_words else ""]
-            self._report(number, ", ".join(part for part in parts if part))
+            self._report(number, ", ".join(part for part in (self.best.in_words(), self._program) if part))
 
     def known(self, models: Sequence[tuple[int, int]]) -> None:
         """Marks models as finished at once, as their fits are known already."""

@@ -69,8 +69,8 @@ def made_with(search: Search, settings: Sequence[Parameters], scoring: Any, opti
         for name, value in own.items():
             if isinstance(value, np.random.RandomState | np.random.Generator):
                 raise InvalidInputError(
-                    f"resume takes up fits that can be made again, and {name} is a generator, which draws on from fit "
-                    "to fit: give a whole number"
+                    f"resume needs fits that can be repeated, and {name} is a generator, which goes on from fit to "
+                    "fit: give a whole number"
                 )
     return {
         "jaxtree": jaxtree.__version__,

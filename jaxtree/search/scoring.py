@@ -17,7 +17,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 
 from jaxtree.errors import InvalidInputError, present
 from jaxtree.estimators.common.parts import ScoresSources
-from jaxtree.estimators.common.scorers import in_words, scorer_named
+from jaxtree.estimators.common.scorers import check_scorer_name, in_words, scorer_named
 from jaxtree.prune.validation import HeldOut
 from jaxtree.tree.model import FittedModel
 from jaxtree.tree.nodes import target_means
@@ -37,8 +37,7 @@ def check_scorer(name: str | None, y: Any, *, of_classes: bool) -> None:
     """
     if name is None:
         return
-    if name not in metrics.get_scorer_names():
-        raise InvalidInputError(f"scoring must be a scorer of scikit-learn, such as accuracy, got {name!r}")
+    check_scorer_name(name, takes_extras=False)
     model = DummyClassifier() if of_classes else DummyRegressor()
     rows = np.zeros((len(np.asarray(y)), 1))
     try:

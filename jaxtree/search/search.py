@@ -32,14 +32,15 @@ from jaxtree.estimators.common.conventions import SEED, configured, progress_of,
 from jaxtree.estimators.common.display import Shown
 from jaxtree.estimators.common.extras import check_arguments_of_fits, extras_of_scores
 from jaxtree.estimators.common.folds import folds_of
+from jaxtree.estimators.common.peers import ChecksOptions
 from jaxtree.estimators.common.placing import placed_fit
-from jaxtree.estimators.common.scorers import of_all_classes
+from jaxtree.estimators.common.scorers import of_all_classes, scorers_of
 from jaxtree.export.models import best_of_search
 from jaxtree.figures.searches import ScoredSettings, scales_of_space
 from jaxtree.files.pages import Page
 from jaxtree.files.registry import KeptInFiles
 from jaxtree.kernels.mesh import check_mesh
-from jaxtree.metrics.scorers import apart, scorer_or_none, with_own_names
+from jaxtree.metrics.scorers import apart, scorer_or_none
 from jaxtree.search.boosted_folds import SearchMeasure
 from jaxtree.search.ensemble import ENSEMBLE, FOLD_ENSEMBLE, check_can_average, fit_ensemble
 from jaxtree.search.evaluation import Parameters, Search, makes_rounds, only_scored
@@ -57,6 +58,7 @@ from jaxtree.sklearn_compat import (
     warn_about_failures,
 )
 from jaxtree.table.numerals import duration_in_words, score_in_words
+from jaxtree.table.sources import check_is_in_memory
 
 USUAL_FOLDS = 5
 """The folds that a splitter is taken to have, where it does not matter how many there are."""
@@ -71,7 +73,7 @@ NOT_ALWAYS = (
 """Results that a search has by its parameters and its table: an earlier fit's are none of the next one's."""
 
 
-class SearchCV(Shown, BaseSearchCV):
+class SearchCV(Shown, ChecksOptions, BaseSearchCV):
     """Cross-validated search over any estimator of jaxtree, with the results of `sklearn.model_selection.GridSearchCV`.
 
     The scores and the winner are those of `GridSearchCV` on the same folds, with `n_iter` those of
@@ -229,6 +231,7 @@ class SearchCV(Shown, BaseSearchCV):
         """
         forks.check_is_whole("a search")
         self._check_options(mesh)
+        check_is_in_memory(X, "SearchCV")
         scorers, refit_metric = self._get_scorers()
         parameters = settings_of(self.param_grid, self.n_iter, self.random_state, "param_grid")
         halving = None if self.factor is None else self._halving(refit_metric)
@@ -260,8 +263,8 @@ class SearchCV(Shown, BaseSearchCV):
         draws = self.n_iter is not None or self.factor is not None
         if self.resume is not None and draws and not isinstance(self.random_state, int | np.integer):
             raise InvalidInputError(
-                "resume takes up a search that draws the same again: random_state must be a whole number where there "
-                f"is n_iter or factor, got {self.random_state!r}"
+                "resume needs the same draws again: random_state must be a whole number with n_iter or factor, got "
+                f"{self.random_state!r}"
             )
         is_ensemble = self._asks_for_ensemble()
         if is_ensemble:
@@ -281,7 +284,7 @@ class SearchCV(Shown, BaseSearchCV):
     def _get_scorers(self) -> tuple[Any, Any]:
         """Returns scikit-learn's scorers, which score parts without a class too, and the metric that chooses."""
         scoring, refit = self.scoring, self.refit
-        self.scoring, self.refit = with_own_names(scoring), self._asks_for_ensemble() or refit
+        self.scoring, self.refit = scorers_of(scoring), self._asks_for_ensemble() or refit
         try:
             scorers, refit_metric = super()._get_scorers()
         finally:

@@ -75,7 +75,7 @@ def run(
     Raises:
         KeyboardInterrupt: There was an interrupt, which leaves the fits that are done.
     """
-    progress = SearchProgress(report, has_words=search.makes_rounds)
+    progress = SearchProgress(report)
     batch = strategy.ask(trials)
     while batch is not None:
         models, progress.best = trials.begin(batch), BestSoFar(measure, trials.num_folds)

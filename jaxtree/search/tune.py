@@ -30,7 +30,7 @@ from jaxtree.estimators.boosting.estimators import GradientBoostingClassifier, G
 from jaxtree.estimators.boosting.responses import scores_by_loss
 from jaxtree.estimators.common.conventions import generator_of, progress_of, whole
 from jaxtree.estimators.common.folds import Split, folds_for
-from jaxtree.estimators.common.peers import hint_for_argument
+from jaxtree.estimators.common.peers import check_options
 from jaxtree.estimators.common.scorers import scorer_named
 from jaxtree.files.pages import Page
 from jaxtree.kernels import library
@@ -48,7 +48,7 @@ from jaxtree.search.spaces import Space, additive_space_for, space_for
 from jaxtree.search.strategies import OnProgress, silent
 from jaxtree.search.tuning import TunedModel, find_additive, find_ensemble
 from jaxtree.sklearn_compat import Interval, safe_indexing
-from jaxtree.table.sources import is_source
+from jaxtree.table.sources import check_is_in_memory
 from jaxtree.table.target import encode_classes, encode_numbers, has_classes
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
 
@@ -263,11 +263,7 @@ class TunedSearchCV(SearchCV):
         blank.check_parameters()
         if is_regressor(self.estimator):
             check_loss(self.estimator.loss)
-        if is_source(X):
-            raise InvalidTypeError(
-                f"a tuning takes the rows of folds from a table in memory, got a {type(X).__name__} that is read in "
-                "parts: read it first"
-            )
+        check_is_in_memory(X, "tune")
 
     def _problem(self, X: Any, y: Any, sample_weight: Any, groups: Any, seed: int) -> tuple[Search, Any]:
         """Checks the arguments; returns the problem, of the rows of weight, and which rows these are (None for all)."""
@@ -393,10 +389,7 @@ def tune(
         >>> search.predict(X[:2]), list(search.leaderboard())[:4]
         (array([0, 0]), ['rank', 'log_loss', 'se', 'rounds'])
     """
-    known = [*inspect.signature(tune).parameters, *inspect.signature(TunedSearchCV).parameters, "groups"]
-    for name in options:
-        if name not in known:
-            raise InvalidTypeError(f"tune takes no {name!r}{hint_for_argument(name, known, [])}")
+    check_is_in_memory(X, "tune")
     if algorithm not in ALGORITHMS:
         raise InvalidInputError(f"algorithm must be one of {', '.join(map(repr, ALGORITHMS))}, got {algorithm!r}")
     if estimator is None:
@@ -406,6 +399,8 @@ def tune(
         raise InvalidInputError(
             f"algorithm={algorithm!r} is not that of {type(estimator).__name__}: give the one or the other"
         )
+    own = {**inspect.signature(tune).parameters, **inspect.signature(TunedSearchCV).parameters}
+    check_options("tune", options, own, estimator)
     search = TunedSearchCV(estimator, minutes=minutes, **{"verbose": 1, **options})
     return search.fit(X, y, sample_weight, groups=groups)
 
@@ -421,8 +416,8 @@ def check_loss(loss: Any) -> None:
     """Raises InvalidInputError if the predictions of a loss are no numbers close to one target a row."""
     if scores_by_loss(_loss_of(loss), 1):
         raise InvalidInputError(
-            f"a tuning scores numbers that are close to the target, and those of the loss {loss!r} are not: search "
-            "with SearchCV"
+            f"tune scores predictions that are close to the target, and those of the loss {loss!r} are not: use "
+            "SearchCV"
         )
 
 
@@ -434,7 +429,7 @@ def scoring_of(loss: Any) -> str | None:
     """
     made = _loss_of(loss)
     if made.name in ("quantile", "expectile"):
-        raise InvalidInputError(f"squares do not score predictions of the loss {made}: give scoring")
+        raise InvalidInputError(f"squared errors do not score predictions of the loss {made}: pass scoring")
     return SCORING_OF_LOSSES.get(made.name)
 
 
@@ -453,8 +448,8 @@ def checked_target(y: Any, *, of_classes: bool) -> Any:
         raise InvalidInputError(f"y has one class only, {classes[0].tolist()[0]!r}: there is nothing to tune")
     if len(classes) == 1 and len(classes[0]) == len(y):
         raise InvalidInputError(
-            f"y has {len(y)} different values in {len(y)} rows, of which no class can be learned: give numbers, of "
-            "dates such as days since one of them, or classes that several rows have"
+            f"y has {len(y)} different values in {len(y)} rows, so no class can be learned: pass numbers (for dates, "
+            "days since one of them), or classes that several rows have"
         )
     return y
 

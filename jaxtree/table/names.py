@@ -8,6 +8,7 @@ name the column's name says so.
 """
 
 import ast
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
@@ -21,6 +22,9 @@ from jaxtree.lazy import DataFrame, nw
 _INDEX = re.compile(r"__index_level_\d+__")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _MOST_SHOWN = 20
+
+_MOST_ALIKE = 0.65
+"""How alike a name must be to that of a column to be taken for it: 1 is the same."""
 
 
 def name_in_words(name: Any) -> str:
@@ -67,6 +71,17 @@ def column_place(given: Any, names: Sequence[str], parameter: str, noun: str = "
     shown = ", ".join(map(repr, own[:_MOST_SHOWN])) + (", ..." if len(own) > _MOST_SHOWN else "")
     numbers = "numbers are names here" if have_numbers else f"a place from 0 to {len(own) - 1}"
     raise InvalidInputError(f"{parameter} must name a {noun}, one of {shown} ({numbers}), got {given!r}")
+
+
+def hint_for_column(given: str, names: Iterable[str]) -> str:
+    """Returns the hint of an error about a name of no column: the nearest one, or "" if none is near.
+
+    >>> [hint_for_column(given, ["class", "doors"]) for given in ("Class", "clas", "age")]
+    [": do you mean 'class'?", ": do you mean 'class'?", '']
+    """
+    of_plain = {name.strip().casefold(): name for name in names}
+    close = difflib.get_close_matches(given.strip().casefold(), of_plain, 1, _MOST_ALIKE)
+    return f": do you mean {of_plain[close[0]]!r}?" if close else ""
 
 
 def are_places(names: Sequence) -> bool:
@@ -143,7 +158,7 @@ def with_names_of_strings(frame: DataFrame) -> DataFrame:
         return frame
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidInputError(f"the names of X's columns must be unique, and {twice!r} stands there twice")
+        raise InvalidInputError(f"the names of X's columns must be unique, and {twice!r} appears twice")
     if len(kept) < len(frame.columns):
         frame = frame.drop([name for name in frame.columns if name not in kept])
     if names == frame.columns:

@@ -39,17 +39,17 @@ def in_words(num_words: int, num_rows: int) -> str:
     """Returns how words that look like identifiers are spread over rows.
 
     >>> in_words(1000, 1000), in_words(1200, 2000)
-    ('has another word in every row', 'has 1,200 words in 2,000 rows')
+    ('has a different word in every row', 'has 1,200 words in 2,000 rows')
     """
     if num_words == num_rows:
-        return "has another word in every row"
+        return "has a different word in every row"
     return f"has {num_words:,} words in {num_rows:,} rows"
 
 
 def identifiers_in_words(num_words: int, num_rows: int) -> str:
     """Returns how words look like identifiers, and how to deal with it."""
     spread = in_words(num_words, num_rows)
-    return f"{spread}: it looks like a name or number of rows, of which nothing can be learned; leave it out"
+    return f"{spread}: it looks like an identifier, from which no model can learn; leave it out"
 
 
 def note_identifiers(name: str, rows_of_words: Int[np.ndarray, " word"]) -> None:
@@ -99,8 +99,8 @@ class RareWords:
         """
         rows = {0: "no row", 1: "one row"}.get(self.most_rows, f"at most {self.most_rows:,} rows")
         return (
-            f"has {num_others + self.number:,} words: the {self.number:,} rarest, of {rows} each, share the category "
-            f"'{self}', which words that fit has not seen get, too"
+            f"has {num_others + self.number:,} words: the {self.number:,} rarest, in {rows} each, share the category "
+            f"'{self}', and so do words that the fit has not seen"
         )
 
 

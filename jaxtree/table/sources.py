@@ -20,12 +20,15 @@ from jaxtyping import Int
 
 from jaxtree.errors import InvalidInputError, InvalidTypeError, import_extra
 from jaxtree.lazy import DataFrame, issparse, nw
-from jaxtree.table.names import kept_names, name_in_words, with_names_of_strings
+from jaxtree.table.names import hint_for_column, kept_names, name_in_words, with_names_of_strings
 
 ROWS_AT_A_TIME = 2**17
 """Rows that are read at a time from a file or data set."""
 
-_SUFFIXES = (".parquet", ".pq")
+_SUFFIXES, _MARK_OF_PARQUET = (".parquet", ".pq"), b"PAR1"
+
+_SUFFIXES_IN_LISTS = (*_SUFFIXES, ".csv", ".tsv", ".csv.gz", ".tsv.gz", ".arff", ".arrow", ".feather")
+"""Strings of a list are paths where all have such an ending."""
 
 Names = tuple[Any, ...]
 """Names of columns: strings, or 0, 1, ... where pandas numbers them."""
@@ -66,6 +69,7 @@ class Source:
         left_out: Columns that are not read.
         start: The first row that is read.
         stop: The row before which reading ends; None for the end.
+        is_whole: Whether it is one piece that is in memory: a file that is not read in parts.
     """
 
     pieces: Callable[[], Iterable[Piece]]
@@ -75,6 +79,7 @@ class Source:
     left_out: frozenset[str] = frozenset()
     start: int = 0
     stop: int | None = None
+    is_whole: bool = False
 
     def __iter__(self) -> Iterator[Part]:
         """Reads the parts.
@@ -124,7 +129,8 @@ class Source:
         if self.only is None:
             return tuple(name for word, name in in_words.items() if word not in self.left_out)
         if self.only not in in_words:
-            raise InvalidInputError(f"X has no column {self.only!r}: its columns are {list(piece.names)}")
+            near = hint_for_column(self.only, in_words) or f": its columns are {list(piece.names)}"
+            raise InvalidInputError(f"X has no column {self.only!r}{near}")
         return (in_words[self.only],)
 
 
@@ -184,14 +190,14 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
     """Returns a source, to be read as often as asked.
 
     Args:
-        X: A path of a Parquet file, of a folder of them, or a list of such paths; a `pyarrow.dataset.Dataset` or
-            `pyarrow.parquet.ParquetFile`; a list of record batches or data frames; a function without arguments that
-            returns an iterator of tables of any kind, or an object that can be iterated again and again; a one-way
-            iterator of tables, which can be read once.
+        X: A path of a Parquet file, of a folder of them, of a file of CSV, TSV, ARFF or Arrow, which is read as a
+            whole, or a list of such paths; a `pyarrow.dataset.Dataset` or `pyarrow.parquet.ParquetFile`; a list of
+            record batches or data frames; a function without arguments that returns an iterator of tables of any kind,
+            or an object that can be iterated again and again; a one-way iterator of tables, which can be read once.
         to_fit: Whether it must be one that can be read more than once.
 
     Raises:
-        InvalidInputError: If there is no such file, or it is not Parquet, or can be read only once and is to be fitted.
+        InvalidInputError: If there is no such file, or it cannot be read, or can be read only once and is to be fitted.
         InvalidTypeError: If it is none of these.
         MissingExtraError: If pyarrow is needed and not installed.
 
@@ -212,6 +218,19 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
     return source
 
 
+def check_is_in_memory(X: Any, user: str) -> None:
+    """Raises InvalidTypeError if a table is read from a file or in parts.
+
+    >>> check_is_in_memory("train.csv", "SearchCV")
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidTypeError: SearchCV needs a table in memory, got 'train.csv': read it first, as by
+    polars.read_csv
+    """
+    if is_source(X):
+        given, hint = (repr(X), ", as by polars.read_csv") if isinstance(X, str) else (f"a {type(X).__name__}", "")
+        raise InvalidTypeError(f"{user} needs a table in memory, got {given}: read it first{hint}")
+
+
 def _opener(X: Any) -> Callable[[], Source] | None:
     """Returns a function that opens a table in parts; None for anything else."""
     if isinstance(X, Source):
@@ -219,7 +238,7 @@ def _opener(X: Any) -> Callable[[], Source] | None:
     if isinstance(X, list | tuple):
         return _opener_of_list(X)
     if isinstance(X, str | os.PathLike):
-        return lambda: _counted(_pieces_of_path(X))
+        return lambda: _source_of_path(X)
     module = type(X).__module__
     if module.startswith("pyarrow") and hasattr(X, "get_fragments"):
         return lambda: _counted([_piece_of_dataset(X)])
@@ -241,11 +260,18 @@ def _opener_of_list(X: list | tuple) -> Callable[[], Source] | None:
     if not X or isinstance(X[0], list | tuple | np.ndarray):
         return None
     # In a list, strings may be values.
-    if all(isinstance(item, os.PathLike) or (isinstance(item, str) and item.endswith(_SUFFIXES)) for item in X):
+    if all(
+        isinstance(item, os.PathLike) or (isinstance(item, str) and item.endswith(_SUFFIXES_IN_LISTS)) for item in X
+    ):
         return lambda: _counted(piece for path in X for piece in _pieces_of_path(path))
     if all(_is_frame(item) or _is_record_batch(item) or issparse(item) for item in X):
         return lambda: _counted(_pieces_of_tables(X))
     return None
+
+
+def _source_of_path(path: str | os.PathLike) -> Source:
+    source = _counted(_pieces_of_path(path))
+    return replace(source, is_whole=not is_parquet(path))
 
 
 def _counted(pieces: Iterable[Piece]) -> Source:
@@ -263,11 +289,14 @@ def _is_frame(item: Any) -> bool:
 def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
     """The row groups of a Parquet file, or of all in a folder and below it, in the order of their paths.
 
-    Folders named `column=value` add a column, and an index that pandas wrote is none.
+    Folders named `column=value` add a column, and an index that pandas wrote is none. Another file, such as CSV, is one
+    piece.
     """
-    pyarrow_dataset, name = _import("pyarrow.dataset"), os.fspath(path)
     if not Path(path).exists():
-        raise InvalidInputError(f"X is taken for a path, and there is no file or folder {name!r}")
+        raise InvalidInputError(f"X is read as a path, and there is no file or folder {os.fspath(path)!r}")
+    if not is_parquet(path):
+        return _pieces_of_other_file(Path(path))
+    pyarrow_dataset, name = _import("pyarrow.dataset"), os.fspath(path)
     open_file = _import("pyarrow.parquet").ParquetFile
     try:
         pieces = []
@@ -278,6 +307,25 @@ def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
         return pieces
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{name!r} cannot be read as Parquet: {error}") from error
+
+
+def is_parquet(path: str | os.PathLike) -> bool:
+    """Returns whether there is a Parquet file, or a folder of them, at a path; else a file is read as a whole."""
+    place = Path(path)
+    if place.is_dir() or place.suffix in _SUFFIXES:
+        return True
+    with place.open("rb") as file:
+        return file.read(len(_MARK_OF_PARQUET)) == _MARK_OF_PARQUET
+
+
+def _pieces_of_other_file(path: Path) -> list[Piece]:
+    """A file of lines of cells, of Arrow or of ARFF, as one piece."""
+    for library in ("pandas", "polars", "pyarrow"):
+        import_extra(library, path.name, "frames")
+    from jaxtree.table.files.kinds import read_frame
+
+    frame = as_frame(read_frame(path))
+    return [Piece(path.name, len(frame), tuple(frame.columns), partial(_load_table, frame))]
 
 
 def _pieces_of_file(open_file: Callable, label: str, constants: dict[str, Any]) -> Iterator[Piece]:

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 from jaxtree.errors import MissingColumnWarning, UnseenWordsWarning, is_changing, warn_user
 from jaxtree.table.reading import Table
 
-LOST = "is missing in every row, and in no row of the fit, which cannot have learned what that means"
+LOST = "is missing in every row, but was never missing in the fit, so the model has not learned what that means"
 
 
 def unseen_in_words(num_rows: int, example: str) -> str:

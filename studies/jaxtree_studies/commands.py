@@ -107,7 +107,7 @@ def gradients(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fit tiny ensembles on two tables.")] = False,
 ) -> None:
-    """Compares ensembles trained by gradients with boosting, forests and GRANDE; goes on from earlier runs in OUT."""
+    """Compares ensembles trained by gradients with boosting, forests and GRANDE; continues earlier runs in OUT."""
     from rich.console import Console
 
     from jaxtree_studies.report import check_output_dir

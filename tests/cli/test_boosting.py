@@ -47,6 +47,8 @@ def test_losses_have_names_and_numbers(run, numbers):
     model = jaxtree.load("m")
     assert model.loss == "poisson" and model.early_stopping
     assert f"{len(model.forest_)} trees of at most 3, " in done.stdout
+    best = f"{model.best_score_:.4f} after round {model.best_iteration_}"
+    assert f"on rows held out by early stopping: poisson {best}" in done.stdout
     done = run(*fit, "--set", "early_stopping=cv", "--set", "cv=3", "--set", "random_state=0")
     model = jaxtree.load("m")
     assert f"{len(model.forest_)} trees of 3 models, " in done.stdout
@@ -116,6 +118,10 @@ def test_sql_of_a_class_and_of_a_score(run, boosted):
     assert "--share-of must be a class of the model (no, yes), got 'maybe'" in said
     said = run("export", boosted, "--to", "sql", "--dialect", "mysql").stdout
     assert said == jaxtree.to_sql(model, dialect="mysql") + "\n" and "`" in said
+    said = run("export", boosted, "--to", "sql", "--score", "7", "--share-of", "yes", status=1).stderr
+    assert "score must be" in said
+    run("fit", "patients.csv", "-t", "ill", "-a", "forest", "--set", "n_estimators=2", "-o", "f")
+    assert "give --share-of <class>" in run("export", "f", "--to", "sql", status=1).stderr
     for option in ("--score", "0"), ("--dialect", "duckdb"):
         assert "is for --to sql" in run("export", boosted, "--to", "c", *option, status=2).stderr
 

@@ -216,6 +216,7 @@ def test_wrong_use_ends_with_2(run, patients, said, arguments):
 
 FAULTS = {
     "has no column 'sick'; its columns are age, smokes": ["fit", "patients.csv", "-t", "sick", "-o", "m"],
+    "has no column 'Smokes': do you mean 'smokes'?": ["fit", "patients.csv", "-t", "Smokes", "-o", "m"],
     "nowhere.csv: No such file": ["fit", "nowhere.csv", "-t", "ill", "-o", "m"],
     "the folder of no/m is not there": ["fit", "patients.csv", "-t", "ill", "-o", "no/m"],
     "'sex' of patients.csv must have numbers, and has 'm' in row 1": [

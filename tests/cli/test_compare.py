@@ -57,7 +57,7 @@ def test_groups_stay_in_one_fold(run, table):
     [
         (("-a", "tree"), "must be one of cart, c45"),
         (("-a", "causal_forest"), "must be one of cart, c45"),
-        (("-a", "cart", "-a", "cart"), "stands there twice"),
+        (("-a", "cart", "-a", "cart"), "appears twice"),
         (("-a", "cart:depth=2"), "no parameter 'depth'"),
         (("-a", "cart", "--scoring", "acuracy"), "must be a scorer of scikit-learn"),
         (("-a", "ranking"), "names the column of groups"),

@@ -19,11 +19,11 @@ def table(tmp_path):
 
 
 IDENTIFIER = (
-    "column 'id' has another word in every row: it looks like a name or number of rows, of which nothing can be "
-    "learned; leave it out (--ignore id)"
+    "column 'id' has a different word in every row: it looks like an identifier, from which no model can "
+    "learn; leave it out (--ignore id)"
 )
 LEAK = (
-    "column 'size' alone tells the target (a tree of it saves 100.0% of the errors of the most frequent class on "
+    "column 'size' alone predicts the target (a tree of it saves 100.0% of the errors of the most frequent class on "
     "held-out rows): was it known before? (--ignore size)"
 )
 
@@ -76,4 +76,4 @@ def test_a_prediction_names_lost_columns_and_new_words(run, table, tmp_path):
     (tmp_path / "new.csv").write_text("size,share,day,w\n,0.25,2020-01-01,1\n,9,2020-01-01,0\n")
     said = run("predict", "m.jaxtree", "new.csv").stderr
     assert "share: 1 row has a word that the fit has not seen, such as '9'; it counts as missing" in said
-    assert "size is missing in every row, and in no row of the fit" in said
+    assert "size is missing in every row, but was never missing in the fit" in said

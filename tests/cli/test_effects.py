@@ -130,7 +130,7 @@ def test_a_row_without_treatment_is_refused(run, trial):
 def test_what_effects_do_not_have_is_refused(run, effects, patients):
     name = effects[0]
     said = run("evaluate", name, "trial.csv", status=1).stderr
-    assert "nobody observes effects, which a CausalForest predicts: show says" in said
+    assert "nobody observes effects, which a CausalForest predicts: show prints" in said
     assert "a tree of this forest predicts nothing by itself" in run("show", name, "--tree", "0", status=1).stderr
     run("fit", patients, "-t", "ill", "-o", "m")
     assert (

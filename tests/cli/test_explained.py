@@ -72,7 +72,7 @@ def test_an_unseen_word_is_named_in_a_note_and_counts_as_missing(run, car, tmp_p
     ROWS.assign(safety="superb", persons=None).to_csv(tmp_path / "new.csv", index=False)
     done = run("explain", "m", "new.csv", "--rows", "2")
     said = done.stdout.splitlines()[0]
-    assert "safety is missing" in said and "persons is missing" in said
+    assert "safety is superb, which the fit has not seen" in said and "persons is missing" in said
     assert "a word that the fit has not seen, such as 'superb'" in done.stderr
 
 

@@ -15,11 +15,11 @@ import pyarrow.feather
 import pytest
 
 import jaxtree
-from jaxtree.cli import read
 from jaxtree.cli.columns import features_like, read_labelled
-from jaxtree.cli.read import read_contents
 from jaxtree.cli.session import ColumnOptions, TextOptions
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.files import read
+from jaxtree.table.files.read import read_contents
 from tests.marks import in_turn
 
 CSV = "size,colour,kind\n1.5,red,a\n,blue,b\n3,?,a\n"
@@ -161,7 +161,7 @@ def test_row_numbers_are_pointed_out(run, tmp_path):
 WRONG = {
     "is empty": b"",
     "has no rows": b"a,b\n",
-    "'a' stands there twice": b"a,a\n1,2\n",
+    "'a' appears twice": b"a,a\n1,2\n",
     "cannot be read": b"a,b\n1,2,3,4\n1,2\n",
     "damaged gzip": gzip.compress(b"a,b\n1,2\n" * 99)[:30],
     "has no @data": b"@relation r\n@attribute a real\n",

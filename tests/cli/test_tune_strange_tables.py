@@ -33,7 +33,7 @@ TUNED = {
 REFUSED = {
     "one class alone": (columns(y="yes").to_csv(index=False), "'y' has one class only, 'yes'"),
     "infinity": (columns(a=np.inf).to_csv(index=False), "infinity in column 'a'"),
-    "a name twice": ("a,a,y\n" + "1,2,yes\n3,4,no\n" * 10, "'a' stands there twice"),
+    "a name twice": ("a,a,y\n" + "1,2,yes\n3,4,no\n" * 10, "'a' appears twice"),
     "no columns": (columns()[["y"]].to_csv(index=False), "has no columns except the target"),
     "twelve rows": (columns()[:12].to_csv(index=False), "10 rows or more to fit on"),
     "no rows": ("a,b,y\n", "t.csv"),

@@ -109,7 +109,7 @@ def test_a_column_that_tells_numbers(name):
     assert (("leak", "x") in kinds(found)) == is_leak
     if is_leak:
         (text,) = [own.text for own in found.warnings if own.kind == "leak"]
-        assert text.startswith("column 'x' alone tells the target (a tree of it has R² 0.99") or "R² 1.0" in text
+        assert text.startswith("column 'x' alone predicts the target (a tree of it has R² 0.99") or "R² 1.0" in text
 
 
 def test_words_tell_classes_of_several():
@@ -170,7 +170,7 @@ def test_a_description_is_text_html_and_plain_values():
     frame = pd.DataFrame({"<b>": NOISE, "a\nb": ["x", "y"] * (ROWS // 2), "id": STRANGE["identifier"]})
     found = jaxtree.describe(frame, Y)
     text = str(found)
-    assert repr(found) == text and text.splitlines()[-2].startswith("! column 'id' has another word in every row")
+    assert repr(found) == text and text.splitlines()[-2].startswith("! column 'id' has a different word in every row")
     assert "&lt;b&gt;" in found._repr_html_()
     record = json.loads(json.dumps(found.to_dict()))
     assert record["columns"][0]["name"] == "<b>" and record["warnings"][0]["kind"] == "identifier"

@@ -59,7 +59,7 @@ ALL = {
     "soft_forest": (jaxtree.SoftForestRegressor(2, depth=1, max_epochs=1), NUMBERS),
     "search": (jaxtree.SearchCV(jaxtree.DecisionTreeClassifier(), {"max_depth": [1]}, cv=2), CLASSES),
 }
-WARNED = r"column 'name' has another word in every row: it looks like a name or number of rows"
+WARNED = r"column 'name' has a different word in every row: it looks like an identifier"
 
 
 def warned_of(call):
@@ -101,7 +101,7 @@ def test_a_word_a_row_is_noted_whatever_is_fitted(name):
 def test_a_word_a_row_is_noted_from_wherever_it_comes(table, tmp_path):
     encoder = Encoder()
     (said,) = warned_of(lambda: encoder.fit(table[1]))
-    assert said.startswith("column 'name' has another word in every row")
+    assert said.startswith("column 'name' has a different word in every row")
     assert not warned_of(lambda: encoder.transform(table[1]))
 
 
@@ -112,7 +112,7 @@ def test_files_parts_of_processes_and_numbers_as_categories_are_noted(tmp_path):
     parts = [Encoder().summarise(FRAME[:25]), Encoder().summarise(FRAME[25:], first_row=25)]
     assert len(warned_of(lambda: Encoder().fit_summary(merge_summaries(parts)))) == 1
     (said,) = warned_of(lambda: Encoder(categorical_features=[0]).fit(np.stack([ROW, ROW % 7], axis=1)))
-    assert said.startswith("column 'x0' has another word in every row")
+    assert said.startswith("column 'x0' has a different word in every row")
 
 
 @pytest.mark.parametrize(

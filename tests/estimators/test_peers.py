@@ -183,3 +183,87 @@ def test_arguments_of_other_fits_are_answered(given, said):
     X, y = load_iris(return_X_y=True)
     with pytest.raises(InvalidInputError, match=said):
         jaxtree.GradientBoostingClassifier(2).fit(X, y, **given)
+
+
+OPTIONS = {
+    "n_trials": "n_iter is the number of settings",
+    "n_jobs": "make the estimator with|$",
+    "param_distributions": "param_grid takes lists and distributions",
+    "metric": "scoring names the metric",
+    "folds": "cv is the number of folds",
+    "seed": "it is random_state here",
+    "eta": "make the estimator with learning_rate=eta",
+    "max_depth": "make the estimator with max_depth=",
+}
+"""Options of other searches, and what is said of them."""
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_other_searches_are_answered(name):
+    X, y = load_iris(return_X_y=True)
+    base, given = jaxtree.GradientBoostingClassifier(2), {name: 1}
+    with pytest.raises(InvalidTypeError, match=f"^SearchCV takes no '{name}'(: )?({OPTIONS[name]})"):
+        jaxtree.SearchCV(base, {"max_depth": [1]}, **given)
+    if name != "param_distributions":
+        with pytest.raises(InvalidTypeError, match=f"^tune takes no '{name}'(: )?({OPTIONS[name]})"):
+            jaxtree.tune(X, y, **given)
+    if name in ("metric", "folds", "seed"):
+        with pytest.raises(InvalidTypeError, match=f"^compare takes no '{name}': {OPTIONS[name]}"):
+            jaxtree.compare(base, X, y, **given)
+    with pytest.raises(InvalidTypeError, match=r"^TunedSearchCV takes no 'timeout': minutes is the time"):
+        jaxtree.TunedSearchCV(base, timeout=60)
+
+
+def test_searches_of_the_user_s_own_take_what_their_constructors_take():
+    class Noted(jaxtree.SearchCV):
+        def __init__(self, estimator, note="", **options):
+            super().__init__(estimator, {"max_depth": [1, 2]}, **options)
+            self.note = note
+
+    assert Noted(jaxtree.DecisionTreeClassifier(), note="x", cv=3).note == "x"
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("auc", "it is 'roc_auc' here"),
+        ("RMSE", "it is 'neg_root_mean_squared_error' here"),
+        ("logloss", "it is 'neg_log_loss' here"),
+        ("mean_absolute_error", "it is 'neg_mean_absolute_error' here"),
+        ("c-index", "it is 'concordance' here"),
+        ("acuracy", r"do you mean 'accuracy'\?"),
+        ("beauty", "'beauty'$"),
+    ],
+)
+def test_names_of_metrics_lead_to_scorers(given, meant):
+    X, y = load_iris(return_X_y=True)
+    base = jaxtree.DecisionTreeClassifier(max_depth=1)
+    for scoring in (given, ["accuracy", given], {"own": given}):
+        for uses in (
+            lambda scoring=scoring: jaxtree.SearchCV(base, {"max_depth": [1]}, scoring=scoring, refit=False).fit(X, y),
+            lambda scoring=scoring: jaxtree.resampling.cross_validate(base, X, y, scoring=scoring),
+            lambda scoring=scoring: jaxtree.compare(base, X, y, scoring=scoring),
+        ):
+            with pytest.raises(InvalidInputError, match=f"scoring must be a scorer of scikit-learn.*got.*{meant}"):
+                uses()
+    if given != "c-index":  # a tuning takes the scorers of scikit-learn alone
+        with pytest.raises(InvalidInputError, match=f"scoring must be a scorer of scikit-learn.*got.*{meant}"):
+            jaxtree.tune(X, y, scoring=given)
+
+
+def test_more_than_two_classes_have_scorers_of_their_own():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(
+        InvalidInputError, match=r"'roc_auc' cannot score .* more than two classes, which 'roc_auc_ovr'"
+    ):
+        jaxtree.tune(X, y, scoring="roc_auc")
+
+
+def test_names_of_other_libraries_lead_to_ours():
+    for name, advice in peers().names.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': {re.escape(advice)}$"):
+            getattr(jaxtree, name)
+        for path in re.findall(r"jaxtree\.([\w.]+)", advice):
+            assert functools.reduce(getattr, path.split("."), jaxtree), advice
+    with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
+        jaxtree.colour  # noqa: B018

@@ -1,22 +1,29 @@
 """Fits and predictions of tables in parts are those of the same table as a whole."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_array_equal
 
+import jaxtree
 from jaxtree import (
     C45Classifier,
     DecisionTreeClassifier,
     DecisionTreeRegressor,
     ExtraTreesRegressor,
+    GradientBoostingClassifier,
     RandomForestClassifier,
     ReducedError,
     export_text,
 )
-from jaxtree.errors import InvalidInputError
+from jaxtree.cli.columns import read_labelled
+from jaxtree.cli.session import ColumnOptions
+from jaxtree.errors import InvalidInputError, InvalidTypeError
+from jaxtree.lines import TextFormat
 from jaxtree.table import summary
+from jaxtree.table.files.read import read_contents
 
 NUM_ROWS = 1500
 FEATURES = ["x", "few", "word"]
@@ -125,7 +132,7 @@ def test_trees_that_prune_with_the_rows_themselves(only):
 
 
 WRONG = {
-    r"X has no column 'z'": dict(y="z"),
+    r"X has no column 'z': its columns are": dict(y="z"),
     r"Input y contains NaN": dict(y="x"),
     r"no column 'w'": dict(y="label", sample_weight="w"),
     r"write it without rows of weight 0": dict(y="label", sample_weight=np.arange(NUM_ROWS)),
@@ -157,3 +164,55 @@ def test_columns_named_as_those_without_names_and_columns_without(recwarn):
     assert not hasattr(bare, "feature_names_in_")
     assert_array_equal(bare.predict(lambda: [X[:500], X[500:]]), tree.predict(X))
     assert not [warning for warning in recwarn if "feature names" in str(warning.message)]
+
+
+CSV = """id,label,x,word,seen
+007,yes,1.5,a,2020-01-31
+012,no,,b,2020-02-01
+101,yes,2.5,a,
+130,no, 4 ,NA,2020-02-03
+"""
+
+
+def test_a_file_of_lines_is_read_as_the_command_line_reads_it(tmp_path):
+    path = tmp_path / "few.csv"
+    path.write_text(CSV + "".join(CSV.split("\n", 1)[1] for _ in range(9)))
+    rows = read_labelled(read_contents(str(path), TextFormat()), "label", ColumnOptions())
+    make = lambda: DecisionTreeClassifier(max_depth=3)  # noqa: E731
+    one, other = make().fit(path, "label"), make().fit(rows.X, rows.y)
+    assert one.schema_ == other.schema_ and export_text(one) == export_text(other)
+    assert [column.kind for column in one.schema_.columns] == ["categorical", "numeric", "categorical", "numeric"]
+    assert one.score(str(path), "label") == other.score(rows.X, rows.y) == 1.0
+    assert_array_equal(one.predict(path), other.predict(rows.X))
+    pq.write_table(pa.Table.from_pandas(rows.X.assign(label=rows.y)), tmp_path / "no_suffix")
+    assert export_text(make().fit(tmp_path / "no_suffix", "label")) == export_text(one)
+
+
+def test_a_file_of_lines_is_divided_for_early_stopping(tmp_path):
+    TABLE.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    options = {"early_stopping": True, "random_state": 0, "max_depth": 2}
+    one = GradientBoostingClassifier(5, **options).fit(tmp_path / "t.csv", "label", sample_weight="weight")
+    frame = pd.read_csv(tmp_path / "t.csv")
+    other = GradientBoostingClassifier(5, **options).fit(
+        frame.drop(columns=["label", "weight"]), frame["label"], sample_weight=frame["weight"]
+    )
+    assert one.evals_result_ == other.evals_result_ and list(one.feature_names_in_) == [*FEATURES, "number"]
+    assert_array_equal(one.predict_proba(tmp_path / "t.csv"), other.predict_proba(frame[[*FEATURES, "number"]]))
+
+
+def test_searches_say_that_a_file_must_be_read(tmp_path):
+    (tmp_path / "t.csv").write_text(CSV)
+    tree, path = DecisionTreeClassifier(), str(tmp_path / "t.csv")
+    for use in (
+        lambda: jaxtree.SearchCV(tree, {"max_depth": [1]}).fit(path, "label"),
+        lambda: jaxtree.tune(path, "label"),
+        lambda: jaxtree.compare(tree, path, "label"),
+    ):
+        with pytest.raises(InvalidTypeError, match=r"needs a table in memory, got '.*t.csv': read it first"):
+            use()
+
+
+def test_a_file_that_is_no_table_is_named(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n")
+    with pytest.raises(InvalidInputError, match=r"t\.csv has no rows; its columns are a, b"):
+        DecisionTreeClassifier().fit(tmp_path / "t.csv", "a")

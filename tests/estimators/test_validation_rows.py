@@ -75,15 +75,15 @@ def test_they_are_the_first_member_of_eval_set():
 @pytest.mark.parametrize("name", ["pruned tree", "boosting", "soft", "fine-tuned"])
 def test_halves_of_validation_rows_are_refused(name):
     for given in ({"X_val": X}, {"y_val": Y}, {"X_val": None, "y_val": None, "sample_weight_val": Y}):
-        said = "sample_weight_val is of validation rows" if len(given) > 1 else "X_val and y_val go together"
+        said = "sample_weight_val is for validation rows" if len(given) > 1 else "X_val and y_val go together"
         with pytest.raises(InvalidInputError, match=said):
             FITS[name](X, Y, **given)
 
 
 def test_extras_of_no_validation_rows_are_refused():
-    with pytest.raises(InvalidInputError, match="event_val is of validation rows: give X_val and y_val"):
+    with pytest.raises(InvalidInputError, match="event_val is for validation rows: also pass X_val and y_val"):
         jaxtree.GradientBoostingRegressor(2, loss="cox").fit(X, np.exp(Y), event=Y > 0, event_val=Y > 0)
-    with pytest.raises(InvalidInputError, match="event_val is of validation rows"):
+    with pytest.raises(InvalidInputError, match="event_val is for validation rows"):
         jaxtree.SoftTreeRegressor(loss="cox").fit(X, np.exp(Y), event=Y > 0, event_val=Y > 0)
 
 

@@ -64,7 +64,7 @@ def test_warnings_stand_in_the_card_and_are_named_above():
         page = jaxtree.to_html(model, strange[:200], Y[:200], X_val=strange[180:], y_val=Y[180:])
     assert '<a href="#data">Warnings about the data: 2</a>' in page
     card = lines_of(page)
-    assert "has another word in every row" in card and "20 of 120 validation rows (16.7%)" in card
+    assert "has a different word in every row" in card and "20 of 120 validation rows (16.7%)" in card
     assert "broken" not in elements_of(page).texts
 
 

@@ -185,7 +185,7 @@ def test_what_has_no_page_is_refused(tree):
         to_html(of_two)
     with pytest.raises(InvalidTypeError, match="must be a tree or forest of jaxtree, got DummyClassifier"):
         to_html(DummyClassifier().fit(X, Y))
-    with pytest.raises(InvalidInputError, match="X_val and y_val go together, got one of them alone"):
+    with pytest.raises(InvalidInputError, match="X_val and y_val go together, got only one"):
         to_html(tree, X, Y, X_val=X)
     with pytest.raises(InvalidInputError, match="inconsistent numbers of samples"):
         to_html(tree, X, Y[:5])

@@ -151,8 +151,8 @@ def test_numbers_are_scored_as_their_loss_is(loss, name):
 
 @pytest.mark.parametrize(
     ("loss", "said"),
-    [("cox", "'cox' are not: search with SearchCV"), (quantile(0.9), "give scoring"),
-     (quantiles([0.1, 0.9]), "are not: search")],
+    [("cox", "'cox' are not: use SearchCV"), (quantile(0.9), "pass scoring"),
+     (quantiles([0.1, 0.9]), "are not: use SearchCV")],
 )  # fmt: skip
 def test_losses_that_the_score_does_not_fit_are_refused(loss, said):
     with pytest.raises(InvalidInputError, match=said):
@@ -242,7 +242,7 @@ def test_few_numbers_that_are_not_whole_are_numbers(values):
     ids=["words", "dates", "durations"],
 )
 def test_targets_of_which_every_row_has_another_are_refused(y):
-    with pytest.raises(InvalidInputError, match="60 different values in 60 rows, of which no class can be learned"):
+    with pytest.raises(InvalidInputError, match="60 different values in 60 rows, so no class can be learned"):
         tune(FRAME, y, **QUICK)
 
 

@@ -28,8 +28,8 @@ X = pd.DataFrame(
 Y = np.where(X.age > 0, "yes", "no")
 NEW = X[:4].assign(age=np.nan, town=["Ulm", "Bonn", None, "Ulm"], holes=np.nan)
 SAID = {
-    MissingColumnWarning: "column 'age' is missing in every row, and in no row of the fit, which cannot have learned "
-    "what that means",
+    MissingColumnWarning: "column 'age' is missing in every row, but was never missing in the fit, so the model has "
+    "not learned what that means",
     UnseenWordsWarning: "column 'town': 2 rows have a word that the fit has not seen, such as 'Ulm'; it counts as "
     "missing",
 }

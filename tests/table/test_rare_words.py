@@ -118,7 +118,7 @@ def test_parts_and_processes_learn_the_same():
 def test_a_warning_names_the_column():
     X = pd.DataFrame({"zip": words_of(COUNTS), "x": np.arange(float(sum(COUNTS)))})
     with pytest.warns(
-        RareWordsWarning, match="column 'zip' has 360 words: the 150 rarest, of at most 2 rows each"
+        RareWordsWarning, match="column 'zip' has 360 words: the 150 rarest, in at most 2 rows each"
     ) as seen:
         DecisionTreeClassifier(max_depth=2).fit(X, np.arange(len(X)) % 2)
     assert len(seen) == 1

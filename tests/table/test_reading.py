@@ -382,7 +382,7 @@ def test_numbers_of_the_columns_of_a_bare_array_are_compared_where_they_are_in_d
 
 
 def test_names_that_become_one_are_refused():
-    with pytest.raises(InvalidInputError, match="names of X's columns must be unique, and '1' stands there twice"):
+    with pytest.raises(InvalidInputError, match="names of X's columns must be unique, and '1' appears twice"):
         read_table(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 
 

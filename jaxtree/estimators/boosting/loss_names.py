@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.common.peers import peers
+from jaxtree.estimators.common.peers import our_metric, peers
 
 
 def hint_for_metric(given: str) -> str:
@@ -13,12 +13,10 @@ def hint_for_metric(given: str) -> str:
     >>> hint_for_metric("auc"), hint_for_metric("binary_logloss"), hint_for_metric("NDCG@10")
     (": it is 'roc_auc' here", ': the log loss of classes is always measured', ': rankers measure it by ndcg_at')
     """
-    plain = given.lower().rsplit(":", 1)[0].replace("-", "_").replace(" ", "_")
-    for reason, names in peers().metrics_elsewhere.items():
-        if plain.partition("@")[0] in names:
-            return f": {reason}"
-    ours = next((name for name, theirs in peers().metrics.items() if plain in theirs), None)
-    return f": it is {ours!r} here" if ours else ""
+    ours = our_metric(given)
+    if ours is None:
+        return ""
+    return f": {peers().metrics_elsewhere.get(ours, f'it is {ours!r} here')}"
 
 
 def check_name(owner: str, parameter: str, given: Any, known: Collection[str]) -> None:

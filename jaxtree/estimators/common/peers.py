@@ -7,8 +7,11 @@ import difflib
 import functools
 import inspect
 import tomllib
+from collections.abc import Iterable
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+from jaxtree.errors import InvalidTypeError
 
 MOST_ALIKE = 0.65
 """How alike an argument must be to one that a method takes to be taken for it: 1 is the same."""
@@ -35,19 +38,21 @@ class Peers(NamedTuple):
         parameters: By our name, those of each of `LIBRARIES` that has such a parameter, its first name in front.
         elsewhere: The advice for a parameter that has no counterpart, by its name.
         nowhere: Parameters for which there is nothing here.
+        names: The advice for a class or function, by its name.
         arguments: Arguments of methods.
         losses: The names of a loss, by the way here.
         metrics: The names of a metric, by ours.
-        metrics_elsewhere: The names of metrics that nobody needs to name, by the reason.
+        metrics_elsewhere: Why nobody needs to name a metric in a fit, by our name.
     """
 
     parameters: dict[str, dict[str, list[str]]]
     elsewhere: dict[str, str]
     nowhere: frozenset[str]
+    names: dict[str, str]
     arguments: list[Arguments]
     losses: dict[str, list[str]]
     metrics: dict[str, list[str]]
-    metrics_elsewhere: dict[str, list[str]]
+    metrics_elsewhere: dict[str, str]
 
     def names_of(self, ours: str) -> set[str]:
         """Returns the names of a parameter in all other libraries."""
@@ -62,13 +67,19 @@ def peers() -> Peers:
     parameters = table["parameters"]
     return Peers(
         {ours: parameters[own] if isinstance(own, str) else own for ours, own in parameters.items()},
-        {name: advice for advice, names in table["elsewhere"].items() for name in names},
+        _by_name(table["elsewhere"]),
         frozenset(table["nowhere"]["names"]),
+        _by_name(table["names"]),
         [Arguments(**own) for own in table["arguments"]],
         table["losses"],
         table["metrics"],
         table["metrics_elsewhere"],
     )
+
+
+def _by_name(names_of: dict[str, list[str]]) -> dict[str, str]:
+    """The advice by name, from the names that share an advice."""
+    return {name: advice for advice, names in names_of.items() for name in names}
 
 
 ATTRIBUTES = {
@@ -164,6 +175,8 @@ def hint_for_argument(name: str, own: list[str], parameters: list[str]) -> str:
     ': validation_size is the share of rows that every bag holds out'
     >>> hint_for_argument("cat_features", ["X", "y"], ["categorical_features"])
     ': make the estimator with categorical_features=cat_features'
+    >>> hint_for_argument("seed", ["X", "y", "random_state"], [])
+    ': it is random_state here'
     >>> hint_for_argument("evnt", ["X", "y", "event"], [])
     ': do you mean event?'
     """
@@ -172,6 +185,9 @@ def hint_for_argument(name: str, own: list[str], parameters: list[str]) -> str:
         advice = next((way for needed, way in given.advice.items() if needed in (*own, *parameters)), None)
         if name in given.names and advice is not None:
             return f": {advice.format(name=name)}"
+    of_own = [ours for ours in own if name in known.names_of(ours)]
+    if of_own:
+        return f": it is {of_own[0]} here"
     meant = [ours for ours in parameters if ours == name or name in known.names_of(ours)]
     if meant:
         return f": make the estimator with {meant[0]}=" + ("" if meant[0] == name else name)
@@ -179,8 +195,64 @@ def hint_for_argument(name: str, own: list[str], parameters: list[str]) -> str:
     return f": do you mean {close[0]}?" if close else ""
 
 
+def check_options(owner: str, given: Iterable[str], own: Iterable[str], estimator: Any) -> None:
+    """Raises InvalidTypeError for an option that a search or another function does not take, with what is meant.
+
+    Args:
+        owner: The name of the function or class.
+        given: The names of the options.
+        own: The options that it takes.
+        estimator: The estimator, or its class, whose parameters may be meant; None if there is none.
+
+    >>> from jaxtree import DecisionTreeClassifier
+    >>> check_options("tune", ["max_depth"], ["X", "y", "estimator"], DecisionTreeClassifier)
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidTypeError: tune takes no 'max_depth': make the estimator with max_depth=
+    """
+    own = list(own)
+    for name in given:
+        if name not in own:
+            kind = estimator if isinstance(estimator, type) else type(estimator)
+            parameters = list(getattr(kind, "__dataclass_fields__", {}))
+            raise InvalidTypeError(f"{owner} takes no {name!r}{hint_for_argument(name, own, parameters)}")
+
+
+def hint_for_name(name: str) -> str:
+    """Returns the hint of an error about a class or function that jaxtree does not have, or "".
+
+    >>> hint_for_name("XGBRanker"), hint_for_name("colour")
+    (': it is jaxtree.GradientBoostingRanker here', '')
+    """
+    advice = peers().names.get(name)
+    return f": {advice}" if advice else ""
+
+
+def our_metric(given: str) -> str | None:
+    """Returns our name of a metric that another library calls by a name; None if nobody does.
+
+    >>> our_metric("AUC"), our_metric("NDCG@10"), our_metric("beauty")
+    ('roc_auc', 'ndcg', None)
+    """
+    plain = given.lower().rsplit(":", 1)[0].partition("@")[0].replace("-", "_").replace(" ", "_")
+    return next((ours for ours, theirs in peers().metrics.items() if plain in theirs), None)
+
+
 def unknown_parameters(kind: type, given: Any) -> list[str]:
     """Returns the names among some that the constructor of a class does not take."""
     known = inspect.signature(kind.__init__).parameters
     takes_all = any(own.kind is inspect.Parameter.VAR_KEYWORD for own in known.values())
     return [] if takes_all else [name for name in given if name not in known]
+
+
+class ChecksOptions:
+    """A search whose constructor answers an option that it does not have with the one that is meant.
+
+    The constructor is that of a subclass, whose signature is the one that the class shows.
+    """
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Raises InvalidTypeError for an option that the search does not have."""
+        estimator = args[0] if args else options.get("estimator")
+        if unknown_parameters(cls, options):
+            check_options(cls.__name__, options, inspect.signature(cls.__init__).parameters, estimator)
+        return super().__new__(cls)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from jax.sharding import Mesh
@@ -12,7 +13,7 @@ from jaxtree.dataset.exchange import LONE, Exchange, SharedExchange, exchange_of
 from jaxtree.devices import costs, placed
 from jaxtree.devices.costs import Work
 from jaxtree.estimators.common.conventions import check_parameters
-from jaxtree.table.sources import open_source
+from jaxtree.table.sources import is_parquet, open_source
 
 
 @contextlib.contextmanager
@@ -55,6 +56,8 @@ def shape_of(X: Any) -> tuple[int, int] | None:
     ((1, 2), None)
     """
     shape: Any = getattr(X, "shape", None)
+    if isinstance(X, str | os.PathLike) and not (Path(X).exists() and is_parquet(X)):
+        return None
     if isinstance(X, str | os.PathLike):
         source = open_source(X)
         shape = source.num_rows, len(source.names or ())

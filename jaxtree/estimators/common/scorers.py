@@ -1,15 +1,17 @@
 """Scorers of scikit-learn, and functions of targets and predictions, on rows with weights or without some class."""
 
 import copy
+import difflib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, get_scorer_names
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.metrics.scorers import scorer_or_none, takes
+from jaxtree.estimators.common.peers import MOST_ALIKE, our_metric
+from jaxtree.metrics.scorers import IN_WORDS, OF_ORDER, scorer_or_none, takes, with_own_names
 from jaxtree.sklearn_compat import MultimetricScorer, Scorer
 
 
@@ -61,6 +63,56 @@ def scorer_named(name: str) -> Any:
     return scorer_or_none(name) or of_all_classes(get_scorer(name))
 
 
+def scorers_of(scoring: Any) -> Any:
+    """Returns the `scoring` of a search with scorers in the place of names that scikit-learn does not know.
+
+    Raises:
+        InvalidInputError: It is, or has, the name of no scorer; or a metric of targets and predictions, which is none.
+    """
+    several = [*scoring.values()] if isinstance(scoring, Mapping) else scoring
+    for own in several if isinstance(several, list | tuple | set) else [several]:
+        if isinstance(own, str):
+            check_scorer_name(own)
+    return with_own_names(scoring)
+
+
+def check_scorer_name(name: str, *, takes_extras: bool = True) -> None:
+    """Raises InvalidInputError if there is no scorer of a name; the message has the one that it may mean.
+
+    Args:
+        name: The name.
+        takes_extras: Whether it may be one of the scorers that take extras of rows.
+
+    >>> check_scorer_name("AUC", takes_extras=False)
+    Traceback (most recent call last):
+    jaxtree.errors.InvalidInputError: scoring must be a scorer of scikit-learn, such as accuracy, got 'AUC': it is
+    'roc_auc' here
+    """
+    if name in get_scorer_names() or (takes_extras and scorer_or_none(name) is not None):
+        return
+    of_jaxtree = f" or of jaxtree, {IN_WORDS}," if takes_extras else ""
+    hint = _hint_for_scorer(name, takes_extras=takes_extras)
+    raise InvalidInputError(
+        f"scoring must be a scorer of scikit-learn, such as accuracy,{of_jaxtree} got {name!r}{hint}"
+    )
+
+
+def _hint_for_scorer(name: str, *, takes_extras: bool) -> str:
+    """The hint of an error about a scorer that is not known, or "".
+
+    >>> [_hint_for_scorer(name, takes_extras=False) for name in ("mae", "log_loss", "acuracy", "beauty")]
+    [": it is 'neg_mean_absolute_error' here", ": it is 'neg_log_loss' here", ": do you mean 'accuracy'?", '']
+    """
+    known = [*get_scorer_names(), *(("concordance", *OF_ORDER) if takes_extras else ())]
+    plain = our_metric(name) or name.lower().replace("-", "_").replace(" ", "_")
+    forms = (plain, f"neg_{plain}", f"neg_mean_{plain}", f"neg_mean_{plain}_deviance")
+    meant = next((form for form in forms if form in known), None)
+    if meant is not None:
+        return f": it is {meant!r} here"
+    close = difflib.get_close_matches(plain, known, 1, MOST_ALIKE)
+    return f": do you mean {close[0]!r}?" if close else ""
+
+
 def number_of_metric(name: str, value: Any) -> float:
     """Returns what a metric of the user's own has returned, as a number.
 
@@ -106,6 +158,8 @@ def in_words(error: Exception) -> str:
     >>> in_words(ValueError("pos_label=1 is not a valid label"))[:61]
     'pos_label=1 is not a valid label. For classes other than 0 an'
     """
+    if "multi_class must be" in str(error):
+        return "there are more than two classes, which 'roc_auc_ovr' and 'roc_auc_ovo' score"
     if "pos_label" not in str(error):
         return str(error)
     return (

@@ -13,15 +13,16 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import polars as pl
 from jaxtyping import Bool, Int
 
-from jaxtree.cli.session import TextOptions, listed
-from jaxtree.cli.text import (
+from jaxtree.errors import InvalidInputError
+from jaxtree.lines import TextFormat, listed
+from jaxtree.table.files.text import (
     THREE_DIGITS,
     check_unique,
     divide,
@@ -30,8 +31,7 @@ from jaxtree.cli.text import (
     with_points_between_thousands,
     without_preamble,
 )
-from jaxtree.cli.typed import ARROW, PARQUET, TypedTable, read_arff, read_typed
-from jaxtree.errors import InvalidInputError
+from jaxtree.table.files.typed import ARROW, PARQUET, TypedTable, read_arff, read_typed
 
 _GZIP, _FEATHER_1 = b"\x1f\x8b", b"FEA1"
 
@@ -91,7 +91,7 @@ class Contents(NamedTuple):
 
     name: str
     frame: pl.DataFrame
-    options: TextOptions
+    options: TextFormat
     is_text: bool = False
     index: tuple[str, ...] = ()
     categories: Mapping[str, pd.CategoricalDtype] = MappingProxyType({})
@@ -102,7 +102,7 @@ class Contents(NamedTuple):
         """Returns the number that a row has in the file, from 1; blank lines are no rows."""
         return place + 1 if self.rows is None else int(self.rows[place])
 
-    def keep(self, is_kept: Bool[np.ndarray, " row"]) -> Self:
+    def keep(self, is_kept: Bool[np.ndarray, " row"]) -> "Contents":
         """Returns the file with some of the rows."""
         rows = np.arange(1, len(is_kept) + 1) if self.rows is None else self.rows
         return self._replace(frame=self.frame.filter(pl.Series(is_kept)), rows=rows[is_kept])
@@ -122,7 +122,7 @@ class Contents(NamedTuple):
         return text.alias("cell").to_frame().select(known).to_series().alias(text.name)
 
 
-def read_contents(path: str, options: TextOptions) -> Contents:
+def read_contents(path: str, options: TextFormat) -> Contents:
     """Reads a file; "-" is the standard input.
 
     Raises:
@@ -163,7 +163,7 @@ def _first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _read(data: bytes, name: str, options: TextOptions) -> Contents:
+def _read(data: bytes, name: str, options: TextFormat) -> Contents:
     # An Office file is a zip archive, whose names of files are not packed.
     marks = (mark for mark in (*_OFFICE, *_OTHERS) if data.startswith(mark) or (data[:2] == b"PK" and mark in data))
     other = next(marks, None)
@@ -213,7 +213,7 @@ def _in_one_byte(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
+def _from_lines(text: str, name: str, options: TextFormat) -> Contents:
     preamble = without_preamble(text, name, options.cell_separator)
     text = preamble.text.strip("\n")
     if not text.strip():
@@ -236,7 +236,7 @@ def _from_lines(text: str, name: str, options: TextOptions) -> Contents:
     return Contents(name, frame, options, is_text=True, index=index, notes=tuple(notes))
 
 
-def _with_types(table: TypedTable, name: str, options: TextOptions) -> Contents:
+def _with_types(table: TypedTable, name: str, options: TextFormat) -> Contents:
     return Contents(name, table.frame, options, index=table.index, categories=table.categories)
 
 

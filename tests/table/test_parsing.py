@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jaxtree.cli.read import read_contents
-from jaxtree.cli.session import TextOptions
-from jaxtree.cli.text import divide, separator_of, without_preamble
-from jaxtree.cli.typed import read_arff
 from jaxtree.errors import InvalidInputError
+from jaxtree.lines import TextFormat
+from jaxtree.table.files.read import read_contents
+from jaxtree.table.files.text import divide, separator_of, without_preamble
+from jaxtree.table.files.typed import read_arff
 
 ROWS = {
     "blank lines": ("a,b\n\n1,2\n\n\n3,4\n\n", [("1", "2"), ("3", "4")]),
@@ -56,7 +56,7 @@ REFUSED = {
 def test_what_is_no_row_is_named_with_its_line(tmp_path, text, said):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidInputError, match=rf"t\.csv cannot be read: {said}"):
-        read_contents(str(tmp_path / "t.csv"), TextOptions())
+        read_contents(str(tmp_path / "t.csv"), TextFormat())
 
 
 CELLS = st.text(st.sampled_from('ab ",\n;'), max_size=4).map(str.strip)
@@ -89,7 +89,7 @@ PREAMBLES = {
 @pytest.mark.parametrize(("text", "found"), PREAMBLES.items())
 def test_what_stands_before_the_names_is_left_out(tmp_path, text, found):
     (tmp_path / "t.csv").write_text(text)
-    contents = read_contents(str(tmp_path / "t.csv"), TextOptions())
+    contents = read_contents(str(tmp_path / "t.csv"), TextFormat())
     assert contents.frame.columns == found[0]
     assert contents.frame.height == (2 if "colour" in text or "blue" in text else 1)
     assert bool(contents.notes) == text.lstrip().startswith(("# made", "#made", "# x", "# first"))
@@ -102,9 +102,9 @@ def test_a_separator_that_the_user_gives_counts():
 
 def test_columns_without_name_and_cells_are_none(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,\n1,2,\n3,4,\n")
-    assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.columns == ["a", "b"]
+    assert read_contents(str(tmp_path / "t.csv"), TextFormat()).frame.columns == ["a", "b"]
     (tmp_path / "t.csv").write_text("a,b,\n1,2,\n3,4,5\n")
-    assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.columns == ["a", "b", "x2"]
+    assert read_contents(str(tmp_path / "t.csv"), TextFormat()).frame.columns == ["a", "b", "x2"]
 
 
 def seconds(work, *arguments):
@@ -124,7 +124,7 @@ SPACES = 'a b "c"\n1 2 "3"' + " "
 @pytest.mark.parametrize(
     "work",
     [
-        lambda size: read_arff(wide(size // 8), TextOptions()),
+        lambda size: read_arff(wide(size // 8), TextFormat()),
         lambda size: divide(SPACES + " " * size, " "),
         lambda size: divide('a,b\n1,"2"\n1,' + " " * size + "2", ","),
         lambda size: divide('a,b\n1,"' + '""' * size + '"', ","),
@@ -140,16 +140,16 @@ def test_time_is_in_proportion_to_a_file(work):
 def test_text_of_windows_has_its_signs(tmp_path):
     for encoding in ("cp1252", "utf-8", "utf-8-sig", "utf-16"):
         (tmp_path / "t.csv").write_bytes("price,name\n€5,“größe”\n".encode(encoding))
-        assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.rows() == [("€5", "“größe”")]
+        assert read_contents(str(tmp_path / "t.csv"), TextFormat()).frame.rows() == [("€5", "“größe”")]
     (tmp_path / "t.csv").write_bytes(b"a\n\x81\xe9\n")
-    assert read_contents(str(tmp_path / "t.csv"), TextOptions()).frame.rows() == [("\x81é",)]
+    assert read_contents(str(tmp_path / "t.csv"), TextFormat()).frame.rows() == [("\x81é",)]
 
 
 @pytest.mark.parametrize("text", ["sep=;\n", "\n\n", "sep=;\n\n  \n"])
 def test_a_file_without_lines_has_no_rows(tmp_path, text):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(InvalidInputError, match=r"has no rows|is empty"):
-        read_contents(str(tmp_path / "t.csv"), TextOptions())
+        read_contents(str(tmp_path / "t.csv"), TextFormat())
 
 
 SEPARATED = [
@@ -172,5 +172,5 @@ def test_a_column_of_nothing_changes_no_index(tmp_path):
         (",,\n,,\n", ["x0", "x1", "x2"], ()),
     ]:
         (tmp_path / "t.csv").write_text(text)
-        contents = read_contents(str(tmp_path / "t.csv"), TextOptions())
+        contents = read_contents(str(tmp_path / "t.csv"), TextFormat())
         assert (contents.frame.columns, contents.index) == (columns, index)

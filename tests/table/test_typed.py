@@ -7,10 +7,10 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from jaxtree.cli import typed
-from jaxtree.cli.read import read_contents
-from jaxtree.cli.session import TextOptions
 from jaxtree.errors import InvalidInputError
+from jaxtree.lines import TextFormat
+from jaxtree.table.files import typed
+from jaxtree.table.files.read import read_contents
 from tests.marks import in_turn
 
 WORD = "x" * 1_000
@@ -29,11 +29,11 @@ WAYS = {
 def test_a_table_out_of_proportion_to_its_file_is_refused(tmp_path, monkeypatch, name, way):
     path = tmp_path / f"t.{way}"
     WAYS[way](pa.table(TABLES[name]), path)
-    assert read_contents(str(path), TextOptions()).frame.height >= 20_000
+    assert read_contents(str(path), TextFormat()).frame.height >= 20_000
     monkeypatch.setattr(typed, "_LEAST_UNPACKED", 1_000_000)
     monkeypatch.setattr(typed, "_MOST_RATIO", 20)
     with pytest.raises(InvalidInputError, match=rf"t.{way} has a table of \d+ MiB, more than 20 times its own size"):
-        read_contents(str(path), TextOptions())
+        read_contents(str(path), TextFormat())
 
 
 def test_numbers_are_counted_before_they_are_read(monkeypatch):

@@ -16,8 +16,8 @@ import polars as pl
 import pyarrow
 from pyarrow import csv
 
-from jaxtree.cli.session import in_short
 from jaxtree.errors import InvalidInputError
+from jaxtree.lines import in_short
 
 _SEPARATORS = ("\t", ";", "|", ",")
 _SEPARATOR_OF_NAME = {".tsv": "\t", ".tab": "\t", ".psv": "|"}
@@ -290,10 +290,10 @@ def is_scalar(text: str) -> bool:
 
 
 def check_unique(names: Sequence[str], meaning: str, hint: str = "") -> None:
-    """Raises InvalidInputError if a name stands there twice."""
+    """Raises InvalidInputError if a name appears twice."""
     twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
-        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} stands there twice{hint}")
+        raise InvalidInputError(f"{meaning} must be unique, and {in_short(repr(twice))} appears twice{hint}")
 
 
 def has_cells_for_names(frame: pl.DataFrame) -> bool:

@@ -15,9 +15,9 @@ import polars as pl
 import pyarrow
 from pyarrow import ipc, parquet
 
-from jaxtree.cli.session import TextOptions, in_short, listed
-from jaxtree.cli.text import check_unique
 from jaxtree.errors import InvalidInputError
+from jaxtree.lines import TextFormat, in_short, listed
+from jaxtree.table.files.text import check_unique
 from jaxtree.table.names import kept_names
 
 PARQUET, ARROW = b"PAR1", b"ARROW1"
@@ -131,7 +131,7 @@ def _values_of(column: Any) -> pl.Series:
     return values.gather(places.cast(pl.UInt32))
 
 
-def read_arff(text: str, options: TextOptions) -> TypedTable:
+def read_arff(text: str, options: TextFormat) -> TypedTable:
     """Reads a text; raises InvalidInputError if it is none, has what is not read, or a cell that is not of its kind."""
     attributes: dict[str, tuple[str, ...] | None] = {}
     lines = (line for line in map(str.strip, text.split("\n")) if line and not line.startswith("%"))

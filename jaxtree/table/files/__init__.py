@@ -1,0 +1,1 @@
+"""Tables in files: CSV and other lines of cells, ARFF, Parquet and Arrow."""
