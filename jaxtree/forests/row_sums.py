@@ -26,6 +26,10 @@ from jaxtree.tree.row_sums import RowSums
 
 ONE_DEVICE = Devices(1)
 
+FEWEST_TERMS, TIMES_AS_MANY = 2**24, 16
+"""Units leave room for so many rows at least, and for so many times as there are: each is exact to 2**-37 of the largest
+up to a million rows."""
+
 ENDS_AT_A_TIME = 2**22
 """Ends of rows in trees that are held at a time."""
 
@@ -51,8 +55,8 @@ class GivenRows(NamedTuple):
 
     @property
     def are_whole(self) -> bool:
-        """Whether weights are whole numbers that are summed as they are."""
-        return bool(np.all(self.weight == np.floor(self.weight))) and self.weight.sum() <= MOST_WHOLE_WEIGHT
+        """Whether all weights are whole numbers."""
+        return bool(np.all(self.weight == np.floor(self.weight)))
 
 
 class NodeSums(NamedTuple):
@@ -78,10 +82,10 @@ class NodeSums(NamedTuple):
 def units_of_rows(rows: GivenRows, objective: Classes | Numbers) -> Units:
     """Returns units in which rows are summed, and others like them may be added.
 
-    The number that is subtracted from targets is a multiple of a power of two of the size of their range, so that other
-    rows of like targets have the same units.
+    The number that is subtracted from targets is a multiple of a power of two of the size of their range, and units do
+    not follow from the number of rows up to a million, so that other rows of like targets have the same units.
     """
-    weights = _weights(rows, is_scaled=not rows.are_whole)
+    weights = _weights(rows, is_scaled=not rows.are_whole or bool(rows.weight.sum() > MOST_WHOLE_WEIGHT))
     none = np.zeros(len(rows.target))
     if isinstance(objective, Classes):
         return Units(weights.unit, 1.0, 1.0, none, weights.is_scaled)
@@ -264,10 +268,11 @@ def add_up(nodes: Tree, sums: Int64[np.ndarray, "channel node"]) -> Int64[np.nda
 def _weights(rows: GivenRows, *, is_scaled: bool, unit: float | None = None) -> EntryWeights:
     """The weights in a unit, or in that which leaves room for all."""
     real = rows.weight
+    num_terms = max(FEWEST_TERMS, TIMES_AS_MANY * real.size)
     if not is_scaled:
-        return EntryWeights(real, real.astype(np.int64), 1.0, real.size, is_scaled)
-    unit = unit_of(real.size, exponent(real)) if unit is None else unit
-    return EntryWeights(real, to_fixed_point(real, unit), unit, real.size, is_scaled)
+        return EntryWeights(real, real.astype(np.int64), 1.0, num_terms, is_scaled)
+    unit = unit_of(num_terms, exponent(real)) if unit is None else unit
+    return EntryWeights(real, to_fixed_point(real, unit), unit, num_terms, is_scaled)
 
 
 def _padded_places(num_classes: tuple[int, ...], padded: int) -> Int32[np.ndarray, " channel"]:

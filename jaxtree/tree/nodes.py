@@ -131,8 +131,8 @@ def declared_majority(
 def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:
     """The share of every class of an output at every node; of an empty node those of the nearest one above with rows.
 
-    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`. Growth leaves no
-    empty node below another, so that traced trees look at the parent alone.
+    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`. Of a traced tree an
+    empty node looks at its parent alone: growth leaves none below another.
     """
     return _per_weight(tree, output_counts(tree, output))
 
