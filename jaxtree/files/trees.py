@@ -21,8 +21,7 @@ from jaxtree.table.schema import Column, Columns, Schema
 from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
-from jaxtree.tree.row_sums import RowSums
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.subsets import SharedSubsets
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")

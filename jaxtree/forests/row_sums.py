@@ -21,14 +21,16 @@ from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.kernels.fixed_point import exponent, to_fixed_point, unit_of
 from jaxtree.kernels.mesh import Devices
 from jaxtree.tree import Tree
+from jaxtree.tree.model import RowSums
 from jaxtree.tree.predictor import Predictor
-from jaxtree.tree.row_sums import RowSums
 
 ONE_DEVICE = Devices(1)
 
-FEWEST_TERMS, TIMES_AS_MANY = 2**24, 16
-"""Units leave room for so many rows at least, and for so many times as there are: each is exact to 2**-37 of the largest
-up to a million rows."""
+FEWEST_TERMS = 2**24
+"""Rows that units leave room for at least: up to a million rows, each is exact to 2**-37 of the largest."""
+
+TIMES_AS_MANY = 16
+"""How many times as many rows units leave room for as there are."""
 
 ENDS_AT_A_TIME = 2**22
 """Ends of rows in trees that are held at a time."""

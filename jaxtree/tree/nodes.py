@@ -123,7 +123,8 @@ def declared_majority(
         is_sorted = (order == np.arange(order.size)).all()
         label = count.argmax(axis=1) if is_sorted else order[count[:, order].argmax(axis=1)]
         empty = np.flatnonzero(count[np.arange(len(count)), label] == 0)
-        label[empty] = label[_filled_above(tree, np.asarray(tree.weight, np.float64), empty)]
+        if empty.size:
+            label[empty] = label[_filled_above(tree, np.asarray(tree.weight, np.float64), empty)]
         labels.append(label)
     return np.array(labels)
 
@@ -131,8 +132,8 @@ def declared_majority(
 def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:
     """The share of every class of an output at every node; of an empty node those of the nearest one above with rows.
 
-    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`. Of a traced tree an
-    empty node looks at its parent alone: growth leaves none below another.
+    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`. An empty
+    node of a traced tree looks at its parent alone: growth leaves none below another.
     """
     return _per_weight(tree, output_counts(tree, output))
 
@@ -173,7 +174,8 @@ def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[
     weight = np.asarray(tree.weight, np.float64)
     mean = np.asarray(sums) / np.where(weight > 0, weight, 1)[:, None]
     empty = np.flatnonzero(weight <= 0)
-    mean[empty] = mean[_filled_above(tree, weight, empty)]
+    if empty.size:
+        mean[empty] = mean[_filled_above(tree, weight, empty)]
     return mean
 
 

@@ -40,7 +40,7 @@ from jaxtree.table.reading import check_same_length
 from jaxtree.table.target import encode_classes
 from jaxtree.table.weights import check_sample_weight, class_weights
 from jaxtree.tree import Tree
-from jaxtree.tree.row_sums import RowSums
+from jaxtree.tree.model import RowSums
 
 
 class TakesRows(FittedTrees):

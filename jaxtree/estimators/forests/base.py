@@ -43,9 +43,8 @@ from jaxtree.serving.rows import over_sources
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.kinds import ModelKind
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.nodes import ancestors
-from jaxtree.tree.row_sums import RowSums
 
 BINS_OF_FORESTS = 255
 """Bins of a numeric column where `max_bins` is "auto": many trees smooth the steps."""

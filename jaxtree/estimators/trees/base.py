@@ -53,11 +53,10 @@ from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.nodes import ancestors, declared_majority, node_means
 from jaxtree.tree.paths import stop_at
 from jaxtree.tree.predictor import Predictor
-from jaxtree.tree.row_sums import RowSums
 
 ROWS_AT_A_TIME = 2**20
 """Rows of the parts that one growth has at most, if it has several."""

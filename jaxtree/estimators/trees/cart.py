@@ -30,7 +30,7 @@ from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
 from jaxtree.tree import SplitKind, Tree
-from jaxtree.tree.row_sums import RowSums
+from jaxtree.tree.model import RowSums
 
 EPSILON = float(np.finfo(np.float64).eps)
 """The rounding error of 1, by which a gain may fall short of `min_impurity_decrease`, as in scikit-learn."""
