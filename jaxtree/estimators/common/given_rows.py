@@ -46,8 +46,8 @@ from jaxtree.tree.model import RowSums
 class TakesRows(FittedTrees):
     """A fitted tree or forest whose nodes take rows and give them back."""
 
-    _row_sums: RowSums | None = None
-    """The sums that a refit keeps; None if the nodes have all that there is."""
+    criterion: Any
+    monotonic_cst: Any
 
     @abc.abstractmethod
     def objective_of_rows(self) -> Classes | Numbers:
@@ -156,8 +156,8 @@ class TakesRows(FittedTrees):
             changed = known.plus(self._sum(rows, units), sign)
             if sign < 0:
                 self._check_were_there(rows, changed)
-            model = self._with_sums(changed, units)
-        self.__dict__ = vars(model)
+            own: Any = self
+            own.__dict__ = vars(self._with_sums(changed, units))
         return self
 
     def _check_adds_up(self, method: str) -> None:
@@ -187,7 +187,7 @@ class TakesRows(FittedTrees):
 
     def _reason_against_nodes(self) -> str | None:
         """Returns why nodes do not have the exact sums of all rows; None if they may."""
-        if getattr(self, "monotonic_cst", None) is not None:
+        if self.monotonic_cst is not None:
             return f"monotonic_cst={self.monotonic_cst!r} moves the values of leaves"
         if not self.model_.tree.num_classes:
             return "fit does not keep the whole numbers that it sums targets in"
@@ -201,7 +201,7 @@ class TakesRows(FittedTrees):
     def _with_sums(self, known: NodeSums, units: Units) -> Self:
         """Returns a copy whose nodes have other sums."""
         nodes = with_sums(self.model_.tree, known, self.objective_of_rows(), units)
-        monotone = read_monotone(getattr(self, "monotonic_cst", None), self.schema_)
+        monotone = read_monotone(self.monotonic_cst, self.schema_)
         is_whole, kept = bool(nodes.num_classes) and not units.is_scaled, None
         if not is_whole or self._reason_against_nodes() is not None:
             kept = kept_sums(known, units, in_nodes=is_whole and monotone is None)

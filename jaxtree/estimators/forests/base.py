@@ -472,7 +472,8 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
 
     def objective_of_rows(self) -> Classes | Numbers:
         """Returns the objective that the trees were grown by."""
-        return self._tree.make_objective(self.outputs())
+        objective: Any = self._tree.make_objective(self.outputs())
+        return objective
 
     def with_rows(self, nodes: Tree, row_sums: RowSums | None) -> Self:
         """Returns a copy whose nodes have other rows; see `TakesRows`."""

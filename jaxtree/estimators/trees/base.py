@@ -75,8 +75,6 @@ class BaseTree(TableParameters, FittedTrees, Family):
     criterion: str | Criterion
     max_leaf_nodes: int | None = None
     ccp_alpha: float = 0.0
-    _row_sums: RowSums | None = None
-    """The exact sums of the rows of nodes, where they are kept; see `TakesRows`."""
 
     poisson_sum: ClassVar[str] = "positive"
     """scikit-learn's word for what the sum of a Poisson target must be; it has another for forests."""

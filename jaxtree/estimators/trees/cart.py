@@ -77,7 +77,8 @@ class _CART(CartParameters, TakesRows, BaseTree):
         return Bunch(**cost_complexity_path(whole.tree_)._asdict())
 
     def objective_of_rows(self) -> Classes | Numbers:
-        return self.make_objective(self.outputs())
+        objective: Any = self.make_objective(self.outputs())
+        return objective
 
     def with_rows(self, nodes: Tree, row_sums: RowSums | None) -> Self:
         return copy.copy(self).settle(nodes, row_sums=row_sums)
