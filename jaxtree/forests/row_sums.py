@@ -6,7 +6,7 @@ on the order of rows nor on how they are divided, and what was added can be remo
 
 import dataclasses
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,13 @@ MOST_WHOLE_WEIGHT = 2**31 - 1
 """Whole-number weights up to this sum are added as they are, others in fixed point."""
 
 MOST_SUM = 2.0**62
-"""Sums beyond this many units are refused: whole numbers of 64 bits hold twice as many."""
+"""Sums beyond this many units are refused: whole numbers of 64 bits hold those of half as many more, too."""
+
+NO_ROOM = (
+    "weights, or targets, are too large to be added to the exact sums of the model: refit(X, y) with all rows makes "
+    "room for them"
+)
+"""The message of rows that units are too small for."""
 
 
 class GivenRows(NamedTuple):
@@ -62,21 +68,23 @@ class GivenRows(NamedTuple):
 
 
 class NodeSums(NamedTuple):
-    """Sums over rows at every node.
+    """Sums over rows at some nodes, those above them among these.
 
     Attributes:
+        node: The nodes, in ascending order.
         sums: The weight of every class, the outputs side by side; or weight, targets and moment.
         num_rows: The number of rows.
     """
 
-    sums: Int64[np.ndarray, "channel node"]
-    num_rows: Int64[np.ndarray, " node"]
+    node: Int64[np.ndarray, " some"]
+    sums: Int64[np.ndarray, "channel some"]
+    num_rows: Int64[np.ndarray, " some"]
 
     def plus(self, others: "NodeSums", sign: int) -> "NodeSums":
-        """Returns the sums with those of rows that are added (1) or removed (-1)."""
-        return NodeSums(self.sums + sign * others.sums, self.num_rows + sign * others.num_rows)
+        """Returns the sums with those of rows at the same nodes that are added (1) or removed (-1)."""
+        return NodeSums(self.node, self.sums + sign * others.sums, self.num_rows + sign * others.num_rows)
 
-    def weight(self, num_classes: tuple[int, ...]) -> Int64[np.ndarray, " node"]:
+    def weight(self, num_classes: tuple[int, ...]) -> Int64[np.ndarray, " some"]:
         """Returns the weight of every node, given the number of classes of every output, none of numbers."""
         return self.sums[: num_classes[0]].sum(axis=0) if num_classes else self.sums[0]
 
@@ -100,10 +108,8 @@ def units_of_rows(rows: GivenRows, objective: Classes | Numbers) -> Units:
     return dataclasses.replace(quantised.units, center=center)
 
 
-def check_can_add(
-    rows: GivenRows, known: NodeSums, num_classes: tuple[int, ...], units: Units, objective: Classes | Numbers
-) -> None:
-    """Raises InvalidInputError if rows cannot be added to sums, or removed, in their units."""
+def check_can_add(rows: GivenRows, units: Units, objective: Classes | Numbers) -> None:
+    """Raises InvalidInputError if rows cannot be added to others, or removed, in their units."""
     if not units.is_scaled and not rows.are_whole:
         raise InvalidInputError(
             "weights must be whole numbers, as those of the rows that the model has: refit(X, y, sample_weight) with "
@@ -115,24 +121,26 @@ def check_can_add(
             f"a weight of {rows.weight.min():g} is too small beside those of the rows that the model has, which are "
             f"summed in units of {units.weight:g}"
         )
-    sizes, most = [weight.sum()], MOST_SUM if units.is_scaled else MOST_WHOLE_WEIGHT
-    has_room = sizes[0] + known.weight(num_classes).max() <= most
+    sizes = [weight.sum()]
     if isinstance(objective, Numbers):
         shifted = rows.target - units.center[:, None]
         sizes.extend(np.abs(shifted * rows.weight).sum(axis=1) / units.target)
         sizes.append(np.abs(objective.criterion.moment(shifted).sum(axis=0) * rows.weight).sum() / units.moment)
-        has_room = has_room and max(sizes) + np.abs(known.sums).max() <= MOST_SUM
-    if not has_room:
-        raise InvalidInputError(
-            "weights, or targets, are too large to be added to the exact sums of the model: refit(X, y) with all rows "
-            "makes room for them"
-        )
+    if max(sizes) > MOST_SUM / 2:
+        raise InvalidInputError(NO_ROOM)
+
+
+def check_has_room(known: NodeSums, num_classes: tuple[int, ...], units: Units) -> None:
+    """Raises InvalidInputError if sums with new rows are larger than nodes hold, or leave no room for others."""
+    most = MOST_SUM if units.is_scaled else MOST_WHOLE_WEIGHT
+    if known.weight(num_classes).max() > most or np.abs(known.sums).max() > MOST_SUM:
+        raise InvalidInputError(NO_ROOM)
 
 
 def sum_rows(
     predictor: Predictor, nodes: Tree, rows: GivenRows, objective: Classes | Numbers, units: Units
 ) -> NodeSums:
-    """Returns the sums of rows at every node of trees.
+    """Returns the sums of rows at the nodes of trees that they come through.
 
     Args:
         predictor: The trees, which rows walk through.
@@ -144,27 +152,43 @@ def sum_rows(
     weights, size = _weights(rows, unit=units.weight, is_scaled=units.is_scaled), nodes.node_count
     if isinstance(objective, Classes):
         start = np.cumsum([0, *nodes.num_classes])
-        label, values = start[:-1, None] + rows.target, weights.whole[None]
+        channel, values = start[:-1, None] + rows.target, weights.whole[None]
         num_channels = int(start[-1])
     else:
-        values = quantise_numbers(
-            rows.target, weights, ONE_DEVICE, moment=objective.criterion.moment, units=units
-        ).value
+        moment = objective.criterion.moment
+        values = quantise_numbers(rows.target, weights, ONE_DEVICE, moment=moment, units=units).value
         num_channels = len(values)
-        label = np.broadcast_to(np.arange(num_channels)[:, None], values.shape)
-    sums, num_rows = np.zeros((num_channels, size), np.int64), np.zeros(size, np.int64)
+        channel = np.arange(num_channels)[:, None]
+    channels, values = np.broadcast_arrays(channel, values)
+    # Memory of zeros that are not written to is not taken.
+    sums, num_rows = np.zeros((num_channels, size), np.int64), np.zeros((1, size), np.int64)
+    is_reached = np.zeros(size, bool)
     for block, ends in _walked(predictor, rows):
+        is_reached[ends] = True
         for end in ends.T:
-            for channel, value in zip(*np.broadcast_arrays(label[:, block], values[:, block]), strict=True):
+            for channel, value in zip(channels[:, block], values[:, block], strict=True):
                 np.add.at(sums, (channel, end), value)
-            num_rows += np.bincount(end, minlength=size)
-    return NodeSums(add_up(nodes, sums), add_up(nodes, num_rows[None])[0])
+            np.add.at(num_rows[0], end, 1)
+    node = _with_those_above(nodes, is_reached)
+    _add_to_parents(nodes, sums, node)
+    _add_to_parents(nodes, num_rows, node)
+    return NodeSums(node, sums[:, node], num_rows[0, node])
 
 
-def first_at(predictor: Predictor, rows: GivenRows, is_sought: Bool[np.ndarray, " node"]) -> int | None:
+def _with_those_above(nodes: Tree, is_reached: Bool[np.ndarray, " node"]) -> Int64[np.ndarray, " some"]:
+    """The nodes where rows end, and those on the way."""
+    is_among, added = is_reached.copy(), np.flatnonzero(is_reached)
+    while added.size:
+        parent = nodes.parent[added]
+        added = np.unique(parent[~is_among[parent]])
+        is_among[added] = True
+    return np.flatnonzero(is_among)
+
+
+def first_at(predictor: Predictor, rows: GivenRows, sought: Int64[np.ndarray, " sought"]) -> int | None:
     """Returns the first row that ends at one of some nodes; None if none does."""
     for block, ends in _walked(predictor, rows):
-        found = np.flatnonzero(is_sought[ends].any(axis=1))
+        found = np.flatnonzero(np.isin(ends, sought).any(axis=1))
         if found.size:
             return block.start + int(found[0])
     return None
@@ -178,26 +202,36 @@ def _walked(predictor: Predictor, rows: GivenRows) -> Iterator[tuple[slice, Int6
         yield block, predictor.ends_in_trees(rows.values[block])
 
 
-def sums_of_nodes(nodes: Tree, kept: RowSums | None) -> NodeSums | None:
-    """Returns the sums of the rows that nodes have; None if these are not known as whole numbers.
+def are_whole_counts(nodes: Tree) -> bool:
+    """Returns whether nodes have weights of classes that are whole numbers."""
+    count = nodes.count
+    return bool(nodes.num_classes) and (np.issubdtype(count.dtype, np.integer) or np.array_equal(count, np.rint(count)))
+
+
+def sums_at(nodes: Tree, kept: RowSums | None, node: Int64[np.ndarray, " some"]) -> NodeSums:
+    """Returns the sums of the rows that some nodes have, themselves or kept."""
+    in_nodes = kept is None or kept.sums is None
+    sums = nodes.count[node].T if in_nodes else kept.sums[:, node]
+    return NodeSums(node, np.ascontiguousarray(sums, np.int64), nodes.num_rows[node].astype(np.int64))
+
+
+def keep_sums(
+    kept: Int64[np.ndarray, "channel node"] | None, known: NodeSums, units: Units, *, num_nodes: int
+) -> RowSums:
+    """Returns what is kept of sums: those of all nodes, of which some have changed.
 
     Args:
-        nodes: The trees in one table.
-        kept: Their sums, where they are kept; the weights of classes may be whole numbers without.
+        kept: The sums of all nodes before; None if there were none.
+        known: Those of some.
+        units: Their units.
+        num_nodes: How many nodes there are; 0 if they have their sums themselves.
     """
-    num_rows = nodes.num_rows.astype(np.int64)
-    if kept is not None and kept.sums is not None:
-        return NodeSums(kept.sums, num_rows)
-    whole = nodes.count.astype(np.int64)
-    if not nodes.num_classes or not np.array_equal(whole, nodes.count):
-        return None
-    return NodeSums(np.ascontiguousarray(whole.T), num_rows)
-
-
-def kept_sums(known: NodeSums, units: Units, *, in_nodes: bool) -> RowSums:
-    """Returns what is kept of sums, which nodes may have themselves."""
     numbers = float(units.weight), float(units.target), float(units.moment)
-    return RowSums(*numbers, np.asarray(units.center), units.is_scaled, None if in_nodes else known.sums)
+    sums = None
+    if num_nodes:
+        sums = np.zeros((len(known.sums), num_nodes), np.int64) if kept is None else kept.copy()
+        sums[:, known.node] = known.sums
+    return RowSums(*numbers, np.asarray(units.center), units.is_scaled, sums)
 
 
 def units_of_kept(kept: RowSums | None, num_outputs: int) -> Units:
@@ -207,7 +241,7 @@ def units_of_kept(kept: RowSums | None, num_outputs: int) -> Units:
     return Units(kept.weight, kept.target, kept.moment, kept.center, kept.is_scaled)
 
 
-def lacks_rows(known: NodeSums, num_classes: tuple[int, ...]) -> Bool[np.ndarray, " node"]:
+def lacks_rows(known: NodeSums, num_classes: tuple[int, ...]) -> Bool[np.ndarray, " some"]:
     """Returns the nodes that lack rows: removed were more of them, of their weight or of a class, than there were."""
     weight = known.weight(num_classes)
     is_empty = known.num_rows == 0
@@ -217,24 +251,40 @@ def lacks_rows(known: NodeSums, num_classes: tuple[int, ...]) -> Bool[np.ndarray
     return lacks | (is_empty & (known.sums != 0).any(axis=0))
 
 
+def without_rows(nodes: Tree, units: Units) -> Tree:
+    """Returns trees whose nodes have no rows, with the types of sums in some units."""
+    size = nodes.node_count
+    weight_type = np.float64 if units.is_scaled else np.int32
+    return dataclasses.replace(
+        nodes,
+        num_rows=np.zeros(size, np.int32),
+        weight=np.zeros(size, weight_type),
+        impurity=np.zeros(size),
+        count=np.zeros(nodes.count.shape, weight_type if nodes.num_classes else nodes.count.dtype),
+        target_sum=np.zeros(nodes.target_sum.shape),
+    )
+
+
 def with_sums(nodes: Tree, known: NodeSums, objective: Classes | Numbers, units: Units) -> Tree:
-    """Returns trees whose nodes have the weights, values and impurities of sums; gains stay those of growth."""
+    """Returns trees some of whose nodes have the weights, values and impurities of sums; gains stay those of growth."""
     sums, weight = known.sums, known.weight(nodes.num_classes)
     if isinstance(objective, Classes):
         place = _padded_places(nodes.num_classes, objective.num_classes)
         sums = np.zeros((objective.num_channels, len(weight)), np.int64)
         sums[place] = known.sums
     fields = describe(objective, sums.T, np.zeros((len(weight), 1)), units)
-    count = fields.count[:, place] if isinstance(objective, Classes) else nodes.count
-    is_whole = not units.is_scaled
-    return dataclasses.replace(
-        nodes,
-        num_rows=known.num_rows.astype(np.int32),
-        weight=weight.astype(np.int32) if is_whole else weight * units.weight,
-        impurity=np.asarray(fields.impurity, np.float64),
-        count=np.ascontiguousarray(count, np.int32 if is_whole and nodes.num_classes else None),
-        target_sum=np.asarray(fields.target_sum, np.float64),
-    )
+    new: dict[str, Any] = {
+        "num_rows": known.num_rows,
+        "weight": weight * units.weight if units.is_scaled else weight,
+        "impurity": fields.impurity,
+        "target_sum": fields.target_sum,
+    }
+    if isinstance(objective, Classes):
+        new["count"] = fields.count[:, place]
+    changed = {name: np.array(getattr(nodes, name)) for name in new}
+    for name, values in new.items():
+        changed[name][known.node] = values
+    return dataclasses.replace(nodes, **changed)
 
 
 def describe(
@@ -260,11 +310,17 @@ def _describe_classes(sums: Int64[Array, "node channel"], units: Units, *, objec
 def add_up(nodes: Tree, sums: Int64[np.ndarray, "channel node"]) -> Int64[np.ndarray, "channel node"]:
     """Returns the sums of all nodes, from those of the nodes where rows end."""
     sums = sums.copy()
-    for depth in range(int(nodes.depth.max()), 0, -1):
-        of_level = np.flatnonzero(nodes.depth == depth)
+    _add_to_parents(nodes, sums, np.arange(nodes.node_count))
+    return sums
+
+
+def _add_to_parents(nodes: Tree, sums: Int64[np.ndarray, "channel node"], node: Int64[np.ndarray, " some"]) -> None:
+    """Adds the sums of nodes to those of their parents, from the deepest level up."""
+    depth = nodes.depth[node]
+    order = np.argsort(-depth, kind="stable")
+    for of_level in np.split(node[order], np.flatnonzero(np.diff(depth[order])) + 1)[:-1]:
         for own in sums:
             np.add.at(own, nodes.parent[of_level], own[of_level])
-    return sums
 
 
 def _weights(rows: GivenRows, *, is_scaled: bool, unit: float | None = None) -> EntryWeights:

@@ -7,7 +7,7 @@ import pytest
 
 import jaxtree
 from jaxtree.errors import InvalidInputError
-from jaxtree.forests.row_sums import GivenRows, check_can_add, first_at, sum_rows, units_of_rows
+from jaxtree.forests.row_sums import GivenRows, check_can_add, check_has_room, first_at, sum_rows, units_of_rows
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 
 RNG = np.random.default_rng(3)
@@ -53,17 +53,21 @@ def test_there_is_room_for_sixteen_million_rows():
     known = sum_rows(TREE.predictor, TREE.tree, rows, Numbers(), units)
     most = 2**24 // 300
     many = known._replace(sums=most * known.sums)
-    check_can_add(rows, many, (), units, Numbers())
-    with pytest.raises(InvalidInputError, match="too large to be added"):
-        check_can_add(given(shift=1e12), known, (), units, Numbers())
+    check_can_add(rows, units, Numbers())
+    check_has_room(many, (), units)
+    for check in (
+        lambda: check_can_add(given(shift=1e12), units, Numbers()),
+        lambda: check_has_room(known._replace(sums=1000 * many.sums), (), units),
+    ):
+        with pytest.raises(InvalidInputError, match="too large to be added"):
+            check()
 
 
 def test_the_first_row_of_a_node_is_found():
     leaf = np.flatnonzero(TREE.tree.is_leaf)[1]
-    is_sought = np.arange(TREE.tree.node_count) == leaf
     ends = TREE.predictor.ends_in_trees(X)[:, 0]
-    assert first_at(TREE.predictor, given(), is_sought) == np.flatnonzero(ends == leaf)[0]
-    assert first_at(TREE.predictor, given(ends != leaf), is_sought) is None
+    assert first_at(TREE.predictor, given(), np.array([leaf])) == np.flatnonzero(ends == leaf)[0]
+    assert first_at(TREE.predictor, given(ends != leaf), np.array([leaf])) is None
 
 
 def test_blocks_of_rows_are_summed_alike(monkeypatch):

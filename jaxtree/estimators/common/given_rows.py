@@ -23,15 +23,18 @@ from jaxtree.estimators.common.prediction import FittedTrees
 from jaxtree.forests.row_sums import (
     GivenRows,
     NodeSums,
+    are_whole_counts,
     check_can_add,
+    check_has_room,
     first_at,
-    kept_sums,
+    keep_sums,
     lacks_rows,
     sum_rows,
-    sums_of_nodes,
+    sums_at,
     units_of_kept,
     units_of_rows,
     with_sums,
+    without_rows,
 )
 from jaxtree.growth.inputs.objective import Units
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
@@ -88,7 +91,7 @@ class TakesRows(FittedTrees):
         with placed_fit(self, X):
             rows = self._read_rows("refit", X, y, sample_weight)
             units = units_of_rows(rows, self.objective_of_rows())
-            return self._with_sums(self._sum(rows, units), units)
+            return self._with_sums(without_rows(self.model_.tree, units), None, self._sum(rows, units), units)
 
     def add_rows(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Adds rows to the leaves that they reach, in place: the splits stay.
@@ -149,15 +152,18 @@ class TakesRows(FittedTrees):
                 f"{method} is for weights of rows that do not depend on other rows, got class_weight={class_weight!r}: "
                 "give the factors of classes as a dict"
             )
-        known, units = self._known_sums(method), units_of_kept(self._row_sums, self.n_outputs_)
+        self._check_knows_sums(method)
+        nodes, kept, units = self.model_.tree, self._row_sums, units_of_kept(self._row_sums, self.n_outputs_)
         with placed_fit(self, X):
             rows = self._read_rows(method, X, y, sample_weight)
-            check_can_add(rows, known, self.model_.tree.num_classes, units, self.objective_of_rows())
-            changed = known.plus(self._sum(rows, units), sign)
+            check_can_add(rows, units, self.objective_of_rows())
+            more = self._sum(rows, units)
+            changed = sums_at(nodes, kept, more.node).plus(more, sign)
+            check_has_room(changed, nodes.num_classes, units)
             if sign < 0:
                 self._check_were_there(rows, changed)
             own: Any = self
-            own.__dict__ = vars(self._with_sums(changed, units))
+            own.__dict__ = vars(self._with_sums(nodes, kept, changed, units))
         return self
 
     def _check_adds_up(self, method: str) -> None:
@@ -174,16 +180,13 @@ class TakesRows(FittedTrees):
                 "branches: fit with missing='learn' or 'branch'"
             )
 
-    def _known_sums(self, method: str) -> NodeSums:
-        """Returns the sums of the nodes; raises InvalidInputError if these are not known as whole numbers."""
+    def _check_knows_sums(self, method: str) -> None:
+        """Raises InvalidInputError if the sums of the nodes are not known as whole numbers."""
         reason = self._reason_against_nodes() if self._row_sums is None else None
-        known = sums_of_nodes(self.model_.tree, self._row_sums) if reason is None else None
-        if known is None:
+        if reason is not None:
             raise InvalidInputError(
-                f"{method} needs exact sums over rows, and {reason or 'weights of the fit are no whole numbers'}: call "
-                "refit(X, y) once, whose result keeps them"
+                f"{method} needs exact sums over rows, and {reason}: call refit(X, y) once, whose result keeps them"
             )
-        return known
 
     def _reason_against_nodes(self) -> str | None:
         """Returns why nodes do not have the exact sums of all rows; None if they may."""
@@ -191,6 +194,8 @@ class TakesRows(FittedTrees):
             return f"monotonic_cst={self.monotonic_cst!r} moves the values of leaves"
         if not self.model_.tree.num_classes:
             return "fit does not keep the whole numbers that it sums targets in"
+        if not are_whole_counts(self.model_.tree):
+            return "weights of the fit are no whole numbers"
         return self.reason_against_rows()
 
     def _sum(self, rows: GivenRows, units: Units) -> NodeSums:
@@ -198,26 +203,38 @@ class TakesRows(FittedTrees):
         model = self.model_
         return sum_rows(model.predictor, model.tree, rows, self.objective_of_rows(), units)
 
-    def _with_sums(self, known: NodeSums, units: Units) -> Self:
-        """Returns a copy whose nodes have other sums."""
-        nodes = with_sums(self.model_.tree, known, self.objective_of_rows(), units)
-        monotone = read_monotone(self.monotonic_cst, self.schema_)
-        is_whole, kept = bool(nodes.num_classes) and not units.is_scaled, None
-        if not is_whole or self._reason_against_nodes() is not None:
-            kept = kept_sums(known, units, in_nodes=is_whole and monotone is None)
-        return self.with_rows(nodes if monotone is None else clip_to_bounds(nodes, monotone), kept)
+    def _with_sums(self, nodes: Tree, kept: RowSums | None, known: NodeSums, units: Units) -> Self:
+        """Returns a copy some of whose nodes have other sums.
+
+        Args:
+            nodes: The nodes before.
+            kept: The sums that were kept of them.
+            known: The new sums.
+            units: Their units.
+        """
+        objective, monotone = self.objective_of_rows(), read_monotone(self.monotonic_cst, self.schema_)
+        in_nodes = bool(nodes.num_classes) and not units.is_scaled and monotone is None
+        if kept is not None or not in_nodes or self._reason_against_nodes() is not None:
+            sums = None if kept is None else kept.sums
+            kept = keep_sums(sums, known, units, num_nodes=0 if in_nodes else nodes.node_count)
+        changed = with_sums(nodes, known, objective, units)
+        if monotone is not None:
+            # Bounds move with the values above them, so that those of all nodes follow from their sums again.
+            every = sums_at(changed, kept, np.arange(changed.node_count))
+            changed = clip_to_bounds(with_sums(changed, every, objective, units), monotone)
+        return self.with_rows(changed, kept)
 
     def _check_were_there(self, rows: GivenRows, changed: NodeSums) -> None:
         """Raises InvalidInputError if rows that are removed were not there, or if none is left."""
         forest = self.model_.forest
         lacks = lacks_rows(changed, forest.nodes.num_classes)
         if lacks.any():
-            row = first_at(self.model_.predictor, rows, lacks)
+            row = first_at(self.model_.predictor, rows, changed.node[lacks])
             raise InvalidInputError(
                 "remove_rows takes rows of the model with their targets and weights: the leaf of row "
                 f"{row} (from 0, of rows of some weight) does not have so many of them"
             )
-        if (changed.num_rows[forest.first_node[:-1]] == 0).any():
+        if not changed.num_rows[np.isin(changed.node, forest.first_node[:-1])].all():
             raise InvalidInputError("remove_rows must leave a row in the model, and these are all that it has")
 
     def _read_rows(self, method: str, X: Any, y: Any, sample_weight: Any) -> GivenRows:
