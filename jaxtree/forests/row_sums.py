@@ -210,8 +210,7 @@ def are_whole_counts(nodes: Tree) -> bool:
 
 def sums_at(nodes: Tree, kept: RowSums | None, node: Int64[np.ndarray, " some"]) -> NodeSums:
     """Returns the sums of the rows that some nodes have, themselves or kept."""
-    in_nodes = kept is None or kept.sums is None
-    sums = nodes.count[node].T if in_nodes else kept.sums[:, node]
+    sums = nodes.count[node].T if kept is None or kept.sums is None else kept.sums[:, node]
     return NodeSums(node, np.ascontiguousarray(sums, np.int64), nodes.num_rows[node].astype(np.int64))
 
 

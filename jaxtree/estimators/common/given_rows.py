@@ -252,11 +252,11 @@ class TakesRows(FittedTrees):
         if outputs.classes:
             _check_classes(method, given.y, target, weight)
             weight = _times_class_weights(getattr(self, "class_weight", None), given.y, weight)
-        elif self.criterion == "poisson":
-            check_counts(target, 1.0)
         weight = np.ones(target.shape[1]) if weight is None else weight
         used = weight > 0
         rows = GivenRows(values[used], target[:, used], weight[used])
+        if self.criterion == "poisson":
+            check_counts(rows.target, total=1.0)
         exponents = () if outputs.classes else (exponent_of(rows.target),)
         if any((weight_exponent_of(rows.weight), *exponents)):
             raise InvalidInputError(
