@@ -337,7 +337,7 @@ OF_NUMBERS: dict[str, Way] = {
     ),
     "refit of a tree": lambda X, y, weight, fold: FITTED.refit(X, y, weight).predict(NEW),
     "rows added and removed": lambda X, y, weight, fold: (
-        FITTED.refit(X, y, weight).add_rows(X[::-1], y, 2 * weight).remove_rows(X, y, weight).predict(NEW)
+        FITTED.refit(X, y, weight).add_rows(X, -y, 2 * weight).remove_rows(X, y, weight).predict(NEW)
     ),
     "Brier score": lambda X, y, weight, fold: metrics.survival_brier_score(
         _time(y), _chances(X), [0.7, 1.2], event=_event(X), sample_weight=weight
