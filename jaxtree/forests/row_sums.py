@@ -221,7 +221,7 @@ def keep_sums(
 
     Args:
         kept: The sums of all nodes before; None if there were none.
-        known: Those of some.
+        known: The new sums of some nodes.
         units: Their units.
         num_nodes: How many nodes there are; 0 if they have their sums themselves.
     """
