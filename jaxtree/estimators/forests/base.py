@@ -487,7 +487,7 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
             return "honest=True fills the leaves of a tree by a part of the rows"
         nodes, roots = self.forest_.nodes, self.forest_.first_node[:-1]
         if self._rows_of_trees is None or np.ptp(nodes.weight[roots]) or np.ptp(nodes.count[roots], axis=0).any():
-            return "a warm start has grown trees on other rows than before"
+            return "trees may have other rows than one another, by a warm start or in another library"
         return None
 
     def _settle(
