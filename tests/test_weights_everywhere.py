@@ -335,6 +335,10 @@ OF_NUMBERS: dict[str, Way] = {
     "refit": lambda X, y, weight, fold: (
         jaxtree.GradientBoostingRegressor(4, max_depth=2).fit(globals()["X"], NUMBER).refit(X, y, weight).predict(NEW)
     ),
+    "refit of a tree": lambda X, y, weight, fold: FITTED.refit(X, y, weight).predict(NEW),
+    "rows added and removed": lambda X, y, weight, fold: (
+        FITTED.refit(X, y, weight).add_rows(X, -y, 2 * weight).remove_rows(X, y, weight).predict(NEW)
+    ),
     "Brier score": lambda X, y, weight, fold: metrics.survival_brier_score(
         _time(y), _chances(X), [0.7, 1.2], event=_event(X), sample_weight=weight
     ),
@@ -409,6 +413,7 @@ OF_CLASSES: dict[str, Way] = {
     "page of classes": lambda X, y, weight, fold: list(
         _charts(told_by(jaxtree.to_html(FITTED_WORDS, X, y, sample_weight=weight)))
     ),
+    "refit of a tree of classes": lambda X, y, weight, fold: FITTED_WORDS.refit(X, y, weight).predict_proba(NEW),
     "refining": lambda X, y, weight, fold: jaxtree.refine(FITTED_WORDS, X, y, weight).predict_proba(NEW),
     "refining on probabilities": _refined_on_probabilities,
     "refined distillation of classes": _refined_distilled(BOOSTED_WORDS, WORDS),

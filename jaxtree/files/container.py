@@ -65,7 +65,7 @@ def write_model_file(path: str | os.PathLike, content: ModelFile) -> None:
     """
     text = json.dumps({"format": FORMAT, **content.header}, allow_nan=False)
     arrays = {name: np.ascontiguousarray(array) for name, array in content.arrays.items()}
-    data = safetensors.numpy.save(arrays, {_HEADER: text, _CHECKSUM: _checksum(text, arrays)})
+    data = _in_order(safetensors.numpy.save(arrays, {_HEADER: text, _CHECKSUM: _checksum(text, arrays)}))
     if _header_length(data) > LONGEST_HEADER:
         raise InvalidInputError(
             f"names and categories of the model take more than {LONGEST_HEADER // 2**20} MiB, which is the most"
@@ -156,6 +156,19 @@ def _find_model(opened: BinaryIO, size: int) -> int:
             return length
     opened.seek(0)
     return size
+
+
+def _in_order(data: bytes) -> bytes:
+    """Returns a file of safetensors, which writes texts in any order, with these in that of their names.
+
+    So the same model is the same file.
+    """
+    end = _LENGTH + _header_length(data)
+    named = json.loads(data[_LENGTH:end])
+    named["__metadata__"] = dict(sorted(named["__metadata__"].items()))
+    header = json.dumps(named, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % _LENGTH)  # arrays begin at a multiple of eight bytes
+    return b"".join([len(header).to_bytes(_LENGTH, "little"), header, memoryview(data)[end:]])
 
 
 def _header_length(data: bytes) -> int:

@@ -148,10 +148,12 @@ class _Reader:
 
     def _read_record(self, given: Any, kind: Any, name: str) -> Any:
         hints = _hints(kind)
-        has_parts = isinstance(given, dict) and set(given) == set(hints)
+        has_parts = isinstance(given, dict) and set(given) <= set(hints) <= set(given) | _may_lack(kind)
         require(has_parts, f"{name} does not have the parts of {kind.__name__}")
         outer, self._axes = self._axes, {}
-        fields = {field: self.read(given[field], hint, _joined(name, field)) for field, hint in hints.items()}
+        fields = {
+            field: self.read(given[field], hints[field], _joined(name, field)) for field in hints if field in given
+        }
         self._axes = outer
         record = kind(**fields)
         check(record)
@@ -206,6 +208,13 @@ def _hints(kind: type) -> dict[str, Any]:
     is_tuple, hints = not dataclasses.is_dataclass(kind), get_type_hints(kind)
     names = kind._fields if is_tuple else [field.name for field in dataclasses.fields(kind) if field.init]
     return {name: hints[name] for name in names}
+
+
+def _may_lack(kind: type) -> set[str]:
+    """The fields that older files do not have: those of a dataclass that are None if not given."""
+    if not dataclasses.is_dataclass(kind):
+        return set()
+    return {field.name for field in dataclasses.fields(kind) if field.kw_only and field.default is None}
 
 
 def _fits(value: Any, kind: Any) -> bool:

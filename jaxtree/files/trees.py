@@ -21,7 +21,7 @@ from jaxtree.table.schema import Column, Columns, Schema
 from jaxtree.table.times import KINDS, NANOSECONDS, TimeScale
 from jaxtree.tree import SplitKind, Tree
 from jaxtree.tree.forest import Forest
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.subsets import SharedSubsets
 
 _KINDS = ("numeric", "ordered", "categorical", "boolean")
@@ -190,6 +190,7 @@ class TreeState:
         first_node: Where every tree begins, and the number of nodes at the end.
         votes: The prediction of every node where the pruning is a vote; else None.
         pruning: The `Pruning` that the tree was pruned by, or None.
+        row_sums: The sums of the rows that a refit has counted; None where the nodes are those of the fit.
     """
 
     table: FittedTable
@@ -197,12 +198,14 @@ class TreeState:
     first_node: Int64[np.ndarray, " boundary"]
     votes: Float64[np.ndarray, "node column"] | None
     pruning: Any
+    row_sums: RowSums | None = dataclasses.field(default=None, kw_only=True)
 
     @classmethod
-    def of(cls, table: FittedTable, model: FittedModel, pruning: Any) -> "TreeState":
+    def of(cls, table: FittedTable, model: FittedModel, pruning: Any, row_sums: RowSums | None = None) -> "TreeState":
         """Takes the kept part of a fitted model."""
         first_node = np.asarray(model.forest.first_node, np.int64)
-        return cls(table, TreeArrays.of(model.tree), first_node, model.node_value if model.is_vote else None, pruning)
+        votes = model.node_value if model.is_vote else None
+        return cls(table, TreeArrays.of(model.tree), first_node, votes, pruning, row_sums=row_sums)
 
     def forest(self, schema: Schema, *, votes: bool) -> Forest:
         """Returns the trees.
@@ -223,11 +226,24 @@ class TreeState:
         require(fits and sum(num_columns), "its nodes do not have one weight a class, or one sum an output")
         require(self.pruning is None or is_pruning(self.pruning), "its pruning is none")
         require(votes == (self.votes is not None), "it has votes of prunings that do not vote, or lacks those that do")
+        if self.row_sums is not None:
+            self._check_row_sums(self.row_sums)
         if self.votes is not None:
             is_of_nodes = self.votes.shape == (len(nodes.feature), sum(num_columns))
             require(is_of_nodes, "its votes are not one number a node and class")
             require_finite(self, "votes")
         return nodes.forest(self.first_node, schema, num_classes=num_classes)
+
+    def _check_row_sums(self, known: RowSums) -> None:
+        """Raises ModelFileError if sums of rows are not those of the nodes and of their targets."""
+        units = np.array([known.weight, known.target, known.moment])
+        require((np.isfinite(units) & (units > 0)).all(), "its sums of rows have a unit that is none")
+        has_centers = known.center.size == self.table.num_outputs and np.isfinite(known.center).all()
+        require(has_centers, "its sums of rows do not have a center for every output")
+        num_classes, num_outputs = sum(self.table.num_classes), self.nodes.target_sum.shape[1]
+        shape = (num_classes or num_outputs + 2, len(self.nodes.feature))
+        is_of_nodes = known.sums is None or known.sums.shape == shape
+        require(is_of_nodes and (known.sums is not None or num_classes), "its sums of rows are not those of its nodes")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from jaxtree.devices import default_device, kind_of
 from jaxtree.errors import present
 from jaxtree.forests.batches import ACCELERATOR_LIMITS, CPU_LIMITS, Batch, TreeSize, make_batches, run_batches
 from jaxtree.forests.honest import fill_leaves
+from jaxtree.forests.row_sums import MOST_WHOLE_WEIGHT
 from jaxtree.forests.samples import (
     RoundedTarget,
     RowSampler,
@@ -52,9 +53,6 @@ MORE_NODES = 4
 
 FEWEST_ROOTS = 16
 """Roots of a growth are padded to a power of two, this at least; a root without entries costs a node."""
-
-MOST_WHOLE_WEIGHT = 2**31 - 1
-"""Whole-number weights up to this sum are added as they are, others in fixed point."""
 
 
 class Rows(NamedTuple):

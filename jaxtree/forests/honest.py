@@ -3,17 +3,13 @@
 import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float64, Int, Int64, Real, UInt
+from jaxtyping import Float, Int, Int64, Real, UInt
 
-from jaxtree.buckets import capacity_bucket, pad_to
-from jaxtree.compilation import compiled
+from jaxtree.forests.row_sums import add_up, describe
 from jaxtree.forests.samples import TreeRows
-from jaxtree.growth.inputs.objective import NO_LABEL, NodeResult, Objective, Units, quantise_entries
+from jaxtree.growth.inputs.objective import NO_LABEL, Objective, quantise_entries
 from jaxtree.kernels.mesh import Devices
-from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, take_trees
 from jaxtree.tree.nodes import children_of
 from jaxtree.tree.predictor import Predictor
@@ -59,9 +55,9 @@ def fill_leaves(
         else:
             np.add.at(sums, (channel + quantised.label[label], ends), own)
     num_rows = np.bincount(ends, minlength=nodes.node_count)
-    sums, num_rows = _add_up(nodes, np.vstack([sums, num_rows]))[:-1], _add_up(nodes, num_rows[None])[0]
+    sums, num_rows = add_up(nodes, np.vstack([sums, num_rows]))[:-1], add_up(nodes, num_rows[None])[0]
     of_tree = np.broadcast_to(parameters, (len(forest), np.shape(parameters)[-1]))
-    fields = _describe(objective, sums.T, of_tree[forest.tree_of_node], units)
+    fields = describe(objective, sums.T, of_tree[forest.tree_of_node], units)
     weight = objective.weight(sums)
     filled = dataclasses.replace(
         nodes,
@@ -72,26 +68,6 @@ def fill_leaves(
         target_sum=np.asarray(fields.target_sum, np.float64),
     )
     return _without_empty(Forest(filled, forest.first_node))
-
-
-def _describe(
-    objective: Objective,
-    sums: Int64[np.ndarray, "node channel"],
-    parameters: Float64[np.ndarray, "node parameter"],
-    units: Units,
-) -> NodeResult:
-    """The fields that follow from sums; of classes by a program, whose criterion is a function of JAX."""
-    if not objective.classes:
-        return objective.node_result(sums, parameters, units)
-    size = capacity_bucket(len(sums), max(objective.classes))
-    with jax.enable_x64(True):
-        fields = _describe_classes(pad_to(sums, size), jax.tree.map(np.asarray, units), objective=objective)
-    return NodeResult(*(np.asarray(field)[: len(sums)] for field in fields))
-
-
-@compiled("objective")
-def _describe_classes(sums: Int64[Array, "node channel"], units: Units, *, objective: Objective) -> NodeResult:
-    return objective.node_result(sums, jnp.zeros((len(sums), 0)), units)
 
 
 def _are_whole(weight: Real[np.ndarray, " entry"]) -> bool:
@@ -108,16 +84,6 @@ def _ends_in_trees(
         own = slice(places[number], places[number + 1])
         ends[own] = Predictor(Forest.of(tree)).ends_in_trees(values[rows.row[own]])[:, 0] + forest.first_node[number]
     return ends
-
-
-def _add_up(nodes: Tree, sums: Int64[np.ndarray, "channel node"]) -> Int64[np.ndarray, "channel node"]:
-    """The sums of all nodes, from those of the nodes where rows end."""
-    sums = sums.copy()
-    for depth in range(int(nodes.depth.max()), 0, -1):
-        of_level = np.flatnonzero(nodes.depth == depth)
-        for own in sums:
-            np.add.at(own, nodes.parent[of_level], own[of_level])
-    return sums
 
 
 def _without_empty(forest: Forest) -> Forest:

@@ -2,10 +2,10 @@
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Real, Shaped
+from jaxtyping import Float, Float64, Int, Int64, Real, Shaped
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.table.schema import Schema
@@ -20,6 +20,27 @@ MOST_SUM = 2.0**1021
 
 PROBABILITY_TOLERANCE = 1e-6
 """The most that shares of classes, mixed from several leaves, may differ by and count as equal."""
+
+
+class RowSums(NamedTuple):
+    """The exact sums over rows that a model keeps, so that it can take rows and give them back: whole numbers of units.
+
+    Attributes:
+        weight: The unit of weights.
+        target: The unit of weighted targets.
+        moment: The unit of moments.
+        center: The number that is subtracted from the targets of every output.
+        is_scaled: Whether weights are in fixed point; if not, their unit is 1.
+        sums: The weight of every class, the outputs side by side; or weight, targets and moment. None where the
+            weights of classes are whole, so that the nodes have them.
+    """
+
+    weight: float
+    target: float
+    moment: float
+    center: Float64[np.ndarray, " output"]
+    is_scaled: bool
+    sums: Int64[np.ndarray, "channel node"] | None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -109,7 +109,9 @@ def output_counts(tree: NodeFields, output: int = 0) -> Real[AnyArray, "node cla
 def declared_majority(
     tree: NodeFields, class_order: Sequence[Int[np.ndarray, " _class"]]
 ) -> Int[np.ndarray, "output node"]:
-    """The class that every node predicts: of equal weights the first in an order; of an empty node its parent's.
+    """The class that every node predicts: of equal weights the first in an order.
+
+    An empty node predicts as the nearest node of some weight above it.
 
     Args:
         tree: A tree of classes, on the host.
@@ -120,15 +122,18 @@ def declared_majority(
         count = np.asarray(output_counts(tree, output))
         is_sorted = (order == np.arange(order.size)).all()
         label = count.argmax(axis=1) if is_sorted else order[count[:, order].argmax(axis=1)]
-        is_empty = count[np.arange(len(count)), label] == 0
-        labels.append(np.where(is_empty, label[np.asarray(tree.parent)], label))
+        empty = np.flatnonzero(count[np.arange(len(count)), label] == 0)
+        if empty.size:
+            label[empty] = label[_filled_above(tree, np.asarray(tree.weight, np.float64), empty)]
+        labels.append(label)
     return np.array(labels)
 
 
 def class_shares(tree: NodeFields, output: int = 0) -> Float[AnyArray, "node class"]:
-    """The share of every class of an output at every node; of an empty node its parent's.
+    """The share of every class of an output at every node; of an empty node those of the nearest one above with rows.
 
-    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`.
+    On the host in float64 unless the tree is traced, and so are `node_means` and `target_means`. An empty
+    node of a traced tree looks at its parent alone: growth leaves none below another.
     """
     return _per_weight(tree, output_counts(tree, output))
 
@@ -154,7 +159,7 @@ def cheapest_class(tree: NodeFields, cost: Float[np.ndarray, "label prediction"]
 
 
 def target_means(tree: NodeFields) -> Float[AnyArray, "node output"]:
-    """The mean of every target at every node; of an empty node its parent's."""
+    """The mean of every target at every node; of an empty node that of the nearest one above with rows."""
     return _per_weight(tree, tree.target_sum)
 
 
@@ -169,8 +174,20 @@ def _per_weight(tree: NodeFields, sums: Real[AnyArray, "node column"]) -> Float[
     weight = np.asarray(tree.weight, np.float64)
     mean = np.asarray(sums) / np.where(weight > 0, weight, 1)[:, None]
     empty = np.flatnonzero(weight <= 0)
-    mean[empty] = mean[np.asarray(tree.parent)[empty]]
+    if empty.size:
+        mean[empty] = mean[_filled_above(tree, weight, empty)]
     return mean
+
+
+def _filled_above(
+    tree: NodeFields, weight: Float[np.ndarray, " node"], empty: Int[np.ndarray, " empty"]
+) -> Int[np.ndarray, " empty"]:
+    """The nearest node of some weight above every empty one; the root if there is none."""
+    parent = np.asarray(tree.parent)
+    above = parent[empty]
+    while not np.array_equal(higher := np.where(weight[above] > 0, above, parent[above]), above):
+        above = higher
+    return above
 
 
 def children_of(tree: NodeFields, nodes: Int[np.ndarray, " parent"]) -> Int[np.ndarray, " child"]:

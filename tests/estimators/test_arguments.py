@@ -44,6 +44,8 @@ MISSPELT = {
 METHODS = {
     "score": lambda model, y, given: model.score(X, y, **given),
     "refit": lambda model, y, given: model.refit(X, y, **given),
+    "add_rows": lambda model, y, given: model.add_rows(X, y, **given),
+    "remove_rows": lambda model, y, given: model.remove_rows(X, y, **given),
     "partial_fit": lambda model, y, given: model.partial_fit(X, y, **given),
     "harden": lambda model, y, given: model.harden(X, y, **given),
     "cost_of_edits": lambda model, y, given: model.flatten(0).cost_of_edits(X, y, **given),

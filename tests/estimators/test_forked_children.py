@@ -190,6 +190,8 @@ def other_work():
         "partial_fit": lambda: soft.partial_fit(rows_of("soft"), unfitted()["soft"][2]),
         "harden": lambda: soft.harden(),
         "refit": lambda: boosted.refit(X, y),
+        "refit of a tree": lambda: tree.refit(rows_of("cart_plain"), unfitted()["cart_plain"][2]),
+        "add_rows": lambda: tree.add_rows(rows_of("cart_plain"), unfitted()["cart_plain"][2]),
         "refine": lambda: jaxtree.refine(tree, rows_of("cart_plain"), unfitted()["cart_plain"][2], n_restarts=1),
         "score": lambda: distribution.score(rows, y),
         "density": lambda: distribution.predict_dist(rows).log_prob(y),

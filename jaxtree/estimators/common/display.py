@@ -17,14 +17,14 @@ MOST_COLUMNS = 5
 """The number of important columns that are shown."""
 
 _METHODS = """
-    apply average_treatment_effect bands best_linear_projection calibration_test cost_complexity_pruning_path
+    add_rows apply average_treatment_effect bands best_linear_projection calibration_test cost_complexity_pruning_path
     cost_of_edits decision_function decision_path doubly_robust_rewards doubly_robust_scores encode eval_terms
     explain_global explain_row export_text fit flatten functional get_depth get_metadata_routing get_n_leaves harden
     leaderboard mean_of monotonize overlap parameter_importances partial_fit plot_history predict
     predict_cumulative_hazard_function predict_dist predict_interval predict_log_proba predict_median predict_proba
     predict_quantile predict_std predict_survival_function rank_average_treatment_effect raw_scores refit
-    remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores sweep
-    to_html truncated verdict
+    remove_rows remove_terms save scale score set_params set_values staged_predict staged_predict_proba staged_scores
+    sweep to_html truncated verdict
 """
 METHODS = frozenset(_METHODS.split())
 """The methods of estimators that users call; other public ones are for other rooms of the package."""

@@ -247,7 +247,9 @@ def _bounds(
         lower[children], upper[children] = lower[parent], upper[parent]
         sign = np.where(tree.split_kind[node] == SplitKind.THRESHOLD, monotone[tree.feature[node]], 0)
         left, sign = tree.first_child[node[sign != 0]], sign[sign != 0]
-        middle = (value[left] + value[left + 1]) / 2
+        # Rows that have not chosen the splits may lie outside the bounds from above, which the middle must not leave.
+        first, second = (np.clip(value[child], lower[child], upper[child]) for child in (left, left + 1))
+        middle = (first + second) / 2
         upper[np.where(sign > 0, left, left + 1)] = middle
         lower[np.where(sign > 0, left + 1, left)] = middle
     return lower, upper

@@ -14,7 +14,7 @@ from jaxtree.estimators.common.parts import EstimatorOnTables, ScoresSources
 from jaxtree.estimators.common.prunings import Pruning
 from jaxtree.export.functions import Function, function_of
 from jaxtree.serving.answers import AnswersOfClasses
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 
 
 class FittedTrees(EstimatorOnTables):
@@ -23,6 +23,8 @@ class FittedTrees(EstimatorOnTables):
     pruning: Pruning | None
     classes_: Any
     _model: FittedModel
+    _row_sums: RowSums | None = None
+    """The exact sums over rows that a refit keeps, see `TakesRows`; None if nodes have all that there is."""
 
     def __sklearn_is_fitted__(self) -> bool:
         """Answers scikit-learn's `check_is_fitted`."""

@@ -26,6 +26,7 @@ from jaxtree.errors import InterruptedFitWarning, InvalidInputError, all_or_noth
 from jaxtree.estimators.common.conventions import configured, identity, key_of, limits_of, progress_of
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.features import check_kept_trees
+from jaxtree.estimators.common.given_rows import TakesRows
 from jaxtree.estimators.common.growing import GrowthTask, Recipe, grow_sample, rows_of
 from jaxtree.estimators.common.jobs import Family, Job, uninterrupted
 from jaxtree.estimators.common.limits import kind_of_growth, loosest, masks_of_limits
@@ -37,10 +38,12 @@ from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, sampler_of
 from jaxtree.forests.samples import RowSampler, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
+from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.serving.rows import over_sources
+from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.kinds import ModelKind
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.nodes import ancestors
 
 BINS_OF_FORESTS = 255
@@ -88,7 +91,7 @@ class PredictsByForest(FittedTrees):
         return total / total.sum() if total.sum() > 0 else total
 
 
-class BaseForest(ForestParameters, PredictsByForest, Family):
+class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
     """A forest on any table. Parameters of its trees have the names that they have there."""
 
     max_features_: int
@@ -261,7 +264,7 @@ class BaseForest(ForestParameters, PredictsByForest, Family):
         outputs = [getattr(self, name) for name in OUT_OF_BAG[1:] if hasattr(self, name)]
         outputs = outputs[0] if outputs and isinstance(outputs[0], list) else outputs
         score = float(self.oob_score_) if hasattr(self, "oob_score_") else None
-        trees = TreeState.of(self.fitted_table(), self.model_, None)
+        trees = TreeState.of(self.fitted_table(), self.model_, None, self._row_sums)
         known = {"key": self._key, "rows": self._rows_of_trees}
         return ForestState(**vars(trees), **known, oob_score=score, oob_outputs=tuple(outputs))
 
@@ -273,7 +276,7 @@ class BaseForest(ForestParameters, PredictsByForest, Family):
         tree.restore_table(state.table)
         self._key, self._rows_of_trees = state.key, state.rows
         votes = self.pruning is not None and self.pruning.votes
-        self._settle(state.forest(self.schema_, votes=votes), tree, state.votes)
+        self._settle(state.forest(self.schema_, votes=votes), tree, state.votes, state.row_sums)
         if state.oob_score is not None:
             self.oob_score_ = state.oob_score
         if state.oob_outputs:
@@ -458,18 +461,44 @@ class BaseForest(ForestParameters, PredictsByForest, Family):
             member.random_state = int(seed)
         return members
 
-    def with_trees(self, forest: Forest) -> Self:
+    def with_trees(self, forest: Forest, row_sums: RowSums | None = None) -> Self:
         """Takes other trees of the same columns and classes as the fitted ones; what is known out of bag goes."""
         tree = copy.copy(self._tree)
         tree.encoder_ = self.encoder_
-        self._settle(forest, tree)
+        self._settle(forest, tree, row_sums=row_sums)
         for name in OUT_OF_BAG:
             vars(self).pop(name, None)
         return self
 
-    def _settle(self, forest: Forest, tree: BaseTree, votes: Float[np.ndarray, "node column"] | None = None) -> None:
-        """Takes trees in units of the table as the fitted ones, and the votes at their nodes if these are known."""
-        self.forest_, self._tree, self._trees = forest, tree, None
+    def objective_of_rows(self) -> Classes | Numbers:
+        """Returns the objective that the trees were grown by."""
+        objective: Any = self._tree.make_objective(self.outputs())
+        return objective
+
+    def with_rows(self, nodes: Tree, row_sums: RowSums | None) -> Self:
+        """Returns a copy whose nodes have other rows; see `TakesRows`."""
+        return copy.copy(self).with_trees(Forest(nodes, self.forest_.first_node), row_sums)
+
+    def reason_against_rows(self) -> str | None:
+        """Returns why nodes of a fit do not hold every row once, with its weight; None if they do."""
+        if self.bootstrap:
+            return "bootstrap=True counts a row as often as a tree has drawn it"
+        if self.honest:
+            return "honest=True fills the leaves of a tree by a part of the rows"
+        nodes, roots = self.forest_.nodes, self.forest_.first_node[:-1]
+        if self._rows_of_trees is None or np.ptp(nodes.weight[roots]) or np.ptp(nodes.count[roots], axis=0).any():
+            return "trees may have other rows than one another, by a warm start or in another library"
+        return None
+
+    def _settle(
+        self,
+        forest: Forest,
+        tree: BaseTree,
+        votes: Float[np.ndarray, "node column"] | None = None,
+        row_sums: RowSums | None = None,
+    ) -> None:
+        """Takes trees in units of the table as the fitted ones, and votes and sums at nodes if these are kept."""
+        self.forest_, self._tree, self._trees, self._row_sums = forest, tree, None, row_sums
         is_vote = self.pruning is not None and self.pruning.votes
         if is_vote and votes is None:
             self._trees = self._make_trees(None)

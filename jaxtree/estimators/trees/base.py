@@ -53,7 +53,7 @@ from jaxtree.table.sources import is_source, open_source
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind
-from jaxtree.tree.model import FittedModel
+from jaxtree.tree.model import FittedModel, RowSums
 from jaxtree.tree.nodes import ancestors, declared_majority, node_means
 from jaxtree.tree.paths import stop_at
 from jaxtree.tree.predictor import Predictor
@@ -218,7 +218,7 @@ class BaseTree(TableParameters, FittedTrees, Family):
 
     def fitted_state(self) -> TreeState:
         """Returns what fitting has learned: what a model file keeps."""
-        return TreeState.of(self.fitted_table(), self.model_, getattr(self, "pruning_", None))
+        return TreeState.of(self.fitted_table(), self.model_, getattr(self, "pruning_", None), self._row_sums)
 
     def restore(self, state: TreeState) -> None:
         """Takes what `fitted_state` of another tree of these parameters returned; see `KeptInFiles.restore`."""
@@ -226,7 +226,7 @@ class BaseTree(TableParameters, FittedTrees, Family):
         self.restore_table(state.table)
         self.pruning_ = state.pruning
         votes = self.pruning is not None and self.pruning.votes
-        self.settle(state.forest(self.schema_, votes=votes).nodes, state.votes)
+        self.settle(state.forest(self.schema_, votes=votes).nodes, state.votes, state.row_sums)
 
     def growth_task(
         self,
@@ -283,9 +283,20 @@ class BaseTree(TableParameters, FittedTrees, Family):
         collapsed = self.find_collapsed(self.list_prunings(), grown, task)
         return self.in_table_units(take_tree(grown, collapsed=collapsed) if collapsed.any() else grown, task)
 
-    def settle(self, tree: Tree, votes: Float[np.ndarray, "node column"] | None = None) -> Self:
-        """Takes a tree in units of the table as the fitted one, and the votes at its nodes if these are known."""
-        self.tree_ = tree
+    def settle(
+        self,
+        tree: Tree,
+        votes: Float[np.ndarray, "node column"] | None = None,
+        row_sums: RowSums | None = None,
+    ) -> Self:
+        """Takes a tree in units of the table as the fitted one.
+
+        Args:
+            tree: The tree.
+            votes: The votes at its nodes, if these are known.
+            row_sums: The sums of the rows at its nodes, if these are kept; see `TakesRows`.
+        """
+        self.tree_, self._row_sums = tree, row_sums
         model = self.model_of(tree)
         if votes is None and self.pruning is not None and self.pruning.votes:
             votes = self.pruning.vote(tree, model.node_votes(), key=key_of(self.random_state))

@@ -1,9 +1,10 @@
 """CART: classification and regression trees, with scikit-learn's parameters."""
 
+import copy
 import dataclasses
 import math
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -13,6 +14,7 @@ from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.estimators.common.conventions import Role, Words, host_key_of
 from jaxtree.estimators.common.features import FeatureOptions, read_interactions, read_monotone
+from jaxtree.estimators.common.given_rows import TakesRows
 from jaxtree.estimators.common.growing import Recipe
 from jaxtree.estimators.common.ordered_categories import OF_OTHERS, order_for_trees
 from jaxtree.estimators.common.parameters import (
@@ -24,9 +26,11 @@ from jaxtree.estimators.common.parameters import (
 )
 from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules
+from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.weakest_links import cost_complexity_path
 from jaxtree.table.encoder import Encoder
-from jaxtree.tree import SplitKind
+from jaxtree.tree import SplitKind, Tree
+from jaxtree.tree.model import RowSums
 
 EPSILON = float(np.finfo(np.float64).eps)
 """The rounding error of 1, by which a gain may fall short of `min_impurity_decrease`, as in scikit-learn."""
@@ -36,7 +40,7 @@ BINS_OF_RANDOM_THRESHOLDS = 255
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class _CART(CartParameters, BaseTree):
+class _CART(CartParameters, TakesRows, BaseTree):
     """The base of the two CART estimators: how parameters become a recipe.
 
     Args:
@@ -71,6 +75,18 @@ class _CART(CartParameters, BaseTree):
         whole: Any = clone(self)
         whole.set_params(ccp_alpha=0.0, pruning=None).fit(X, y, sample_weight=sample_weight)
         return Bunch(**cost_complexity_path(whole.tree_)._asdict())
+
+    def objective_of_rows(self) -> Classes | Numbers:
+        objective: Any = self.make_objective(self.outputs())
+        return objective
+
+    def with_rows(self, nodes: Tree, row_sums: RowSums | None) -> Self:
+        return copy.copy(self).settle(nodes, row_sums=row_sums)
+
+    def reason_against_rows(self) -> str | None:
+        if self.pruning is not None and self.pruning.needs_validation:
+            return f"pruning={self.pruning} may have held rows out of the nodes"
+        return None
 
     def make_encoder(self) -> Encoder:
         encoder = super().make_encoder()

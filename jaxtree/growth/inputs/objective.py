@@ -284,6 +284,7 @@ def quantise_numbers(
     *,
     is_centred: bool = False,
     moment: Callable[[Float[AnyArray, "..."]], Float[AnyArray, "..."]] | None = None,
+    units: Units | None = None,
 ) -> Quantised:
     """Returns weights, weighted targets and perhaps weighted moments as whole numbers, and a hash of targets as label.
 
@@ -293,27 +294,30 @@ def quantise_numbers(
         devices: The devices that the rows are divided among; all use the same units.
         is_centred: Whether the middle of the targets' range is subtracted from them.
         moment: The function of targets that is summed at nodes after the targets.
+        units: The units of sums to which these are added, and the number that is subtracted from targets; those that
+            leave room for all entries if not given.
     """
     library = library_of(target, weights.real)
     size_of = lambda values: devices.greatest(exponent(values))  # noqa: E731
     used = weights.real > 0
-    center = library.zeros(len(target), np.float64)
-    if is_centred:
+    center = library.zeros(len(target), np.float64) if units is None else units.center
+    if is_centred and units is None:
         low, high = (library.where(used, target, bound) for bound in (np.inf, -np.inf))
         low, high = devices.least(low.min(axis=1)), devices.greatest(high.max(axis=1))
         center = library.where(low <= high, low / 2 + high / 2, 0.0)
     shifted = library.where(used, target - center[:, None], 0.0)
     size = size_of(shifted)
     if weights.is_scaled:
-        unit = unit_of(weights.num_terms, size_of(shifted * weights.real))
+        unit = unit_of(weights.num_terms, size_of(shifted * weights.real)) if units is None else units.target
         sums = to_fixed_point(shifted * weights.real, unit)
     else:
-        unit = unit_of(weights.num_terms, size, size_of(weights.real.astype(np.float64)))
+        sizes = size, size_of(weights.real.astype(np.float64))
+        unit = unit_of(weights.num_terms, *sizes) if units is None else units.target
         sums = to_fixed_point(shifted, unit) * weights.whole.astype(np.int64)
     values, moment_unit = [weights.whole.astype(np.int64)[None], sums], library.float64(1)
     if moment is not None:
         moments = library.where(used, moment(shifted), 0.0).sum(axis=0) * weights.real
-        moment_unit = unit_of(weights.num_terms, size_of(moments))
+        moment_unit = unit_of(weights.num_terms, size_of(moments)) if units is None else units.moment
         values.append(to_fixed_point(moments, moment_unit)[None])
     units = Units(weights.unit, unit, moment_unit, center, weights.is_scaled)
     identity = _identity(to_fixed_point(shifted, unit_of(1, size)))
