@@ -12,7 +12,7 @@ from jaxtree.explain.hard_forms import hard_form, has_no_sum, together
 from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores, explain_solution
 from jaxtree.explain.sentences import UNSEEN, gaps_of, prediction_in_words, value_words
-from jaxtree.explain.shap import of_solution, shap_in_comparison, shap_values_of
+from jaxtree.explain.shap import ShapValues, of_solution, shap_in_comparison, shap_values_of
 from jaxtree.export.models import best_of_search, drawn_model, exported_model
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
@@ -125,19 +125,53 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     kind = kind_of(estimator)
     if kind == ModelKind.TERMS:
         return estimator.explain_row(row)
-    explained = _explain_row(estimator, row)
     if kind == ModelKind.SOFT:
-        return explained
-    schema = estimator.encoder_.schema_
-    values, table = _values_of_row(estimator, row)[0], as_table(row, schema.column_names)
-    words = value_words(schema, values, table)
-    if isinstance(explained, ScoreExplanation):
-        return in_words_of_row(estimator, explained, values, words)
-    if kind == ModelKind.TREE:  # which takes no notice of columns that it does not ask for
-        tree = estimator.tree_
-        is_asked = np.isin(np.arange(len(values)), np.asarray(tree.feature)[~np.asarray(tree.is_leaf)])
-        values = np.where(is_asked, values, 0.0)
-    return replace(explained, gaps=gaps_of(schema, values, words))
+        hard, note = hard_form(estimator)
+        explained = explain_row(hard, row)
+        return replace(explained, note=together(note, explained.note))
+    if keeps_rows(estimator):
+        raise InvalidTypeError(
+            f"a {type(estimator).__name__} predicts from the rows that its leaves keep: shap_values with background, a "
+            "table of rows, has the contributions of columns"
+        )
+    table = as_table(row, estimator.encoder_.schema_.column_names)
+    values = np.asarray(estimator.encoder_.values(table), np.float64)
+    if len(values) != 1:
+        raise InvalidInputError(f"row must be one row, got {len(values)}")
+    words = value_words(estimator.encoder_.schema_, values[0], table)
+    return explain_values(
+        estimator, values, words, shap_in_comparison(estimator, table) if has_no_sum(estimator) else None
+    )
+
+
+def explain_values(
+    estimator: Any,
+    values: Float[np.ndarray, "one feature"],
+    words: list[str],
+    found: ShapValues | None = None,
+    *,
+    has_steps: bool = True,
+) -> Explanation | ScoreExplanation:
+    """Explains what a tree, a forest or boosted trees predict of a row that is encoded; see `explain_row`.
+
+    Args:
+        estimator: The fitted estimator.
+        values: The row, as `encoder_.values` has encoded it.
+        words: Its values in words.
+        found: Its Shapley values, of a moment equation those of its solution; computed if not given.
+        has_steps: Whether the strongest of many trees are looked for.
+    """
+    kind, schema, own = kind_of(estimator), estimator.encoder_.schema_, values[0]
+    if kind == ModelKind.PLANES:
+        return replace(_explain_planes(estimator, values), gaps=gaps_of(schema, own, words))
+    model = exported_model(estimator)
+    if model.averages_trees:
+        explained = _explain_trees(estimator, model, values, found, has_steps=has_steps)
+        return in_words_of_row(estimator, explained, own, words)
+    # A tree takes no notice of columns that it does not ask for.
+    is_asked = np.isin(np.arange(len(own)), np.asarray(model.tree.feature)[~np.asarray(model.tree.is_leaf)])
+    gaps = gaps_of(schema, np.where(is_asked, own, 0.0), words)
+    return replace(_explain_path(model, values), gaps=gaps)
 
 
 def in_words_of_row(
@@ -159,31 +193,29 @@ def in_words_of_row(
     return replace(explained, contributions=parts, gaps=gaps_of(schema, values, words), unit=unit)
 
 
-def _explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
-    """Explains a model of trees; see `explain_row`."""
-    kind = kind_of(estimator)
-    if kind == ModelKind.SOFT:
-        hard, note = hard_form(estimator)
-        explained = explain_row(hard, row)
-        return replace(explained, note=together(note, explained.note))
-    if kind == ModelKind.PLANES:
-        return _explain_planes(estimator, row)
-    if keeps_rows(estimator):
-        raise InvalidTypeError(
-            f"a {type(estimator).__name__} predicts from the rows that its leaves keep: shap_values with background, a "
-            "table of rows, has the contributions of columns"
-        )
-    model = exported_model(estimator)
+def _explain_trees(
+    estimator: Any,
+    model: FittedModel,
+    values: Float[np.ndarray, "one feature"],
+    found: ShapValues | None,
+    *,
+    has_steps: bool,
+) -> ScoreExplanation:
+    """Explains a sum or mean over trees by the Shapley values of a row."""
+    is_solution = kind_of(estimator) == ModelKind.MOMENT and model.link is not None
+    if found is None:
+        found = shap_values_of(model, values)
+        found = of_solution(model, found) if is_solution else found
+    if is_solution:
+        names, own = estimator.names_of_predictions(), estimator.predicts.value
+        return explain_solution(model, values, found, names, own, has_steps=has_steps)
+    note = "" if found.how == "exact" else found.how
+    return explain_scores(model, values, found, note, has_steps=has_steps)
+
+
+def _explain_path(model: FittedModel, values: Float[np.ndarray, "one feature"]) -> Explanation:
+    """Explains a tree by the conditions on the path of a row."""
     tree, schema = model.tree, model.schema
-    values = _values_of_row(estimator, row)
-    if has_no_sum(estimator):
-        found = shap_in_comparison(estimator, as_table(row, schema.column_names))
-        return explain_scores(model, values, found, found.how)
-    if kind == ModelKind.MOMENT and model.link is not None:
-        found = of_solution(model, shap_values_of(model, values))
-        return explain_solution(model, values, found, estimator.names_of_predictions(), estimator.predicts.value)
-    if model.averages_trees:
-        return explain_scores(model, values, shap_values_of(model, values))
     end, predicted = int(model.predictor.ends(values)[0]), model.predict(values)[0]
     path = path_to(tree.parent, end)
     rows_to_share = None if tree.is_leaf[end] else schema.column_names[tree.feature[end]]
@@ -197,20 +229,12 @@ def _explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
     return Explanation(prediction, float(predicted[label]), conditions, rows_to_share, contrast)
 
 
-def _values_of_row(estimator: Any, row: Any) -> Float[np.ndarray, "one feature"]:
-    """One row, encoded."""
-    values = np.asarray(estimator.encoder_.values(as_table(row, estimator.encoder_.schema_.column_names)), np.float64)
-    if len(values) != 1:
-        raise InvalidInputError(f"row must be one row, got {len(values)}")
-    return values
-
-
-def _explain_planes(estimator: Any, row: Any) -> Explanation:
+def _explain_planes(estimator: Any, values: Float[np.ndarray, "one feature"]) -> Explanation:
     """Explains what an oblique tree predicts of a row: its conditions are sums of columns."""
     model = drawn_model(estimator)
     if model.num_outputs != 1:
         raise InvalidInputError(f"estimator must have one output, got {model.num_outputs}")
-    values, tree = _values_of_row(estimator, row), estimator.tree_
+    tree = estimator.tree_
     end = int(tree.apply(values)[0])
     conditions = tuple(tree.branch_in_words(node) for node in path_to(tree.parent, end))
     if not model.classes:

@@ -186,7 +186,12 @@ def effects_of(
 
 
 def explain_scores(
-    model: FittedModel, values: Float[np.ndarray, "one feature"], explained: ShapValues, note: str = ""
+    model: FittedModel,
+    values: Float[np.ndarray, "one feature"],
+    explained: ShapValues,
+    note: str = "",
+    *,
+    has_steps: bool = True,
 ) -> ScoreExplanation:
     """Explains what boosted trees or a forest predict of one row.
 
@@ -195,6 +200,7 @@ def explain_scores(
         values: The row, as `encoder_.values` has encoded it.
         explained: The Shapley values of the row.
         note: How these were found, if they are not exact.
+        has_steps: Whether the strongest trees are looked for.
     """
     sums = model.predict(values)
     scores = ratios(sums.T).T[0] if model.is_ratio else sums[0]
@@ -211,7 +217,7 @@ def explain_scores(
         float(scores[place]),
         float(base[place]),
         _contributions(model, values, worth, effects),
-        _strongest(model, values, place),
+        _strongest(model, values, place) if has_steps else (),
         "score" if model.link is not None else "share" if model.classes else "mean",
         note,
         general,
@@ -219,7 +225,13 @@ def explain_scores(
 
 
 def explain_solution(
-    model: FittedModel, values: Float[np.ndarray, "one feature"], explained: ShapValues, names: list[str], kind: str
+    model: FittedModel,
+    values: Float[np.ndarray, "one feature"],
+    explained: ShapValues,
+    names: list[str],
+    kind: str,
+    *,
+    has_steps: bool = True,
 ) -> ScoreExplanation:
     """Explains what a forest of a moment equation predicts of one row; of several numbers the one of greatest size.
 
@@ -229,14 +241,18 @@ def explain_solution(
         explained: The contributions of columns to the solution.
         names: The names of the numbers that are predicted.
         kind: The kind of these, such as "effect".
+        has_steps: Whether the strongest trees are looked for.
     """
     solution = present(model.link).predict_on_host
     predicted = solution(model.predict(values).T)[:, 0]
     place = int(np.argmax(np.abs(predicted)))
     worth = explained.values.reshape(len(model.schema.columns), -1)[:, place]
-    ends, roots = model.predictor.ends_in_trees(values)[0], model.forest.first_node[:-1]
-    moves = (model.node_value[ends] - model.node_value[roots]) / len(ends)
-    steps, _ = carried(moves[None], model.node_value[roots].mean(axis=0), solution)
+    steps: tuple[Step, ...] = ()
+    if has_steps:
+        ends, roots = model.predictor.ends_in_trees(values)[0], model.forest.first_node[:-1]
+        moves = (model.node_value[ends] - model.node_value[roots]) / len(ends)
+        found, _ = carried(moves[None], model.node_value[roots].mean(axis=0), solution)
+        steps = _greatest_steps(model, values, found[0, :, place])
     return ScoreExplanation(
         float(predicted[place]),
         None,
@@ -244,7 +260,7 @@ def explain_solution(
         float(predicted[place]),
         float(np.ravel(explained.base)[place]),
         _contributions(model, values, worth, worth),
-        _greatest_steps(model, values, steps[0, :, place]),
+        steps,
         kind,
         general=float(np.ravel(explained.base)[place]),
     )

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.explain.hard_forms import has_no_sum
+from jaxtree.explain.rows import explain_values
 from jaxtree.explain.shap import ShapValues, of_solution, shap_values_of
 from jaxtree.figures.dependence import FEW_VALUES, MOST_ROWS, Dependence, dependence_on, limits_on
 from jaxtree.figures.importances import importances_of
@@ -267,8 +268,8 @@ def listed_rows(model: PageModel, table: PageTable, explained: ExplainedRows | N
     `number`, `truth` and `said` are those of every row; `off` is how far a prediction is off, of classes the
     probability that others have; `cells` are the values of every column in words. Explained rows have `values`, the
     Shapley values of the output `of`, which add up from its `base` to `total`, `isLogOdds` if these are those of the
-    second of two classes; predicted distributions have `interval`, the ends in words; rows of a tree of planes have
-    `paths`, the conditions of the planes above their leaf.
+    second of two classes, and `sentences`, what `explain_row` says first; predicted distributions have `interval`, the
+    ends in words; rows of a tree of planes have `paths`, the conditions of the planes above their leaf.
     """
     columns = model.schema.columns
     most = max(10, min(MOST_LISTED, MOST_CELLS // len(columns)))
@@ -287,6 +288,8 @@ def listed_rows(model: PageModel, table: PageTable, explained: ExplainedRows | N
         sent["paths"] = _paths(model, table, rows)
     if explained is not None:
         sent |= _contributions(model, table, explained)
+        if "offset" not in table.fields:
+            sent["sentences"] = _sentences(model, explained, list(zip(*sent["cells"], strict=True)))
     return sent
 
 
@@ -349,6 +352,16 @@ def _contributions(model: PageModel, table: PageTable, explained: ExplainedRows)
         "total": compacted(found.totals[every, output], DIGITS),
         "values": [compacted(row, DIGITS) for row in found.values[every, :, output]],
     }
+
+
+def _sentences(model: PageModel, explained: ExplainedRows, words: list[tuple[str, ...]]) -> list[str]:
+    """What is predicted of every row, and what speaks for and against it."""
+    found = explained.found
+    of_rows = [ShapValues(found.values[[row]], found.base) for row in range(len(words))]
+    return [
+        explain_values(model.estimator, found.rows[[row]], list(own), of_rows[row], has_steps=False).sentence
+        for row, own in enumerate(words)
+    ]
 
 
 def _paths(model: PageModel, table: PageTable, rows: Int[np.ndarray, " row"]) -> list[list[str]]:

@@ -13,6 +13,7 @@ from jaxtree import (
     GradientBoostingRanker,
     GradientBoostingRegressor,
     RandomForestClassifier,
+    explain_row,
     to_html,
 )
 from jaxtree.errors import InvalidInputError, InvalidTypeError
@@ -88,6 +89,12 @@ def test_shapley_values_of_a_row_add_up_to_its_score(model, page):
         assert total == pytest.approx(scores[number, output], abs=1e-6)
         assert rows["total"][place] == pytest.approx(scores[number, output], abs=1e-6)
     assert rows["cells"][2][0] == X_VAL["hue"].iloc[rows["number"][0]]
+
+
+def test_the_sentence_of_a_row_is_that_of_its_explanation(model, page):
+    rows = told_by(page)["rows"][1]
+    for place, number in enumerate(rows["number"][:5]):
+        assert rows["sentences"][place] == explain_row(model, X_VAL.iloc[[number]]).sentence
 
 
 def test_a_dependence_is_the_mean_probability_of_changed_rows(model, cards):

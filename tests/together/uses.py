@@ -57,6 +57,9 @@ def page(model: Model, rows: Any, folder: pathlib.Path) -> None:
             assert [str(name) for name in said] == [str(name) for name in expected]
         else:
             np.testing.assert_allclose(said.astype(float), expected.reshape(len(number), -1)[:, 0], rtol=1e-3)
+        if X is model.X and "sentences" in shown:  # of other rows a page knows no words that the fit has not seen
+            row = X.iloc[number[-1:]] if isinstance(X, pd.DataFrame) else X[number[-1:]]
+            assert shown["sentences"][-1] == jaxtree.explain_row(own_form, row).sentence
     for card in told["cards"].values():
         for chart in card["charts"].values():
             if "mark" in chart and chart["mark"] is not None and chart.get("series"):

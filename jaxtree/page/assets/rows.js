@@ -172,18 +172,12 @@ class RowList {
     return this.set.isLogOdds ? own.replace("log odds", "probability") : own;
   }
 
-  /** The prediction in words: the truth, and the columns that raised and lowered it most. */
+  /** The truth, and the sentence about what speaks for and against the prediction. */
   words(row) {
     const { set } = this;
     const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "It is right. ") : `The truth is ${set.truth[row]}. `;
     const interval = set.interval ? `Nine of ten such rows are expected from ${set.interval[row]}. ` : "";
-    if (!set.values) return truth + interval;
-    const values = set.values[row];
-    const order = values.map((_, i) => i).filter((i) => values[i]).sort((a, b) => Math.abs(values[b]) - Math.abs(values[a]));
-    const told = (sign) => order.filter((i) => Math.sign(values[i]) === sign).slice(0, FEW_DIGITS).map((i) => `${set.columns[i]} = ${set.cells[i][row]}`);
-    const [up, down] = [told(1), told(-1)];
-    const parts = [...(up.length ? [`raised most by ${up.join(", ")}`] : []), ...(down.length ? [`lowered most by ${down.join(", ")}`] : [])];
-    return `${truth}${interval}The ${this.output(row)} is ${parts.join(", and ") || "that of all rows"}.`;
+    return `${truth}${interval}${set.sentences ? `${set.sentences[row]}.` : ""}`;
   }
 
   chart(row) {
