@@ -302,7 +302,8 @@ def test_callbacks_are_told_and_may_end_a_fit(monkeypatch, capsys):
     # A line every three rounds, whatever is made at once.
     losses, lines = model.evals_result_["own"]["squared_error"], capsys.readouterr().err.splitlines()
     for line, number in zip(lines, (3, 6), strict=True):
-        assert line.startswith(f"boosting: {number} of 12 rounds, own squared_error {losses[number - 1]:.5g}, ")
+        assert line.startswith(f"boosting: {number} of 12 rounds, about ")
+        assert line.endswith(f" left, own squared_error {losses[number - 1]:.5g}")
 
 
 def interrupted(*arguments, **keywords):

@@ -59,7 +59,8 @@ def test_every_name_of_a_peer_leads_to_ours(kind):
     ("kind", "name", "hint"),
     [
         (jaxtree.GradientBoostingClassifier, "l2_regularization", ": it is reg_lambda here"),
-        (jaxtree.GradientBoostingClassifier, "objective", ": of classes the loss follows"),
+        (jaxtree.GradientBoostingClassifier, "objective", ": it is loss here"),
+        (jaxtree.ExplainableBoostingClassifier, "objective", ": of classes the loss follows"),
         (jaxtree.GradientBoostingRegressor, "objective", ": it is loss here"),
         (jaxtree.GradientBoostingDistribution, "objective", ": it is distribution here"),
         (jaxtree.GradientBoostingClassifier, "n_jobs", ": all cores are used"),
