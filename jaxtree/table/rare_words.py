@@ -95,7 +95,7 @@ class RareWords:
         """Says of a column with so many other categories how many words share this one.
 
         >>> RareWords(7, 1, "x").in_words(1000)[:60]
-        'has 1,007 words: the 7 rarest, of one row each, share the ca'
+        'has 1,007 words: the 7 rarest, in one row each, share the ca'
         """
         rows = {0: "no row", 1: "one row"}.get(self.most_rows, f"at most {self.most_rows:,} rows")
         return (
