@@ -271,5 +271,5 @@ def test_a_search_that_is_taken_up_tells_what_is_known_and_the_best(tmp_path, mo
     capsys.readouterr()
     search = fitted("trees", path, verbose=1)
     first, *_, last = capsys.readouterr().err.splitlines()
-    assert first.startswith("6 settings x 3 folds: 66.7%, best accuracy 0.")
+    assert first.startswith("6 settings x 3 folds: 66.7%, about ") and "s left, best accuracy 0." in first
     assert last.startswith(f"6 settings x 3 folds: 100%, best accuracy {search.best_score_:.4g},")
