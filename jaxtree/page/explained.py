@@ -355,7 +355,7 @@ def _contributions(model: PageModel, table: PageTable, explained: ExplainedRows)
 
 
 def _sentences(model: PageModel, explained: ExplainedRows, words: list[tuple[str, ...]]) -> list[str]:
-    """What is predicted of every row, and what speaks for and against it."""
+    """The sentence of every row: its prediction, and what speaks for and against it."""
     found = explained.found
     of_rows = [ShapValues(found.values[[row]], found.base) for row in range(len(words))]
     return [

@@ -161,7 +161,7 @@ def test_a_file_that_is_damaged_or_later_is_refused_as_by_load(tmp_path):
     path = saved("boosted", tmp_path)
     data = path.read_bytes()
     later, damaged, none = (tmp_path / name for name in ("later", "damaged", "none"))
-    later.write_bytes(data.replace(rb'\"format\": %d' % FORMAT, rb'\"format\": 9'))
+    later.write_bytes(data.replace(rb"\"format\": %d" % FORMAT, rb"\"format\": 9"))
     damaged.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     none.write_bytes(b"no model")
     for file in (later, damaged, none):
