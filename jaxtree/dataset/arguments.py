@@ -14,7 +14,7 @@ from jaxtree.lazy import issparse
 from jaxtree.table.columns import TableColumn, as_array, is_missing
 from jaxtree.table.names import column_place
 from jaxtree.table.reading import take_rows
-from jaxtree.table.sources import Source, is_source, open_source
+from jaxtree.table.sources import is_source, open_source
 from jaxtree.table.summary import read_column
 from jaxtree.table.target import typed
 from jaxtree.table.weights import check_sample_weight, rows_of_weight
@@ -27,7 +27,7 @@ class FitArguments(NamedTuple):
     """The arguments of `fit`, with the columns of a source in the place of their names.
 
     Attributes:
-        X: The table; a source without the columns that are no features.
+        X: The table; a source without the columns that are no features, one that is not read in parts as a table.
         y: The target.
         sample_weight: The weights.
         fields: The further data of rows, by name.
@@ -39,12 +39,6 @@ class FitArguments(NamedTuple):
     sample_weight: Any
     fields: dict[str, Any]
     beside: tuple[str, ...]
-
-    def in_memory(self) -> "FitArguments":
-        """Returns the arguments of a file that is not read in parts as those of a table in memory."""
-        if not isinstance(self.X, Source) or not self.X.is_whole:
-            return self
-        return self._replace(X=next(iter(self.X)).table, y=values_of(self.y))
 
     def without_weightless_rows(self) -> "FitArguments":
         """Returns the rows of some weight of a table in memory; of one that is read in parts all.
@@ -99,7 +93,10 @@ def read_arguments(X: Any, y: Any, sample_weight: Any = None, fields: Mapping[st
         if _is_name(column):
             given[name] = values_of(read(column, name))
     y, given = (y, given) if fields is None else split_structured(y, given)
-    return FitArguments(source.without(beside), y, sample_weight, given, tuple(beside))
+    rows = source.without(beside)
+    if source.is_whole:
+        rows, y = next(iter(rows)).table, values_of(y)
+    return FitArguments(rows, y, sample_weight, given, tuple(beside))
 
 
 def _is_name(given: Any) -> bool:

@@ -231,7 +231,7 @@ def _read_target(
     X: Any, y: Any, sample_weight: Any, options: TableOptions, fields: Mapping[str, Any] | None
 ) -> tuple[FitArguments, Target]:
     """Returns the arguments with the columns of a source in place of their names, and the target in codes."""
-    given = read_arguments(X, y, sample_weight, fields).in_memory()
+    given = read_arguments(X, y, sample_weight, fields)
     if options.of_classes and isinstance(given.y, ClassProbabilities):
         return given, encode_probabilities(given.y)
     if options.of_classes:
