@@ -196,7 +196,7 @@ class _Refits:
 def _squared_errors_around(
     data: FitData, fitted: Float64[np.ndarray, "score row"], truth: Float64[np.ndarray, "score row"]
 ) -> Callable[[Any], RowLoss]:
-    """Returns the function of factors to rows whose targets are the truth and so many times their residuals."""
+    """Returns the function that makes a draw: its targets are the truth plus the residuals, each times a factor."""
     target = np.asarray(data.rows.target, np.float64)
     offset = np.asarray(data.rows.extras.get("offset", 0.0), np.float64).T
     residual = target.reshape(len(target), -1).T - offset - fitted
@@ -211,7 +211,7 @@ def _squared_errors_around(
 def _tilted_rows_around(
     data: FitData, fitted: Float64[np.ndarray, "score row"], truth: Float64[np.ndarray, "score row"]
 ) -> Callable[[Any], RowLoss]:
-    """Returns the function of factors to rows whose gradients at the truth are so many times those at the fit."""
+    """Returns the function that makes a draw: its gradients at the truth are those at the fit, each times a factor."""
     plain = NewtonRows(data.loss, data.rows, data.start, None)
     residual, at_truth = plain.gradient_at(fitted), plain.gradient_at(truth)
     return lambda factors: TiltedRows(data.loss, data.rows, data.start, factors * residual - at_truth)

@@ -35,7 +35,7 @@ MOST_BIAS = 2.0
 """The size of a bias, in sizes of the noise, above which it is too great to be known from curves that have it."""
 
 NEAREST = 1e-12
-"""How near to 0 and 1 chances of survival are told apart."""
+"""The least distance of a chance of survival from 0 and 1, where its log hazard is infinite."""
 
 
 class RowsOfFit(NamedTuple):

@@ -231,8 +231,8 @@ class TakesRows(FittedTrees):
         if lacks.any():
             row = first_at(self.model_.predictor, rows, changed.node[lacks])
             raise InvalidInputError(
-                "remove_rows takes rows of the model with their targets and weights: the leaf of row "
-                f"{row} (from 0, of rows of some weight) does not have so many of them"
+                "remove_rows takes rows that the model has, with their targets and weights: the leaf of row "
+                f"{row} (counted from 0, without rows of weight 0) has fewer of them than are to be removed"
             )
         if not changed.num_rows[np.isin(changed.node, forest.first_node[:-1])].all():
             raise InvalidInputError("remove_rows must leave a row in the model, and these are all that it has")
