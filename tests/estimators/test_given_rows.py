@@ -300,7 +300,7 @@ def test_removing_more_than_there_is_changes_nothing(name, tmp_path):
     before, given = content(model, tmp_path), rows(name, LAST)
     everything = rows(name, slice(None))
     twice = [None if part is None else np.concatenate([part, part]) for part in everything]
-    fails(model.remove_rows, "the leaf of row .* does not have so many", *twice)
+    fails(model.remove_rows, "the leaf of row .* has fewer of them than are to be removed", *twice)
     fails(model.remove_rows, "must leave a row", *everything)
     assert content(model, tmp_path) == before
     model.remove_rows(*given)

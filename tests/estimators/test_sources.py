@@ -200,6 +200,19 @@ def test_a_file_of_lines_is_divided_for_early_stopping(tmp_path):
     assert_array_equal(one.predict_proba(tmp_path / "t.csv"), other.predict_proba(frame[[*FEATURES, "number"]]))
 
 
+def test_pages_descriptions_and_rows_in_place_take_a_file_as_fits_do(tmp_path):
+    path = tmp_path / "t.csv"
+    TABLE.to_pandas().drop(columns="weight").to_csv(path, index=False)
+    frame = pd.read_csv(path)
+    X, y = frame.drop(columns="label"), frame["label"]
+    one, other = (DecisionTreeClassifier(max_depth=2).fit(*given) for given in ((path, "label"), (X, y)))
+    assert jaxtree.to_html(one, path, "label") == jaxtree.to_html(other, X, y)
+    assert str(jaxtree.describe(path, "label")) == str(jaxtree.describe(X, y))
+    added = one.add_rows(path, "label"), other.add_rows(X, y)
+    assert export_text(added[0]) == export_text(added[1])
+    assert_array_equal(added[0].tree_.n_node_samples, added[1].tree_.n_node_samples)
+
+
 def test_searches_say_that_a_file_must_be_read(tmp_path):
     (tmp_path / "t.csv").write_text(CSV)
     tree, path = DecisionTreeClassifier(), str(tmp_path / "t.csv")
