@@ -19,7 +19,7 @@ from tests.page.conftest import browser  # noqa: F401, a fixture
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = ROOT / "notebooks"
-ANSWERS = sorted(page for page in (PAGES / "how_do_i").glob("*.md") if page.stem != "index")
+ANSWERS = sorted((PAGES / "how_do_i").glob("*.md"))
 GUIDES = [PAGES / f"{name}.md" for name in ("index", "install", "which_estimator", "faq")]
 NOTEBOOKS = sorted(PAGES.glob("*.ipynb"))
 PUBLIC_ROOMS = (
