@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float64, Int64
+from jaxtyping import Float, Float64, Int64, UInt32
 
 from jaxtree.errors import present
 from jaxtree.kernels.layout import Layout
@@ -60,16 +60,16 @@ def codes_of_bins(schema: Schema, layout: Layout, term: int, side: int) -> list[
     return [np.flatnonzero(bins == own) for own in range(int(layout.num_bins[term, side]) - 1)]
 
 
-def codes_of_values(schema: Schema, values: Float[np.ndarray, "row feature"]) -> Int64[np.ndarray, "feature row"]:
+def codes_of_values(schema: Schema, values: Float[np.ndarray, "row feature"]) -> UInt32[np.ndarray, "feature row"]:
     """Returns the codes of rows that an encoder's `values` has encoded."""
     return np.stack([_codes(schema, feature, own) for feature, own in enumerate(values.T)])
 
 
-def _codes(schema: Schema, feature: int, values: Float[np.ndarray, " row"]) -> Int64[np.ndarray, " row"]:
+def _codes(schema: Schema, feature: int, values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
     bins, missing = schema.columns[feature].bins, int(schema.num_values[feature])
     known = np.where(np.isnan(values), 0.0, values)
     found = known.astype(np.int64) if bins is None else np.searchsorted(bins.edges, known)
-    return np.where(np.isnan(values), missing, found).astype(np.int64)
+    return np.where(np.isnan(values), missing, found).astype(np.uint32)
 
 
 def _axis(schema: Schema, layout: Layout, term: int, side: int) -> TermAxis:

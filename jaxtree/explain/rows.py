@@ -152,16 +152,19 @@ def explain_values(
     *,
     has_steps: bool = True,
 ) -> Explanation | ScoreExplanation:
-    """Explains what a tree, a forest or boosted trees predict of a row that is encoded; see `explain_row`.
+    """Explains what a model predicts of a row that is encoded; see `explain_row`.
 
     Args:
         estimator: The fitted estimator.
         values: The row, as `encoder_.values` has encoded it.
         words: Its values in words.
-        found: Its Shapley values, of a moment equation those of its solution; computed if not given.
+        found: Its Shapley values, of a moment equation those of its solution; computed if not given. An additive
+            model has terms in their place.
         has_steps: Whether the strongest of many trees are looked for.
     """
     kind, schema, own = kind_of(estimator), estimator.encoder_.schema_, values[0]
+    if kind == ModelKind.TERMS:
+        return estimator.explain_values(values, words)
     if kind == ModelKind.PLANES:
         return replace(_explain_planes(estimator, values), gaps=gaps_of(schema, own, words))
     model = exported_model(estimator)

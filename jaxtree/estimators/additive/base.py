@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float64, Int64, UInt
+from jaxtyping import Float, Float64, Int64, UInt
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted
 
 from jaxtree import forks
+from jaxtree.additive.axes import codes_of_values
 from jaxtree.additive.bags import BagRows, FitData, SharedRows
 from jaxtree.additive.coded_rows import CodedRows
 from jaxtree.additive.edits import (
@@ -458,11 +459,15 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
         check_is_fitted(self)
         schema = self.additive_.schema
         table = as_table(row, schema.column_names)
-        values, codes = np.asarray(self.encoder_.values(table), np.float64), self.encoder_.transform(table)
+        values = np.asarray(self.encoder_.values(table), np.float64)
         if len(values) != 1:
             raise InvalidInputError(f"row must be one row, got {len(values)}")
-        words = value_words(schema, values[0], table)
-        added, link = self.additive_.term_values(codes)[0], present(self.model_.link)
+        return self.explain_values(values, value_words(schema, values[0], table))
+
+    def explain_values(self, values: Float[np.ndarray, "one feature"], words: list[str]) -> ScoreExplanation:
+        """Explains what is predicted of a row that is encoded, whose values are in words, too."""
+        codes, link = codes_of_values(self.additive_.schema, values), present(self.model_.link)
+        added = self.additive_.term_values(codes)[0]
         scores = self.additive_.intercept + added.sum(axis=0)
         said = answer_of(link, scores)
         effects, general = effects_of(link, said, self.additive_.intercept, added)
