@@ -13,7 +13,7 @@ from jaxtree.explain.paths import as_table, conditions_on, path_to
 from jaxtree.explain.scores import ScoreExplanation, explain_scores, explain_solution
 from jaxtree.explain.sentences import UNSEEN, gaps_of, prediction_in_words, value_words
 from jaxtree.explain.shap import ShapValues, of_solution, shap_in_comparison, shap_values_of
-from jaxtree.export.models import best_of_search, drawn_model, exported_model
+from jaxtree.export.models import best_of_search, drawn_model, exported_model, model_of_one_output
 from jaxtree.table.numerals import SHARE_OF_SPREAD, decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import number_at_most, value_in_words
@@ -134,6 +134,7 @@ def explain_row(estimator: Any, row: Any) -> Explanation | ScoreExplanation:
             f"a {type(estimator).__name__} predicts from the rows that its leaves keep: shap_values with background, a "
             "table of rows, has the contributions of columns"
         )
+    model_of_one_output(estimator)  # an error where there is no encoder
     table = as_table(row, estimator.encoder_.schema_.column_names)
     values = np.asarray(estimator.encoder_.values(table), np.float64)
     if len(values) != 1:

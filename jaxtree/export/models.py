@@ -94,7 +94,7 @@ def exported_model(estimator: Any, *, one_tree: bool = False, no_missing: bool =
         InvalidTypeError: It is no tree or forest of jaxtree with hard splits; or splits by planes.
         sklearn.exceptions.NotFittedError: It is not fitted.
     """
-    model = _model_of_one_output(estimator)
+    model = model_of_one_output(estimator)
     if one_tree and model.averages_trees:
         of_many = ": give one of its trees, `estimators_`" if kind_of(estimator) != ModelKind.MOMENT else ""
         raise InvalidInputError(f"estimator must be a single tree, got a forest{of_many}")
@@ -123,7 +123,7 @@ def exported_with_planes(estimator: Any, *, no_missing: bool) -> tuple[FittedMod
     """Returns the same, also of an oblique tree: then as one of thresholds of 0 on the planes that stand behind it."""
     if not _splits_by_planes(estimator):
         return exported_model(estimator, no_missing=no_missing), None
-    return on_planes(_model_of_one_output(estimator)), estimator.planes()
+    return on_planes(model_of_one_output(estimator)), estimator.planes()
 
 
 def on_planes(model: FittedModel) -> FittedModel:
@@ -174,7 +174,14 @@ def _refuse_soft(estimator: Any) -> None:
         )
 
 
-def _model_of_one_output(estimator: Any) -> FittedModel:
+def model_of_one_output(estimator: Any) -> FittedModel:
+    """Returns the model of a fitted tree or forest.
+
+    Raises:
+        InvalidInputError: It has several outputs.
+        InvalidTypeError: It is no tree or forest of jaxtree with hard splits.
+        sklearn.exceptions.NotFittedError: It is not fitted.
+    """
     _refuse_soft(estimator)
     if kind_of(estimator) is None:
         raise InvalidTypeError(f"estimator must be a tree or forest of jaxtree, got {type(estimator).__name__}")
