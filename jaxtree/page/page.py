@@ -216,7 +216,7 @@ def _choice_of_trees(model: PageModel, trees: list[OutlinedTree], first: int) ->
     if len(trees) <= MOST_TREES:
         return None
     number, last = len(model.estimator.forest_), first + len(trees) - 1
-    words = f"Trees {first} to {last} of {number:,} are on this page"
+    words = f"Trees {first} to {last} of {number:,} are in this page"
     if last + 1 < number:
         words += f"; to_html with tree={last + 1} begins at the next"
     return TreeChoice(first, last, f"{words}.")

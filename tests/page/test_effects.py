@@ -80,7 +80,7 @@ def test_quarters_have_what_is_predicted_and_what_outcomes_show(forest, cards):
 def test_calibration_and_overlap_are_those_of_the_forest(forest, cards):
     items, found = cards["calibration"]["charts"][""]["items"], forest.calibration_test()
     np.testing.assert_allclose([own["dots"][0][0] for own in items], found.estimate, rtol=1e-4)
-    assert "Effects differ among rows, and the forest finds by what" in cards["calibration"]["charts"][""]["caption"]
+    assert "the forest captures the differences" in cards["calibration"]["charts"][""]["caption"]
     treated, others = cards["overlap"]["charts"][""]["series"]
     arms = forest.training_.treatment[0]
     assert sum(treated["y"]) == arms.sum() and sum(others["y"][:-1]) == (1 - arms).sum()
