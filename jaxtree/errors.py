@@ -188,6 +188,15 @@ def import_extra(module: str, user: str, extra: str) -> Any:
         raise MissingExtraError(f'{user} needs {module}: pip install "jaxtree[{extra}]"') from error
 
 
+def reason_of(error: BaseException) -> str:
+    r"""Returns the first line of an error's message, or its type if it has none.
+
+    >>> reason_of(ValueError("no\nmore")), reason_of(IndexError())
+    ('no', 'IndexError')
+    """
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there is not enough memory: for XLA, or for the kernel in a program of XLA."""
     from jax.errors import JaxRuntimeError  # loads all of JAX

@@ -18,7 +18,7 @@ page = jaxtree.to_html(tree, X, y, title="Car evaluation")
     ),
     Plot(
         "page_regression",
-        "A tree of numbers, with validation rows",
+        "A regression tree, with validation rows",
         DIABETES
         + f"""\
 tree = jaxtree.DecisionTreeRegressor(max_leaf_nodes=8).fit(X[::2], y[::2])
@@ -27,7 +27,7 @@ page = jaxtree.to_html(tree, {HALVES}, title="Diabetes")
     ),
     Plot(
         "page_boosted",
-        "Boosted trees: losses by round, errors, what columns do",
+        "Boosted trees: losses by round, errors, effects of columns",
         CANCER
         + f"""\
 model = jaxtree.GradientBoostingClassifier(500, early_stopping=True, random_state=0)
@@ -68,7 +68,7 @@ page = jaxtree.to_html(model, {HALVES}, title="Diabetes")
     ),
     Plot(
         "page_survival",
-        "Survival times: curves of groups of risk, medians of rows",
+        "Survival times: curves of risk groups, medians of rows",
         PATIENTS
         + """\
 hazards = jaxtree.GradientBoostingRegressor(60, loss="cox", max_depth=2, random_state=0)
@@ -78,7 +78,7 @@ page = jaxtree.to_html(hazards, X, months, event=event, title="Patients, simulat
     ),
     Plot(
         "page_ranking",
-        "A ranking: how good the order of every group is",
+        "A ranking: the quality of the order in each group",
         """\
 import numpy as np
 import pandas as pd
@@ -107,7 +107,7 @@ page = jaxtree.to_html(hard, X, y, title="Irises")
     ),
     Plot(
         "page_described",
-        "A table with faults: what is found in it before the model's scores",
+        "A table with faults: warnings about the data before the model's scores",
         CANCER
         + """\
 import numpy as np
@@ -143,7 +143,7 @@ page = search.to_html(title="Diabetes, 24 settings")
     ),
     Plot(
         "page_tuned",
-        "Tuning: what was tried, and the ensemble of the best",
+        "Tuning: the settings tried, and the ensemble of the best",
         """\
 import jaxtree
 

@@ -83,27 +83,27 @@ months, event = np.minimum(died, watched), died < watched
 TREES = (
     Plot(
         "tree",
-        "A tree: what it asks, what it predicts, and how many rows come there",
+        "A tree: its splits, its predictions, and the number of rows in each node",
         WINE + "tree = jaxtree.DecisionTreeClassifier(max_depth=3).fit(X, y)\nax = plot.plot_tree(tree)\n",
     ),
     Plot(
         "tree_histograms",
-        "With rows, every node has the histogram of the column that it asks about",
+        "With rows, each node shows the histogram of the column that it splits on",
         WINE + "tree = jaxtree.DecisionTreeClassifier(max_depth=2).fit(X, y)\nax = plot.plot_tree(tree, X, y)\n",
     ),
     Plot(
         "tree_numbers",
-        "A tree of numbers: the target against the column, and the means of both branches",
+        "A regression tree: the target against the column, and the means of both branches",
         DIABETES + "tree = jaxtree.DecisionTreeRegressor(max_depth=2).fit(X, y)\nax = plot.plot_tree(tree, X, y)\n",
     ),
     Plot(
         "tree_categories",
-        "Splits of categories: a branch for every one, or two sets of them",
+        "Splits of categories: a branch for each, or two subsets",
         CARS + "tree = jaxtree.C45Classifier().fit(X, y)\nax = plot.plot_tree(tree, X, y, max_depth=2)\n",
     ),
     Plot(
         "tree_planes",
-        "A hardened soft tree, whose splits are planes: their three greatest terms",
+        "A hardened soft tree, whose splits are planes: their three largest terms",
         WINE
         + """\
 soft = jaxtree.SoftTreeClassifier(depth=2, max_epochs=60, random_state=0).fit(X, y)
@@ -117,7 +117,7 @@ ax = plot.plot_tree(soft.harden(), X, y)
     ),
     Plot(
         "decision_boundary",
-        "The plane of two columns as a model divides it; other columns have their medians",
+        "Decision boundary over two columns; other columns have their medians",
         WINE
         + """\
 forest = jaxtree.RandomForestClassifier(60, random_state=0).fit(X, y)
@@ -144,7 +144,7 @@ ax = plot.plot_dropout(tree, X[1::2], y[1::2])
     ),
     Plot(
         "accuracy_by_leaves",
-        "How accurate trees of few leaves are, by the method that made them",
+        "Accuracy of small trees by the number of leaves, for each method",
         CANCER
         + """\
 trees = jaxtree.trees_by_size(X[::2], y[::2], methods=["greedy", "optimal"], sizes=[2, 3, 4], max_depth=2)
@@ -161,17 +161,17 @@ EXPLANATIONS = (
     ),
     Plot(
         "term_importances",
-        "What the terms of an additive model are worth, pairs among them",
+        "Importances of the terms of an additive model, including pairs",
         DIABETES + ADDITIVE + "ax = plot.plot_term_importances(model)\n",
     ),
     Plot(
         "shap_bar",
-        "What columns are worth: mean absolute Shapley values",
+        "Importances of columns: mean absolute Shapley values",
         DIABETES + BOOSTED + "ax = plot.plot_shap_bar(model, X)\n",
     ),
     Plot(
         "shap_bar_classes",
-        "The same of all classes, end to end",
+        "The same for all classes, stacked",
         WINE + FOREST + "ax = plot.plot_shap_bar(forest, X, max_columns=8)\n",
     ),
     Plot(
@@ -181,12 +181,12 @@ EXPLANATIONS = (
     ),
     Plot(
         "shap_waterfall",
-        "How the columns of one row lead from the mean to its prediction",
+        "How the columns of one row add up from the mean to its prediction",
         DIABETES + BOOSTED + "ax = plot.plot_shap_waterfall(model, X.iloc[[3]], max_columns=6)\n",
     ),
     Plot(
         "dependence",
-        "How the prediction depends on a column, with curves of single rows and the column's histogram",
+        "Partial dependence on a column, with curves of single rows and the column's histogram",
         DIABETES + BOOSTED + 'ax = plot.plot_dependence(model, X, "bmi", num_lines=30)\n',
     ),
     Plot(
@@ -205,7 +205,7 @@ ax = plot.plot_dependence(model, X, "safety")
     ),
     Plot(
         "importances",
-        "The share of each column in what splits gain",
+        "The share of each column in the gain of splits",
         CANCER + FOREST + "ax = plot.plot_importances(forest, max_columns=10)\n",
     ),
 )
@@ -213,7 +213,7 @@ ax = plot.plot_dependence(model, X, "safety")
 QUALITY = (
     Plot(
         "confusion",
-        "Confusion, by scikit-learn's display",
+        "Confusion matrix, by scikit-learn's display",
         DIGITS
         + """\
 from sklearn.metrics import ConfusionMatrixDisplay
@@ -224,7 +224,7 @@ ax = ConfusionMatrixDisplay.from_estimator(forest, X[1::2], y[1::2], cmap="Blues
     Plot("roc", "ROC curves of all classes", DIGITS + "ax = plot.plot_roc(forest, X[1::2], y[1::2])\n"),
     Plot(
         "calibration",
-        "How often a class comes against how probable it was said to be, with 95 % intervals",
+        "Calibration: observed frequency against predicted probability, with 95 % intervals",
         CANCER + FOREST + "ax = plot.plot_calibration(forest, X[1::2], y[1::2])\n",
     ),
     Plot(
@@ -281,7 +281,7 @@ ax = plot.plot_learning_curve(model)
     ),
     Plot(
         "parameter_importances",
-        "Which parameters decide",
+        "Importances of parameters",
         DIABETES + SEARCH + "ax = plot.plot_parameter_importances(search)\n",
     ),
     Plot(

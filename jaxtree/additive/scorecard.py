@@ -22,7 +22,7 @@ from jaxtree.export.node_tables import check_backend, frame_of
 from jaxtree.kernels.layout import Layout, TermKind, join_layouts
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.schema import Schema
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source
 from jaxtree.tree.kinds import ModelKind, kind_of
 from jaxtree.tree.link import Link
 
@@ -70,7 +70,7 @@ class Scorecard:
         Args:
             X: A table, or a source.
         """
-        codes = self._encoder.transform(open_source(X).without(self._beside) if is_source(X) else X)
+        codes = self._encoder.transform(self._encoder.open(X).without(self._beside) if is_source(X) else X)
         scores = np.full(codes.shape[1], self.initial_points, np.int64)
         for term in range(self.layout.num_terms):
             scores += self.points[self.layout.places(term)][self.layout.bins_of(term, codes)]

@@ -13,7 +13,7 @@ from jaxtree.files.losses import AbsentLoss
 from jaxtree.files.records import check, require, require_finite
 from jaxtree.files.trees import FittedTable, TreeArrays
 from jaxtree.losses.curves import EventTimes
-from jaxtree.losses.loss import BaseLoss
+from jaxtree.losses.loss import BaseLoss, Loss, identity
 from jaxtree.table.schema import Schema
 from jaxtree.tree.forest import Forest, with_all_scores, with_own_scores
 
@@ -83,21 +83,31 @@ def with_loss(state: Any, estimator: Any, loss: Any) -> Any:
     Raises:
         InvalidInputError: The file has all of its loss, or the loss has another number of scores.
     """
-    given, parameters = _checked(state, loss), estimator.get_params(deep=False)
-    estimator.set_params(**{name: given for name, value in parameters.items() if isinstance(value, AbsentLoss)})
-    return dataclasses.replace(state, loss=given)
-
-
-def _checked(state: Any, loss: Any) -> Any:
-    """Returns the loss; raises InvalidInputError unless it can stand for the one that a state lacks."""
-    absent = getattr(state, "loss", None)
-    if not isinstance(absent, AbsentLoss):
+    parameters = estimator.get_params(deep=False)
+    lacking = {name: value for name, value in parameters.items() if isinstance(value, AbsentLoss)}
+    own = getattr(state, "loss", None)
+    absent = next((one for one in (own, *lacking.values()) if isinstance(one, AbsentLoss)), None)
+    if absent is None:
         raise InvalidInputError("loss is for models of a loss of the user's own, and this file has none")
-    if not isinstance(loss, BaseLoss) or loss.num_scores != absent.num_scores:
+    made = _checked(loss, absent)
+    estimator.set_params(**dict.fromkeys(lacking, loss))
+    return dataclasses.replace(state, loss=made) if own is absent else state
+
+
+def _checked(loss: Any, absent: AbsentLoss) -> BaseLoss:
+    """Returns the loss, with the link that it had in fit; raises InvalidInputError unless it can be the absent one."""
+    made = loss
+    if callable(loss):
+        from jaxtree.losses.names import loss_of  # with which most losses are loaded
+
+        made = loss_of(loss, {}, absent.num_scores)
+    if not isinstance(made, BaseLoss) or made.num_scores != absent.num_scores:
         raise InvalidInputError(
-            f"loss must be the loss {absent.name!r}, a Loss of {absent.num_scores} scores, got {loss!r}"
+            f"loss must be the loss {absent.name!r}, a Loss of {absent.num_scores} scores or its function, got {loss!r}"
         )
-    return loss
+    if isinstance(made, Loss) and made.link is identity and absent.link is not identity and absent.has_link:
+        return dataclasses.replace(made, link=absent.link)  # that of classes has followed from their number
+    return made
 
 
 def require_times_of_loss(survival: EventTimes | None, loss: BaseLoss) -> None:

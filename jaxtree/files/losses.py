@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from jaxtree import boosting
 from jaxtree.errors import InvalidInputError
-from jaxtree.losses.loss import BaseLoss, Loss, given
+from jaxtree.losses.loss import BaseLoss, Given, Loss, given
 
 SHIPPED = (
     *("logistic", "softmax", "focal"),
@@ -30,6 +30,11 @@ MOST_SCORES = 2**20
 @dataclasses.dataclass(frozen=True, repr=False)
 class AbsentLoss(Loss):
     """A loss of the user's own, as a file has it: without the code."""
+
+    @property
+    def has_link(self) -> bool:
+        """Whether its link is one of jaxtree's."""
+        return not isinstance(self.link, Given)
 
 
 def make_shipped_loss(name: str, parameters: dict[str, Any]) -> BaseLoss:

@@ -41,8 +41,18 @@ class KeptInFiles:
     """Values of JSON that a program keeps in the model's file, such as the words of missing cells in its tables."""
 
     def kept_parameters(self) -> dict[str, Any]:
-        """Returns the parameters that a file has: those of the class of jaxtree, not of one derived from it."""
-        return {name: getattr(self, name) for name in inspect.signature(_kept_class(type(self))).parameters}
+        """Returns the parameters that a file has: those of the class of jaxtree, not of one derived from it.
+
+        A loss that is given as a function is kept as the `Loss` that it makes.
+        """
+        parameters = {name: getattr(self, name) for name in inspect.signature(_kept_class(type(self))).parameters}
+        if callable(loss := parameters.get("loss")):
+            from jaxtree.losses.names import loss_of  # with which most losses are loaded
+
+            fitted = getattr(self, "loss_", None)
+            num_scores = getattr(self, "n_classes_", 1) if fitted is None else fitted.num_scores
+            parameters["loss"] = loss_of(loss, {}, num_scores)
+        return parameters
 
     def fitted_state(self) -> Any:
         """Returns what fitting has learned, as a record; a subclass annotates of which class."""
@@ -137,9 +147,9 @@ def load(path: str | os.PathLike, *, loss: Any = None) -> Any:
 
     Args:
         path: The file.
-        loss: The loss of boosted trees, or of an additive model, that were fitted with one of the user's own, which no
-            file holds. Without it they have scores, and predictions if the link is one that jaxtree has; what needs
-            more is an error that names the loss.
+        loss: The loss of a model that was fitted with one of the user's own, which no file holds: a `Loss`, or its
+            function alone. Without it the model has scores, and predictions if the link is one that jaxtree has;
+            what needs more is an error that names the loss.
 
     Raises:
         ModelFileError: The file is damaged, made up, or of another format; the message names the fault. Or the loss is

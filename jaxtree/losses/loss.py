@@ -17,7 +17,7 @@ from jaxtyping import Float, Shaped
 
 from jaxtree import forks
 from jaxtree.arrays import AnyArray, library_of, safe_divide
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, JaxtreeError, reason_of
 from jaxtree.lazy import Array, ShapeDtypeStruct, jax, jnp
 from jaxtree.losses.domain import NUMBERS, Domain, check_magnitude
 from jaxtree.losses.start import best_constant, guesses, weighted_quantile
@@ -150,6 +150,13 @@ class BaseLoss(abc.ABC):
         """Returns the weighted mean of the loss; rows of weight 0 are not looked at."""
         value = jnp.where(weight > 0, weight * self.values(scores, target, extras), 0)
         return safe_divide(jnp.sum(value), jnp.sum(weight)).astype(jnp.asarray(scores).dtype)
+
+    def _fault_of(self, error: Exception) -> str:
+        """The fault of a function that cannot be traced: it reads an extra that `needs` lacks, or is not in JAX."""
+        if isinstance(error, KeyError) and error.args and error.args[0] not in self.needs:
+            key = error.args[0]
+            return f"reads extras[{key!r}], and needs={self.needs}: make it by Loss({self.name}, needs=({key!r},))"
+        return f"must be a function in JAX of the scores, target and extras of a row: {reason_of(error)}"
 
     def predict(self, scores: Float[AnyArray, "score row"]) -> Float[AnyArray, "prediction row"]:
         """Returns predictions from raw scores, to which offsets have been added, in the library of the scores."""
@@ -292,7 +299,12 @@ class Loss(BaseLoss):
         super().check(target, extras)
         row_of = lambda values: jax.ShapeDtypeStruct(np.shape(values)[1:], np.result_type(values))  # noqa: E731
         others = [(name, row_of(values)) for name, values in extras.items() if name != "offset"]
-        value = _value_of_row(self, row_of(target), tuple(others))
+        try:
+            value = _value_of_row(self, row_of(target), tuple(others))
+        except JaxtreeError:
+            raise
+        except Exception as error:
+            raise InvalidInputError(f"{self.name} {self._fault_of(error)}") from error
         if getattr(value, "shape", None) not in ((), (self.num_scores,)):
             raise InvalidInputError(
                 f"{self} must return one number, or one a score, for {self.num_scores} scores and a target of shape "

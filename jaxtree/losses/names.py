@@ -88,12 +88,20 @@ def number_of_arguments(loss: Callable[..., Any]) -> int:
     own = inspect.signature(loss).parameters.values()
     number = sum(one.kind in kinds and one.default is inspect.Parameter.empty for one in own)
     if number not in (2, 3):
+        name = getattr(loss, "__name__", loss)
+        hint = f": give what it returns, loss={name}()" if number == 0 else ""
         raise InvalidInputError(
             "loss must be a function of the scores, target and extras of a row to its loss, or of outputs and targets "
-            f"of rows to the loss of each, got {getattr(loss, '__name__', loss)} of {number} arguments"
+            f"of rows to the loss of each, got {name} of {number} arguments{hint}"
         )
     return number
 
 
 def _of_one_row(scores: Any, target: Any, extras: Any, of_rows: Callable[..., Any]) -> Any:
-    return of_rows(scores[None], jnp.asarray(target)[None])[0]
+    losses = of_rows(scores[None], jnp.asarray(target)[None])
+    if jnp.shape(losses)[:1] != (1,):
+        raise InvalidInputError(
+            f"{getattr(of_rows, '__name__', of_rows)}, a loss of outputs and targets of rows, must return the loss of "
+            f"each, got the shape {jnp.shape(losses)} for 1 row"
+        )
+    return losses[0]

@@ -30,11 +30,12 @@ def compared_page(comparison: Any, *, title: str) -> Page:
     """
     metrics = comparison.metrics
     first = [
-        _card(metrics, "differences", "Differences from the best", f"The mean over the folds, and its interval of "
-              f"{LEVEL:.0%}; orange where it leaves out 0.", [_differences(comparison, own) for own in metrics]),
-        _card(metrics, "scores", "Scores", "Grey: every fold; in colour: their mean.",
+        _card(metrics, "differences", "Differences from the best", "Mean over the folds, with its "
+              f"{LEVEL:.0%} interval; orange where the interval excludes 0.",
+              [_differences(comparison, own) for own in metrics]),
+        _card(metrics, "scores", "Scores", "Grey: each fold; coloured: their mean.",
               [_scores(comparison, own) for own in metrics]),
-        Card("times", "Times", "The mean seconds of a fit. Models that share a program share its time.",
+        Card("times", "Times", "Mean seconds of a fit. Models that share a program share its time.",
              {"": _times(comparison)}),
     ]  # fmt: skip
     groups = [Group("models", first)]
@@ -61,7 +62,7 @@ def _card(metrics: list[str], name: str, title: str, hint: str, charts: list[Cha
 
 
 def _axis(metric: str, what: str) -> dict[str, Any]:
-    better = "less" if metric.startswith("neg_") else "more"
+    better = "lower" if metric.startswith("neg_") else "higher"
     return axis(f"{metric_in_words(metric)}{what}; {better} is better")
 
 

@@ -45,8 +45,8 @@ DEPTH = 2
 MOST_COLUMNS = 8
 
 HINT_OF_TREE = (
-    "Each split parts rows whose mean effects differ most. At a node stands the mean effect of its rows, which its "
-    "colour follows. The same rows have chosen the splits, so that the greatest mean is a little too great."
+    "Each split separates the rows whose mean effects differ most. A node shows the mean effect of its rows, as does "
+    "its colour. The splits were chosen on the same rows, so the largest mean is slightly too large."
 )
 
 
@@ -55,25 +55,25 @@ def effect_cards(model: PageModel, tables: list[PageTable]) -> list[Card]:
     every = _rows_of_all(model)
     groups = [groups_by_effect(rows) for rows in every]
     found = [
-        _card(every, "average", "Average effect", "By doubly robust scores, with 95 % intervals.",
+        _card(every, "average", "Average effect", "Doubly robust estimates with 95 % intervals.",
               [_averages_chart(model, rows) for rows in every]),
-        _card(every, "effects", "Effects of the rows", "Rows of the fit in the order of their effects, each by trees "
-              "that have not drawn it; the band has 95 % intervals.", [_effects_chart(rows) for rows in every]),
-        _card(every, "gainers", "Who gains most", "Quarters of the rows by the effect that is predicted out of bag "
-              "(dark) and the average effect that their outcomes show (bar: 95 % interval).",
+        _card(every, "effects", "Effects of the rows", "Training rows in order of their effects, each estimated "
+              "out of bag; the band shows 95 % intervals.", [_effects_chart(rows) for rows in every]),
+        _card(every, "gainers", "Who gains most", "Quarters of the rows by their predicted out-of-bag effect "
+              "(dark), and the average effect that their outcomes show (bar: 95 % interval).",
               [_groups_chart(own) for own in groups]),
-        _card(every, "calibration", "Are effects right?", "A factor of 1 says that the mean of effects, or the "
-              "differences among them, are as large as outcomes show. Bars are 95 % intervals.",
+        _card(every, "calibration", "Calibration", "A factor of 1 means that the mean effect, or the "
+              "differences among effects, are as large as outcomes show. Bars are 95 % intervals.",
               [_calibration_chart(model) for _ in every]),
-        _card(every, "gain", "Treating those first who gain most", "The average effect on the share of rows of the "
-              "greatest effects, less that on all rows. Rows are ranked by this forest's own effects out of bag, which "
-              "flatters it a little.", [_gain_chart(rows) for rows in every]),
-        _card(every, "overlap", "Overlap", "The chance of the treatment by the columns alone, of rows with it (bars) "
-              "and of others (line). Near 0 or 1 there is nobody to compare with.",
+        _card(every, "gain", "Treating those who gain most first", "Average effect on the share of rows with the "
+              "largest effects, minus that on all rows. Rows are ranked by this forest's own out-of-bag effects, which "
+              "is slightly optimistic.", [_gain_chart(rows) for rows in every]),
+        _card(every, "overlap", "Overlap", "Propensity score: the probability of the treatment given the columns, for "
+              "rows with it (bars) and others (line). Near 0 or 1 there are no rows to compare with.",
               [_overlap_chart(model, rows) for rows in every]),
         *([] if not tables else [
-            _card(every, "differences", "How they differ", "Columns of the quarter of the rows of the greatest effects "
-                  "(blue) and of the least (orange), in deviations from the mean of all rows.",
+            _card(every, "differences", "How they differ", "Column means of the quarter of rows with the largest "
+                  "effects (blue) and with the smallest (orange), in standard deviations from the mean of all rows.",
                   [_differences_chart(model, rows, tables[0]) for rows in every])]),
     ]  # fmt: skip
     return [card for card in found if card is not None]
@@ -126,7 +126,7 @@ def _averages_chart(model: PageModel, rows: EffectRows) -> Chart | None:
     first = found[0]
     low, high = first.interval()
     way = "raises" if low > 0 else "lowers" if high < 0 else "may raise or lower"
-    words = f"{rows.title}: on {TARGETS[first.target]} {average_in_words(first)}. It {way} the outcome in the mean."
+    words = f"{rows.title}: on {TARGETS[first.target]} {average_in_words(first)}. It {way} the outcome on average."
     x = axis("average effect")
     return {"kind": "list", "label": f"Average effect. {words}", "caption": words, "items": items, "x": x,
             "value": first.estimate}  # fmt: skip
@@ -146,19 +146,19 @@ def _interval_item(name: str, own: AverageEffect) -> dict[str, Any]:
 def _effects_chart(rows: EffectRows) -> Chart:
     found = sorted_effects(rows)
     series = [line("", ACCENT, found.share, found.effect)]
-    words = "The trees come in no bags, so that effects have no intervals."
+    words = "The trees were not grown in bags, so effects have no intervals."
     if np.isfinite(rows.std).any():
         known = np.isfinite(found.low)
         band = line("", ACCENT, found.share[known], found.high[known], kind="band", y0=compacted(found.low[known]))
         series = [band, *series]
         words = f"{found.above:.0%} of the intervals lie above 0, {found.below:.0%} below."
     level = line("", SOFT, [0, 1], [0, 0], isDashed=True)
-    x = axis("share of rows, in the order of their effects", **SHARE)
+    x = axis("share of rows, in order of their effects", **SHARE)
     return plot("Effects of the rows", x, axis(f"effect of {rows.title}"), [*series, level], words)
 
 
 def _name_of_group(place: int, number: int) -> str:
-    end = " (least)" if not place else " (greatest)" if place == number - 1 else ""
+    end = " (smallest)" if not place else " (largest)" if place == number - 1 else ""
     return f"quarter {place + 1}{end}"
 
 
@@ -177,9 +177,9 @@ def _groups_chart(groups: list[EffectGroup]) -> Chart:
         difference = last.estimate - first.estimate
         error = np.hypot(first.standard_error, last.standard_error)
         is_known = abs(difference) > 1.96 * error
-        words = f"Outcomes show {high} in the quarter of the greatest effects and {low} in that of the least; "
-        words += "they differ by more than chance." if is_known else "chance alone may make them differ so."
-    legend = [{"name": "predicted", "colour": INK}, {"name": "by outcomes", "colour": ACCENT}]
+        words = f"Outcomes show {high} in the quarter of the largest effects and {low} in that of the smallest; "
+        words += "the difference exceeds chance." if is_known else "chance alone may explain the difference."
+    legend = [{"name": "predicted", "colour": INK}, {"name": "from outcomes", "colour": ACCENT}]
     return {"kind": "list", "label": f"Effects by quarter. {words}", "caption": words, "items": items,
             "x": axis("average effect"), "legend": legend}  # fmt: skip
 
@@ -198,12 +198,12 @@ def _calibration_chart(model: PageModel) -> Chart | None:
     p = float(found.p_value[1])
     said = "p below 0.0001" if p < 1e-4 else f"p {decimal_near(p, least_digits=2)}"
     words = (
-        f"Effects differ among rows, and the forest finds by what ({said})."
+        f"Effects differ among rows, and the forest captures the differences ({said})."
         if p < SURE
-        else f"No sign that effects differ among rows by what the forest has found ({said})."
+        else f"No evidence that effects differ among rows as the forest predicts ({said})."
     )
     return {"kind": "list", "label": f"Calibration of effects. {words}", "caption": words, "items": items,
-            "x": axis("factor; 1 is right")}  # fmt: skip
+            "x": axis("factor; ideal: 1")}  # fmt: skip
 
 
 def _gain_chart(rows: EffectRows) -> Chart | None:
@@ -215,8 +215,8 @@ def _gain_chart(rows: EffectRows) -> Chart | None:
     level = line("", SOFT, [0, 1], [0, 0], isDashed=True)
     own = float(found.estimate[0])
     (number,) = _numbers([own])
-    words = f"Area below the curve (AUTOC) {number}. Ranks of a model of other rows would test whether it is above 0."
-    x, y = axis("share of rows that are treated, those of the greatest effects first", **SHARE), axis("gain")
+    words = f"Area under the curve (AUTOC) {number}. Ranks by a model of other rows would test whether it is above 0."
+    x, y = axis("share of rows that are treated, largest effects first", **SHARE), axis("gain")
     series = [band, line("", ACCENT, found.share, curve), level]
     return plot("Targeting curve", x, y, series, words, value=own)
 
@@ -231,14 +231,14 @@ def _overlap_chart(model: PageModel, rows: EffectRows) -> Chart | None:
     name, control = ("the instrument", "without it") if has_instruments else (rows.name, str(rows.control))
     series = [bars(name, ACCENT, *found.treated), line(control, LEAST, edges, outline, kind="steps")]
     own = found.overlap
-    words = f"Chances are between {own.low:z.2f} and {own.high:z.2f}"
+    words = f"Propensity scores are between {own.low:z.2f} and {own.high:z.2f}"
     outside = own.share_below + own.share_above
     if own.is_good:
-        words = f"{words}: every row might have had either."
+        words = f"{words}: every row could have had either arm."
     else:
         words = f"{words}; {outside:.1%} of the rows are below {own.least:g} or above {1 - own.least:g}. "
-        words += "There effects rest on few rows, or on none: trust the average where both are likely."
-    x = axis(f"chance of {name}", **SHARE)
+        words += "Their effects rest on few rows, or on none: trust the average where both are likely."
+    x = axis(f"probability of {name}", **SHARE)
     return plot("Overlap of the arms", x, axis("rows", low=0), series, words)
 
 
@@ -258,10 +258,10 @@ def _differences_chart(model: PageModel, rows: EffectRows, table: PageTable) -> 
         }
         for own in found
     ]
-    words = f"At the right, means of the {number:,} rows of the greatest effects and of the {number:,} of the least."
-    legend = [{"name": "greatest effects", "colour": GREATEST}, {"name": "least effects", "colour": LEAST}]
+    words = f"At the right: means of the {number:,} rows of the largest effects and of the {number:,} of the smallest."
+    legend = [{"name": "largest effects", "colour": GREATEST}, {"name": "smallest effects", "colour": LEAST}]
     return {"kind": "list", "label": f"Columns of rows by effect. {words}", "caption": words, "items": items,
-            "x": axis("deviations from the mean"), "legend": legend}  # fmt: skip
+            "x": axis("standard deviations from the mean"), "legend": legend}  # fmt: skip
 
 
 def effects_at(model: PageModel, rows: EffectRows, table: PageTable) -> Float[np.ndarray, " row"]:

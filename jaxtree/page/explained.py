@@ -63,7 +63,7 @@ def dependence_cards(model: PageModel, table: PageTable, order: list[int] | None
 
 def _dependence_card(model: PageModel, table: PageTable, place: int, tried: Dependence) -> Card:
     unit, rows, number = model.unit, min(len(table.values), MOST_ROWS), tried.means.shape[1]
-    hint = f"{unit[0].upper()}{unit[1:]} if all rows had this value: mean of {rows:,} {table.name} rows."
+    hint = f"Partial dependence: {unit} if all rows had this value, mean over {rows:,} {table.name} rows."
     name, title = f"dependence-{place}", model.schema.columns[place].name
     if len(model.classes) <= FEW_CLASSES:
         outputs = [1] if len(model.classes) == 2 else list(range(number))
@@ -107,12 +107,12 @@ def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves
     is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
     unit = f" in {column.unit}" if column.unit and column.time is not None and column.time.kind == "duration" else ""
     ticks = ticks_of_times(column, low, high)
-    x = axis(f"{column.name}{unit}; below, how many rows", isWhole=is_whole or None, ticks=ticks or None)
+    x = axis(f"{column.name}{unit}; below: number of rows", isWhole=is_whole or None, ticks=ticks or None)
     x |= {"isTime": True} if ticks else {}
     scale = None if ticks else _scale_of_quantiles(rows)
     if scale is not None:
         numbers, places = scale
-        x |= {"label": f"{column.name}{unit}; by quantiles; below, how many rows"}
+        x |= {"label": f"{column.name}{unit}; quantile scale; below: number of rows"}
         x["scale"] = [compacted(numbers, 7), places]
         x["ticks"] = [[number, decimal_near(float(number), least_digits=3)] for number in compacted(numbers, 3)]
     missing = ""
@@ -158,7 +158,7 @@ def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Depend
         items.append({"name": name, "dots": dots, "words": f"{share:.1%}"})
     legend = [{"name": name, "colour": colour} for name, colour, _ in curves]
     left = len(np.unique(own[np.isfinite(own)])) - np.isfinite(tried.values).sum()
-    caption = "At the right, the share of the rows." + (f" {left} rarer categories are left out." if left > 0 else "")
+    caption = "At the right: the share of the rows." + (f" {left} rarer categories are not shown." if left > 0 else "")
     return {"kind": "list", "items": items, "caption": caption, "end": "of the rows"} | (
         {"legend": legend} if len(curves) > 1 else {}
     )
@@ -224,18 +224,18 @@ def summary_cards(model: PageModel, table: PageTable, explained: ExplainedRows) 
     mean, rows = sizes.mean(axis=1), f"{len(explained.rows):,} {table.name} rows"
     names = [model.schema.columns[own].name for own in order]
     named = [*zip(names, mean[order].tolist(), strict=True)]
-    bars = bars_by_name("Mean size of Shapley values", named, with_places(mean[order]))
+    bars = bars_by_name("Mean absolute Shapley values", named, with_places(mean[order]))
     number, all_of = len(shown.labels), "classes" if model.classes else "scores"
     of_all = f" mean of all {all_of}" if number > 2 else f" {shown.of_what[0]}"
-    hint = f"Mean size of the Shapley values of {rows},{of_all}."
+    hint = f"Mean absolute Shapley value over {rows},{of_all}."
     swarms = {
         str(at): _swarm(shown.only(at), DOTS // number, table.number[explained.rows]) | {"table": table.name}
         for at in range(number)
     }
     return [
-        Card("shapley", "How much columns count", hint, {"": bars}),
-        Card("swarm", "Effects of values of columns", f"A dot for each of {rows}: the addition of its value to the "
-             "prediction. Blue: a low value, orange: a high one, grey: missing or a category.", swarms,
+        Card("shapley", "Importance by Shapley values", hint, {"": bars}),
+        Card("swarm", "Shapley values by value", f"One dot for each of {rows}: how much its value adds to the "
+             "prediction. Blue: a low value; orange: a high one; grey: missing or a category.", swarms,
              (("Of", tuple(shown.of_what)),), (0,)),
     ]  # fmt: skip
 

@@ -251,20 +251,21 @@ NO_CURVE = "No validation loss was recorded: fit with early_stopping, or with ev
 NO_CURVE_OF_MEAN = "The model is a mean of models, which has no validation loss after each round."
 
 HINT_OF_ROUNDS = (
-    "The addition of each node to the score of a row that ends there, or the mean of those below it: blue more, orange "
-    "less. The score of a row is the start and what all trees add."
+    "Each node shows what it adds to the score of a row that ends there, or the mean of the leaves below it. Blue: "
+    "more; orange: less. The score of a row is the start plus the additions of all trees."
 )
 HINT_OF_FOREST = (
-    "The prediction of each node, its class with the share of its rows, or their mean. The forest predicts the mean of "
-    "its trees."
+    "Each node shows its prediction: the class with its share of the rows, or their mean. The forest predicts the mean "
+    "of its trees."
 )
 HINT_OF_WEIGHTS = (
-    "The score of a leaf, or of those below a node in the mean by their weights: blue above 0, orange below. The score "
-    "of a row is the mean over the trees by the weights of the leaves that it reaches."
+    "Each leaf shows its score, and each node the weighted mean of the leaves below it. Blue: above 0; orange: below. "
+    "The score of a row is the mean over the trees, weighted by the leaves that it reaches."
 )
 HINT_OF_PLANES = (
-    "A node asks on which side of a plane a row lies: here are the greatest terms. Columns are scaled to mean 0 and "
-    "deviation 1, or q(column) to their quantiles; category and missing value count 1 where they are so."
+    "A node tests on which side of a plane a row lies, and shows the largest terms of the plane. Columns are scaled to "
+    "mean 0 and standard deviation 1, or q(column) to their quantiles; a category or a missing value counts 1 where it "
+    "is so."
 )
 
 
@@ -400,7 +401,7 @@ def _importance_cards(model: PageModel) -> list[Card]:
     named = [*zip(found.names[: min(number, MOST_COLUMNS)], found.values.tolist(), strict=False)]
     chart = bars_by_name("Importance of the columns", named)
     if number > MOST_COLUMNS:
-        chart["caption"] = f"{number - MOST_COLUMNS} less important columns are left out."
+        chart["caption"] = f"{number - MOST_COLUMNS} less important columns are not shown."
     hint = f"{found.meaning[0].upper()}{found.meaning[1:]}."
     return [Card("importances", "Importance of the columns", hint, {"": chart})]
 
@@ -429,8 +430,8 @@ def _proof_in_words(estimator: Any) -> list[Fact]:
     if found == "proven":
         return [Fact("this tree is", "proven best", limits)]
     if found == "proven on bins":
-        return [Fact("this tree is", "proven best on bins", f"{limits}, by the thresholds that were compared")]
-    return [Fact("this tree is", f"within {found:.1%} of the best", f"{limits}: the search ended before its proof")]
+        return [Fact("this tree is", "proven best on bins", f"{limits}, by the thresholds compared")]
+    return [Fact("this tree is", f"within {found:.1%} of the best", f"{limits}: the search ended before the proof")]
 
 
 def _sizes_in_words(model: PageModel, tables: list[PageTable], tree_shown: ShownTree | None) -> list[tuple[str, str]]:

@@ -53,7 +53,7 @@ UNKNOWN = "not seen in fit"
 FEW_LINES = 7
 """Classes whose curves stand in one chart; of more, only the chosen one is drawn."""
 
-ON_THE_LINE = "on the dashed line both are alike."
+ON_THE_LINE = "on the dashed line both are equal."
 
 
 def class_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
@@ -63,9 +63,9 @@ def class_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     options = ("Class", [classes[label] for label in shown])
     card = functools.partial(card_of_tables, tables)
     return [
-        card("confusion", "Confusion matrix", "Rows by their class and by the class that is predicted; at the right "
-             "the share that is right.", lambda table: confusion_chart(model, table)),
-        card("roc", "ROC", "True positives against false positives as the threshold falls.",
+        card("confusion", "Confusion matrix", "Rows by true and by predicted class; at the right: the share that is "
+             "predicted correctly.", lambda table: confusion_chart(model, table)),
+        card("roc", "ROC", "True positive rate against false positive rate as the threshold falls.",
              lambda table, place: _roc_chart(model, table, shown[place]), options),
         card("calibration", "Calibration", "Observed frequency by predicted probability, in ten bins.",
              lambda table, place: calibration_chart(
@@ -83,7 +83,7 @@ def confusion_chart(model: PageModel, table: PageTable) -> Chart:
         "names": [*model.classes, UNKNOWN][: len(found.cells)],
         "columns": model.classes,
         "cells": [cards.compacted(row, 9) for row in found.cells],
-        "caption": f"{found.right:.1%} of {len(table.values):,} {table.name} rows are right; "
+        "caption": f"{found.right:.1%} of {len(table.values):,} {table.name} rows are predicted correctly; "
         f"{always.name}: {always.score:.1%}.",
         "value": found.right,
     }
@@ -105,7 +105,7 @@ def _roc_chart(model: PageModel, table: PageTable, label: int) -> Chart:
     ]
     x, y = axis("false positive rate", **SHARE), axis("true positive rate", **SHARE)
     if own is None:
-        words = f"No curve of {name}: the {table.name} rows are all of one kind."
+        words = f"No curve of {name}: all {table.name} rows are of one kind."
         return plot("ROC curve", x, y, series, words, isDiagonal=True)
     words = f"Area {own.area:z.4f}: {model.in_target(label)} against the rest, {table.name} rows."
     series.append(line("", model.colour(label), own.wrong, own.right, said=name))
@@ -115,8 +115,8 @@ def _roc_chart(model: PageModel, table: PageTable, label: int) -> Chart:
 def calibration_chart(own: OneClass, colour: str) -> Chart:
     """Returns the chart of one class."""
     bins = calibration_of(own.chance, own.is_own.astype(np.float64), own.weight)
-    words = f"{own.name}: off by {bins.gap:z.3f} in the mean of the rows."
-    x = axis("predicted probability; below, how many rows", **SHARE)
+    words = f"{own.name}: off by {bins.gap:z.3f} on average over the rows."
+    x = axis("predicted probability; below: number of rows", **SHARE)
     y = axis(f"share of rows that are {own.name}", **SHARE)
     series = cards.points_on_line("", colour, bins.mean, bins.observed)
     below = cards.bars_below(histogram_of(own.chance, own.weight))
@@ -135,24 +135,24 @@ def number_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     number = tables[0].predicted.shape[1]
     if model.predicts == Prediction.DISTRIBUTIONS:
         found = [
-            card("intervals", "Predicted intervals", "Targets by the predicted mean, and the intervals that are to "
-                 f"hold {COVERAGE:.0%} of them.", lambda table: _intervals_chart(model, table)),
-            card("coverage", "Coverage", "How many targets lie in predicted intervals, by the share of the targets "
-                 "that they are to hold.", lambda table: _coverage_chart(model, table)),
-            card("pit", "Where targets lie in their distributions", "The predicted probability of less than the target "
-                 "(PIT). Bars are level where the distributions are right, high at both ends where these are too "
+            card("intervals", "Predicted intervals", "Targets against the predicted mean, and the intervals meant to "
+                 f"contain {COVERAGE:.0%} of them.", lambda table: _intervals_chart(model, table)),
+            card("coverage", "Coverage", "Share of the targets in predicted intervals, by the nominal coverage of "
+                 "the intervals.", lambda table: _coverage_chart(model, table)),
+            card("pit", "Probability integral transform (PIT)", "The predicted probability of a value below the "
+                 "target. Bars are level where the distributions are right, high at both ends where these are too "
                  "narrow, in the middle where too wide.", lambda table: _pit_chart(model, table)),
         ]  # fmt: skip
     else:
         found = _cards_of_quantiles(model, tables) if hasattr(model.estimator, "quantiles_at") else []
         outputs = ("Output", [model.name(output) for output in range(number)]) if number > 1 else None
         chart_of = functools.partial(_predictions_chart if outputs is None else _output_chart, model)
-        hint = f"A point a row; {ON_THE_LINE}"
+        hint = f"One point per row; {ON_THE_LINE}"
         found.append(card("predictions", "Predictions and targets", hint, chart_of, outputs))
     if number == 1:
-        hint = f"Mean target by the mean prediction, tenths of the rows; {ON_THE_LINE}"
+        hint = f"Mean target against mean prediction, for tenths of the rows; {ON_THE_LINE}"
         found += [
-            card("residuals", "Residuals", "Targets less predictions.", functools.partial(_residuals_chart, model)),
+            card("residuals", "Residuals", "Target minus prediction.", functools.partial(_residuals_chart, model)),
             card("calibration", "Means by prediction", hint, lambda table: means_chart(
                 table.predicted[:, 0], table.truth[:, 0], table.weight, (model.target, table.name))),
         ]  # fmt: skip
@@ -171,10 +171,11 @@ def _cards_of_quantiles(model: PageModel, tables: Sequence[PageTable]) -> list[C
         some = spread(len(table.values), MOST_PREDICTED)
         found[table.name] = some, model.estimator.quantiles_at(table.values[some], parts)
     return [
-        card("intervals", "Predicted intervals", "Targets by the predicted median, and the intervals that are to hold "
-             f"{COVERAGE:.0%} of them.", lambda table: _quantile_intervals_chart(model, table, *found[table.name])),
-        card("coverage", "Coverage", "How many targets lie in predicted intervals, by the share of the targets that "
-             "they are to hold.", lambda table: _quantile_coverage_chart(table, *found[table.name])),
+        card("intervals", "Predicted intervals", "Targets against the predicted median, and the intervals meant to "
+             f"contain {COVERAGE:.0%} of them.",
+             lambda table: _quantile_intervals_chart(model, table, *found[table.name])),
+        card("coverage", "Coverage", "Share of the targets in predicted intervals, by the nominal coverage of the "
+             "intervals.", lambda table: _quantile_coverage_chart(table, *found[table.name])),
     ]  # fmt: skip
 
 
@@ -277,15 +278,15 @@ def _coverage_chart(model: PageModel, table: PageTable) -> Chart:
 
 def _coverage_of_levels(found: Float[np.ndarray, " level"], table: PageTable) -> Chart:
     own = float(np.interp(COVERAGE, LEVELS, found))
-    words = f"Intervals of {COVERAGE:.0%} hold {own:.1%} of the {table.name} targets."
-    x, y = axis("share that the interval is to hold", **SHARE), axis("share of targets in it", **SHARE)
+    words = f"{COVERAGE:.0%} intervals contain {own:.1%} of the {table.name} targets."
+    x, y = axis("nominal coverage", **SHARE), axis("share of targets in the interval", **SHARE)
     return plot("Coverage", x, y, [line("", ACCENT, LEVELS, found)], words, isDiagonal=True, value=own)
 
 
 def _pit_chart(model: PageModel, table: PageTable) -> Chart:
     found = pit_of(_probabilities_below(model, table), table.weight)
     level = line("", INK, [0, 1], [1 / len(found.heights)] * 2, isDashed=True)
-    x = axis("predicted probability of less than the target", **SHARE)
+    x = axis("predicted probability of a value below the target", **SHARE)
     series = [cards.bars("", ACCENT, *found), level]
     return plot("Histogram of predicted probabilities", x, axis("share of rows", low=0), series)
 
@@ -345,13 +346,13 @@ def survival_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     groups = {table.name: _groups(model, table, watched[table.name]) for table in known}
     card = functools.partial(card_of_tables, known)
     return [
-        card("survival", "Survival by predicted risk", "Quarters of the rows by their predicted risk. Steps: the share "
-             "without the event so far (Kaplan and Meier). Dashed: what is predicted, mean of the quarter.",
+        card("survival", "Survival by predicted risk", "Quarters of the rows by predicted risk. Steps: the share "
+             "without the event so far (Kaplan-Meier). Dashed: the mean prediction of the quarter.",
              lambda table: _survival_chart(table, watched[table.name], groups[table.name])),
         card("events", "Events by predicted risk", "Quarters of the rows by predicted risk: the share with the event "
-             "in the time that they were watched.",
+             "while they were observed.",
              lambda table: _events_chart(table, watched[table.name], groups[table.name])),
-        card("risks", f"All: {model.unit}", "How the predictions of the rows are spread.",
+        card("risks", f"All: {model.unit}", "Distribution of the predictions.",
              lambda table: _risks_chart(model, table)),
     ] if known else []  # fmt: skip
 
@@ -383,7 +384,7 @@ def _survival_chart(table: PageTable, times: WatchedRows, groups: list[RiskGroup
                 line("", colour, group.times, group.predicted, isDashed=True, isFaint=True, said=f"{name}, predicted")
             )
     index = concordance_index(times.time, times.risk, event=times.is_event, sample_weight=times.weight)
-    words = f"Concordance {index:z.4f}: the share of pairs of {table.name} rows whose order is right."
+    words = f"Concordance {index:z.4f}: the share of pairs of {table.name} rows in the right order."
     y = axis("share without the event", **SHARE)
     return plot("Survival curves", axis("time", low=0), y, series, words, value=index)
 
@@ -415,11 +416,11 @@ def rank_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     found = {table.name: ranked_of(model, table) for table in tables}
     card = functools.partial(card_of_tables, tables)
     return [
-        card("ndcg", "NDCG of the groups", "How right the order of each group's rows is: 1 is the best.",
+        card("ndcg", "NDCG of the groups", "NDCG of the order of each group's rows: 1 is the best.",
              lambda table: _ndcg_chart(table, found[table.name])),
-        card("ranks", "Relevance by rank", "Mean relevance of the rows at every rank of their group, beside the best "
-             "order and a random one.", lambda table: _ranks_chart(found[table.name])),
-        card("worst", "Groups that are ranked worst", "By their NDCG.", lambda table: _worst_chart(found[table.name])),
+        card("ranks", "Relevance by rank", "Mean relevance of the rows at each rank of their group, with that of the "
+             "best order and of a random one.", lambda table: _ranks_chart(found[table.name])),
+        card("worst", "Groups ranked worst", "The lowest NDCG.", lambda table: _worst_chart(found[table.name])),
     ] if tables else []  # fmt: skip
 
 
@@ -463,13 +464,13 @@ def learning_cards(model: PageModel) -> list[Card]:
             line(name, colour_of_class(at), np.arange(1.0, len(own) + 1), own)
             for at, (name, own) in enumerate(of_rows.items())
         ]
-        words = f"Best at round {found.mark} of {length}, where the line stands."
+        words = f"Best at round {found.mark} of {length}, marked by the line."
         if found.why == "folds":
             kept = estimator.folds_.num_trees // estimator.trees_per_round_
             words = f"Each fold's model has the trees up to its best round, {kept.min()} to {kept.max()}"
-            words += ": the line stands at the mean."
+            words += ": the line marks the mean."
         elif found.why == "kept":
-            words = f"The model has the trees up to round {found.mark} of {length}, where the line stands."
+            words = f"The model has the trees up to round {found.mark} of {length}, marked by the line."
         if len(series) == 1:
             words += f" Measured on {next(iter(of_rows))}."
         name = metric_in_words(metric, model.predicts)
@@ -485,11 +486,11 @@ def metric_in_words(metric: str, predicts: Prediction) -> str:
     """Returns the name of a loss in words.
 
     >>> metric_in_words("log_loss", Prediction.CLASSES), metric_in_words("normal", Prediction.DISTRIBUTIONS)
-    ('log loss', 'minus log likelihood (normal)')
+    ('log loss', 'negative log-likelihood (normal)')
     """
     name = metric.split("(")[0]
     if predicts == Prediction.DISTRIBUTIONS and name in PARAMETERS:
-        return f"minus log likelihood ({name.replace('_', ' ')})"
+        return f"negative log-likelihood ({name.replace('_', ' ')})"
     return name.replace("_", " ") + metric[len(name) :].removesuffix("()")
 
 
@@ -508,13 +509,13 @@ def forest_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
         curves[f"{table.name} rows"] = errors_by_trees(*rows)
     number = len(fitted.forest)
     series = [line(name, colours[name], np.arange(1.0, number + 1), own) for name, own in curves.items()]
-    name = "share of wrong rows" if model.classes else "root mean squared error"
+    name = "error rate" if model.classes else "root mean squared error"
     last = [f"{score_in_words(float(own[-1]))} {where}" for where, own in curves.items()]
     words = f"With all {number} trees: {', '.join(last)}."
     if any(len(table.values) > MOST_ROWS for table in known):
-        words += f" Of the first {MOST_ROWS:,} rows of each table."
+        words += f" On the first {MOST_ROWS:,} rows of each table."
     chart = plot(f"{name} by number of trees", axis("trees", isWhole=True), axis(name), series, words)
-    hint = "Error of the first trees together. Out of bag: each row by the trees that have not drawn it."
+    hint = "Error of the first trees together. Out of bag: each row by the trees that did not draw it."
     return [Card("curve", "Error by number of trees", hint, {"": chart})]
 
 

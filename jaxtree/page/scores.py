@@ -112,7 +112,7 @@ Given = tuple[str, Any, Any, dict[str, Any]]
 def soft_facts(soft: Any, model: PageModel, given: Sequence[Given]) -> list[Fact]:
     """Returns how right a soft model is on each of some tables, and how far the hard one that is shown agrees."""
     facts = [Fact("shown hardened", type(model.estimator).__name__, f"in place of the {type(soft).__name__}")]
-    meaning = "of rows: both predict one class" if model.classes else "of the variance of the soft one's predictions"
+    meaning = "of rows: both predict the same class" if model.classes else "of the variance of the soft predictions"
     for name, X, y, extras in given:
         if X is None:
             continue

@@ -97,7 +97,7 @@ def importance_card(name: str, title: str, hint: str, named: Importances) -> Car
 
 def parameter_card(importances: Importances) -> Card | None:
     """Returns the card of how much each parameter counts."""
-    hint = "The R² that a forest, which predicts scores from settings, loses when the parameter is shuffled."
+    hint = "Permutation importance: the R² that a forest of scores by settings loses when the parameter is shuffled."
     return importance_card("parameters", "Importance of the parameters", hint, importances)
 
 
@@ -119,7 +119,7 @@ def history_card(scored: ScoredSettings) -> Card | None:
             line("best so far", ACCENT, x, best, kind="steps"),
         ]
         charts[str(place)] = plot(f"Scores by {label}", axis(label, isWhole=True), drawn.axis, series, drawn.in_words)
-    hint = "The score of every setting, mean of the folds, and the best so far."
+    hint = "Mean score of each setting over the folds, and the best so far."
     return Card("progress", "History", hint, charts, (("By", tuple(name for *_, name in ways)),), (0,))
 
 
@@ -135,7 +135,7 @@ def curves_card(scored: ScoredSettings) -> Card | None:
     if not series:
         return None
     chart = plot("Losses of the best settings", axis("round", isWhole=True), axis("loss"), series)
-    hint = "Loss on the rows of the folds after every round, of the best settings."
+    hint = "Loss on the rows of the folds after each round, for the best settings."
     return Card("curves", "Learning curves", hint, {"": chart})
 
 
@@ -156,7 +156,7 @@ def scatter_card(scored: ScoredSettings, importances: Importances) -> Card | Non
             shown.append(name)
     if not charts:
         return None
-    hint = "The mean score of every setting by its value of a parameter."
+    hint = "Mean score of each setting by its value of a parameter."
     return Card("scatter", "Scores by parameter", hint, charts, (("Parameter", tuple(shown)),), (0,))
 
 
@@ -228,7 +228,7 @@ def _words_chart(name: str, values: list[Any], drawn: _DrawnSettings) -> Chart:
         ]
         items.append({"name": word, "dots": sorted(dots, key=lambda dot: dot[1] != SOFT), "words": str(len(rows))})
     legend = [{"name": title, "colour": colour} for title, colour in COLOURS]
-    caption = f"At the right, the number of settings. {drawn.in_words}".rstrip()
+    caption = f"At the right: the number of settings. {drawn.in_words}".rstrip()
     label = f"Scores by {name}"
     return {"kind": "list", "label": label, "items": items, "x": drawn.axis, "legend": legend, "caption": caption}
 
@@ -273,7 +273,7 @@ def parallel_card(scored: ScoredSettings, importances: Importances) -> Card | No
         "legend": [{"name": COLOURS[place][0], "colour": COLOURS[place][1]} for place in groups],
         "caption": drawn.in_words or f"{len(kept)} of {len(scored.settings)} settings.",
     }
-    hint = "A line for every setting, through its value of each parameter to its score at the right."
+    hint = "One line per setting, through its value of each parameter to its score at the right."
     return Card("parallel", "Settings side by side", hint, {"": chart})
 
 

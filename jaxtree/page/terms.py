@@ -41,10 +41,10 @@ def importance_card(bands: Any) -> Card:
         items.append({"name": bands.term_names[term], "bars": [[*ends, SOFT]], "dots": [[dot, ACCENT]], "words": words})
     unit = bands.explain_global().unit
     chart: dict[str, Any] = {"kind": "list", "label": "Importance of the terms", "items": items}
-    chart["x"] = axis(f"mean size in {unit}")
+    chart["x"] = axis(f"mean absolute contribution in {unit}")
     if len(order) > MOST_TERMS:
-        chart["caption"] = f"{len(order) - MOST_TERMS} less important terms are left out."
-    hint = f"The mean size of what a term adds to a score, with its band of level {bands.level:g}."
+        chart["caption"] = f"{len(order) - MOST_TERMS} less important terms are not shown."
+    hint = f"Mean absolute contribution of each term to a score, with its band of level {bands.level:g}."
     return Card("term-importances", "Importance of the terms", hint, {"": chart})
 
 

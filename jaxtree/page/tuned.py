@@ -98,19 +98,19 @@ def _page(scored: ScoredSettings, first: list[Card | None], second: list[Card | 
     )
 
 
-TOO_GOOD = "The best setting was chosen by the scores that stand here, which are a little too good."
+TOO_GOOD = "The best setting was chosen by the scores shown here, which are therefore slightly optimistic."
 
 
 def _notes(tuned: Any) -> list[str]:
     """Sentences about the scores."""
     notes = []
     if tuned.was_interrupted:
-        notes.append("The tuning was interrupted: it is of the settings that were finished by then.")
+        notes.append("The tuning was interrupted: it covers the settings that were finished by then.")
     judged = ""
     if len(tuned.tests) > 1:
-        judged = "The score of the model is that of settings that the other folds had chosen. "
+        judged = "The score of the model is that of settings chosen on the other folds. "
         if tuned.is_ensemble:
-            judged = "The ensemble was scored on every fold with weights that the other folds had chosen. "
+            judged = "The ensemble was scored on each fold with weights chosen on the other folds. "
     return [*notes, judged + TOO_GOOD]
 
 
@@ -139,7 +139,7 @@ def _comparison(tuned: Any) -> Card:
         shown = np.asarray(yardstick.shown(scores), np.float64)
         dots = [*([value, SOFT] for value in compacted(shown)), [compacted([shown.mean()])[0], colour]]
         items.append({"name": name, "dots": dots, "words": score_in_words(float(shown.mean()))})
-    better = "less" if yardstick.name.startswith("neg_") else "more"
+    better = "lower" if yardstick.name.startswith("neg_") else "higher"
     chart: Chart = {
         "kind": "list",
         "label": f"Scores of the {kind}, the best setting and the defaults on every fold",
@@ -148,7 +148,7 @@ def _comparison(tuned: Any) -> Card:
         "caption": reason_in_words(tuned),
     }
     title = f"{kind.capitalize()}, best setting, defaults"
-    return Card("comparison", title, "Grey: every fold; in colour: their mean.", {"": chart})
+    return Card("comparison", title, "Grey: each fold; coloured: their mean.", {"": chart})
 
 
 def reason_in_words(tuned: Any) -> str:
@@ -157,28 +157,28 @@ def reason_in_words(tuned: Any) -> str:
     if tuned.is_plain:
         return "The defaults are returned: nothing that was found is better on the same folds."
     if len(tuned.tests) < 2:
-        return f"On a single fold nothing could judge the {tuned.kind_of_model}: the best setting was taken alone."
+        return f"A single fold cannot judge the {tuned.kind_of_model}: the best setting was taken alone."
     if not tuned.is_ensemble:
         if tuned.weights[0] and len(tuned.tried.settings) > 1:
-            return "The model is that of the defaults: settings that the other folds have chosen are no better."
+            return "The model is that of the defaults: settings chosen on the other folds are no better."
         return (
             "The model is the best setting alone, so that its curves can be read; its score is that of settings "
-            "that the other folds have chosen."
+            "chosen on the other folds."
         )
     if tuned.finalists is not None and len(tuned.finalists.numbers) == 1:
-        return "There is one finalist, the mean of models of folds of the defaults: it was taken alone."
+        return "There is one finalist, the mean of the fold models of the defaults: it was taken alone."
     if len(members) == 1:
-        return "One setting has all the weight: no other one made the predictions of the folds better beside it."
+        return "One setting has all the weight: adding another one did not improve the predictions of the folds."
     gain = tuned.scores - best
     wins, folds = int((gain > 0).sum()), len(gain)
     alike = _likeness(tuned.predicted_by_members())
     verb = "better" if gain.mean() > 0 else "worse" if gain.mean() < 0 else "no better"
-    words = f"The ensemble is {verb} than the best setting: by {score_in_words(abs(float(gain.mean())))} in the mean; "
+    words = f"The ensemble is {verb} than the best setting: by {score_in_words(abs(float(gain.mean())))} on average; "
     words += f"it is better on {wins} of {folds} folds. "
     words += f"The predictions of its {len(members)} members correlate by {alike:z.3f}: "
     if gain.mean() > 0:
-        return words + "the less they do, the more a mean of them gains."
-    return words + "members that predict alike, or that one beats clearly, gain little by a mean."
+        return words + "the less they correlate, the more their mean gains."
+    return words + "members that predict alike, or of which one is clearly the best, gain little from a mean."
 
 
 def _likeness(predicted: Float[np.ndarray, "member row column"]) -> float:
@@ -200,8 +200,8 @@ def _calibration(tuned: Any) -> Card:
     predicted, target, weight = predicted[known], yardstick.target[known], weight[known]
     if yardstick.classes is None:
         chart = means_chart(predicted[:, 0], target, weight, ("", "held-out"))
-        return Card("calibration", "Means by prediction", "Mean target by the mean prediction on other folds, tenths "
-                    "of the rows.", {"": chart})  # fmt: skip
+        return Card("calibration", "Means by prediction", "Mean target against mean out-of-fold prediction, for "
+                    "tenths of the rows.", {"": chart})  # fmt: skip
     number = len(yardstick.classes)
     # With two classes, the curve of the first is that of the second, turned over.
     shown = [1] if number == 2 else list(range(min(number, MOST_CLASSES)))
@@ -210,5 +210,5 @@ def _calibration(tuned: Any) -> Card:
         str(at): calibration_chart(OneClass(names[at], place, target == place, predicted[:, place], weight), ACCENT)
         for at, place in enumerate(shown)
     }
-    hint = "Share of the rows that have a class, by the probability that what other folds have chosen gives it."
+    hint = "Observed frequency of a class by its out-of-fold predicted probability."
     return Card("calibration", "Calibration", hint, charts, (("Class", tuple(names)),), (0,))

@@ -172,7 +172,7 @@ class Comparison:
     def heading(self, metric: str | None = None) -> str:
         """Returns what the table is of: the metric, the folds, and the kind of the intervals."""
         metric = self._known(metric)
-        better = "less" if metric.startswith("neg_") else "more"
+        better = "lower" if metric.startswith("neg_") else "higher"
         intervals = f"{LEVEL:.0%} intervals of Nadeau and Bengio"
         return f"{metric_in_words(metric)} ({better} is better); {self.folds}; {intervals}"
 

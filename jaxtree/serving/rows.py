@@ -14,7 +14,7 @@ from jaxtree.lazy import Array, Tracer, issparse, sparse
 from jaxtree.table.columns import blocks_of_rows
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.reading import Table, is_plain_array, read_table
-from jaxtree.table.sources import is_source, naming, open_source
+from jaxtree.table.sources import is_source, naming
 
 ANSWERED = ("predict", "predict_proba")
 """The methods over sources that an estimator answers for arrays of JAX, too."""
@@ -47,7 +47,7 @@ def over_sources(method: Callable) -> Callable:
                 return method(self, read_table(X))
             check_has_encoder(self)
             results = []
-            for part in open_source(X).without(self.other_columns_):
+            for part in self.encoder_.open(X).without(self.other_columns_):
                 with naming(part.label):
                     results.append(method(self, part.table))
             return _join(results)

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.soft.choices import CHOICES
-from jaxtree.soft.functions import Elementwise, check_function, name_of
+from jaxtree.soft.functions import Elementwise, check_choice, check_function, check_side, name_of
 from jaxtree.soft.sides import SIDES
 
 AUTO = "auto"
@@ -65,8 +65,12 @@ class SoftForm:
             if getattr(self, option) == AUTO:
                 object.__setattr__(self, option, defaults.get(name, "sigmoid" if option == "side" else AUTO))
         check_function("side", self.side, tuple(SIDES), ((2, 3),))
+        if not isinstance(self.side, str):
+            check_side(self.side)
         if name in DEFAULT_CHOICES:
             check_function("choice", self.choice, tuple(CHOICES), ((2, 3),))
+            if not isinstance(self.choice, str):
+                check_choice(self.choice)
         elif self.choice != AUTO:
             raise InvalidInputError(
                 f"choice={name_of(self.choice)} is for gates that choose a column, 'axis' and 'hard', got "

@@ -124,14 +124,18 @@ def train_to_the_end(runs: Sequence[Run], *, config: TrainingConfig, report: Rep
     return trained
 
 
-def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all: bool = True) -> None:
+def check_trained(
+    trained: Sequence[Trained], name: str = "model", *, needs_all: bool = True, functions: Sequence[str] = ()
+) -> None:
     """Raises TrainingError if trainings have reached nothing finite, and warns of those that have diverged.
 
     Args:
         trained: The trainings.
         name: The noun for them in the messages.
         needs_all: Whether all must have reached something, or one is enough.
+        functions: The user's own functions that they are computed by.
     """
+    remedies = f"finite numbers from {' and '.join(functions)}, {REMEDIES}" if functions else REMEDIES
     is_lost = [not is_usable(one) for one in trained]
     raises = any(is_lost) if needs_all else all(is_lost)
     for number, (one, lost) in enumerate(zip(trained, is_lost, strict=True)):
@@ -140,10 +144,10 @@ def check_trained(trained: Sequence[Trained], name: str = "model", *, needs_all:
         if one.diverged_in == 0:
             found = f"the validation loss {own}is never finite"
         if lost and raises:
-            raise TrainingError(f"{found}: {REMEDIES}")
+            raise TrainingError(f"{found}: {remedies}")
         if lost or one.diverged_in > 0:
             kept = "nothing of it is kept" if lost else f"its parameters after epoch {one.best_epoch} are kept"
-            warn_user(f"{found}: it has ended, and {kept}; {REMEDIES}", DivergedFitWarning)
+            warn_user(f"{found}: it has ended, and {kept}; {remedies}", DivergedFitWarning)
 
 
 def final_loss(trained: Trained) -> float:

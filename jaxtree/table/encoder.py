@@ -125,7 +125,17 @@ class Encoder:
         """Returns the codes of a table, or of a source, with the columns of the fitted one."""
         if isinstance(X, Table) or not is_source(X):
             return self._encode(self._as_fitted(read_table(X)))
-        return self._encode_parts(open_source(X))
+        return self._encode_parts(self.open(X))
+
+    def open(self, X: Any) -> Source:
+        """Returns a source, as `open_source` does; columns of files of text that had words in fit have words."""
+        self._check_fitted()
+        of_words = {
+            column.name: all(isinstance(_word(category), str) for category in column.categories)
+            for column in self.schema_.columns
+            if column.categories
+        }
+        return open_source(X, words={name for name, has_words in of_words.items() if has_words})
 
     @all_or_nothing
     def fit_transform(self, X: Any) -> Codes:
@@ -245,7 +255,7 @@ class Encoder:
             return X
         if isinstance(X, Table) or not is_source(X):
             return self._values(self._as_fitted(read_table(X), warns=warns), X)
-        parts = [self._values(table, X) for table in self._matched(open_source(X))]
+        parts = [self._values(table, X) for table in self._matched(self.open(X))]
         return np.concatenate([np.zeros((0, self.schema_.num_features), np.float32), *parts])
 
     def inverse_transform(self, codes: Codes) -> dict[str, list]:

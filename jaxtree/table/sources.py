@@ -8,7 +8,7 @@ imported where they are used and nowhere else. Some rows of a source are a sourc
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -186,7 +186,7 @@ def is_source(X: Any) -> bool:
     return type(X) is not np.ndarray and _opener(X) is not None
 
 
-def open_source(X: Any, *, to_fit: bool = False) -> Source:
+def open_source(X: Any, *, to_fit: bool = False, words: Set[str] = frozenset()) -> Source:
     """Returns a source, to be read as often as asked.
 
     Args:
@@ -195,6 +195,7 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
             record batches or data frames; a function without arguments that returns an iterator of tables of any kind,
             or an object that can be iterated again and again; a one-way iterator of tables, which can be read once.
         to_fit: Whether it must be one that can be read more than once.
+        words: Names of columns that have words in files of text, whatever their cells are.
 
     Raises:
         InvalidInputError: If there is no such file, or it cannot be read, or can be read only once and is to be fitted.
@@ -206,7 +207,7 @@ def open_source(X: Any, *, to_fit: bool = False) -> Source:
     >>> source.num_rows, [part.table["size"].tolist() for part in source.between(1, 3)]
     (3, [[2.0], [3.0]])
     """
-    opener = _opener(X)
+    opener = _opener(X, words)
     if opener is None:
         raise InvalidTypeError(f"X must be a path, a data set or an iterable of tables, got {type(X).__name__}")
     source = opener()
@@ -231,14 +232,14 @@ def check_is_in_memory(X: Any, user: str) -> None:
         raise InvalidTypeError(f"{user} needs a table in memory, got {given}: read it first{hint}")
 
 
-def _opener(X: Any) -> Callable[[], Source] | None:
+def _opener(X: Any, words: Set[str] = frozenset()) -> Callable[[], Source] | None:
     """Returns a function that opens a table in parts; None for anything else."""
     if isinstance(X, Source):
         return lambda: X
     if isinstance(X, list | tuple):
-        return _opener_of_list(X)
+        return _opener_of_list(X, words)
     if isinstance(X, str | os.PathLike):
-        return lambda: _source_of_path(X)
+        return lambda: _source_of_path(X, words)
     module = type(X).__module__
     if module.startswith("pyarrow") and hasattr(X, "get_fragments"):
         return lambda: _counted([_piece_of_dataset(X)])
@@ -255,7 +256,7 @@ def _opener(X: Any) -> Callable[[], Source] | None:
     return (lambda: Source(lambda: _pieces_of_tables(X), None)) if isinstance(X, Iterable) else None
 
 
-def _opener_of_list(X: list | tuple) -> Callable[[], Source] | None:
+def _opener_of_list(X: list | tuple, words: Set[str]) -> Callable[[], Source] | None:
     """Lists of paths and of tables are sources; lists of rows are not."""
     if not X or isinstance(X[0], list | tuple | np.ndarray):
         return None
@@ -263,14 +264,14 @@ def _opener_of_list(X: list | tuple) -> Callable[[], Source] | None:
     if all(
         isinstance(item, os.PathLike) or (isinstance(item, str) and item.endswith(_SUFFIXES_IN_LISTS)) for item in X
     ):
-        return lambda: _counted(piece for path in X for piece in _pieces_of_path(path))
+        return lambda: _counted(piece for path in X for piece in _pieces_of_path(path, words))
     if all(_is_frame(item) or _is_record_batch(item) or issparse(item) for item in X):
         return lambda: _counted(_pieces_of_tables(X))
     return None
 
 
-def _source_of_path(path: str | os.PathLike) -> Source:
-    source = _counted(_pieces_of_path(path))
+def _source_of_path(path: str | os.PathLike, words: Set[str]) -> Source:
+    source = _counted(_pieces_of_path(path, words))
     return replace(source, is_whole=not is_parquet(path))
 
 
@@ -286,7 +287,7 @@ def _is_frame(item: Any) -> bool:
         return True
 
 
-def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
+def _pieces_of_path(path: str | os.PathLike, words: Set[str]) -> list[Piece]:
     """The row groups of a Parquet file, or of all in a folder and below it, in the order of their paths.
 
     Folders named `column=value` add a column, and an index that pandas wrote is none. Another file, such as CSV, is one
@@ -295,7 +296,7 @@ def _pieces_of_path(path: str | os.PathLike) -> list[Piece]:
     if not Path(path).exists():
         raise InvalidInputError(f"X is read as a path, and there is no file or folder {os.fspath(path)!r}")
     if not is_parquet(path):
-        return _pieces_of_other_file(Path(path))
+        return _pieces_of_other_file(Path(path), words)
     pyarrow_dataset, name = _import("pyarrow.dataset"), os.fspath(path)
     open_file = _import("pyarrow.parquet").ParquetFile
     try:
@@ -318,13 +319,13 @@ def is_parquet(path: str | os.PathLike) -> bool:
         return file.read(len(_MARK_OF_PARQUET)) == _MARK_OF_PARQUET
 
 
-def _pieces_of_other_file(path: Path) -> list[Piece]:
+def _pieces_of_other_file(path: Path, words: Set[str]) -> list[Piece]:
     """A file of lines of cells, of Arrow or of ARFF, as one piece."""
     for library in ("pandas", "polars", "pyarrow"):
         import_extra(library, path.name, "frames")
     from jaxtree.table.files.kinds import read_frame
 
-    frame = as_frame(read_frame(path))
+    frame = as_frame(read_frame(path, words))
     return [Piece(path.name, len(frame), tuple(frame.columns), partial(_load_table, frame))]
 
 

@@ -25,7 +25,7 @@ def test_models_are_compared_with_a_constant(run, table):
     models = ("-a", "cart", "-a", "cart:max_depth=1", "--scoring", "accuracy", "--scoring", "neg_log_loss")
     done = run("compare", table, "-t", "kind", *models, *FEW, "--results", "r.csv", "--page", "p.html", "--quiet")
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("accuracy (more is better); 3 folds, drawn twice; 95% intervals")
+    assert lines[0].startswith("accuracy (higher is better); 3 folds, drawn twice; 95% intervals")
     assert {line.split()[1] for line in lines[2:5]} == {"cart", "cart:max_depth=1", "baseline"}
     assert " a constant" in lines[5]
     found = pl.read_csv("r.csv")
@@ -48,7 +48,7 @@ def test_it_is_the_comparison_of_python(run, table):
 def test_groups_stay_in_one_fold(run, table):
     given = ("compare", table, "-t", "y", "-a", "cart", "--group", "site", "--ignore", "kind", "--repeats", 1)
     done = run(*given, "--cv", 4, "--quiet")
-    assert "r2 (more is better); 4 folds of whole groups" in done.stdout
+    assert "r2 (higher is better); 4 folds of whole groups" in done.stdout
     assert "the number of groups, got 50 folds" in run(*given, "--cv", 50, status=1).output
 
 

@@ -229,3 +229,15 @@ def test_a_file_that_is_no_table_is_named(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n")
     with pytest.raises(InvalidInputError, match=r"t\.csv has no rows; its columns are a, b"):
         DecisionTreeClassifier().fit(tmp_path / "t.csv", "a")
+
+
+@pytest.mark.parametrize("new", [["7", "8", "007"], ["2020-01-31"] * 3, ["true"] * 3])
+def test_columns_of_words_have_words_in_later_files_whatever_their_cells_are(new, tmp_path):
+    old = pd.DataFrame({"code": ["a", "7", "8", "007", "2020-01-31", "true"] * 4, "y": [1.0, 7, 8, 9, 20, 4] * 4})
+    old.to_csv(tmp_path / "old.csv", index=False)
+    later = pd.DataFrame({"code": new})
+    later.to_csv(tmp_path / "new.csv", index=False)
+    tree = DecisionTreeRegressor(min_samples_leaf=1).fit(tmp_path / "old.csv", "y")
+    assert_array_equal(tree.predict(tmp_path / "new.csv"), old.set_index("code")["y"][:6][new])
+    assert_array_equal(tree.predict([tmp_path / "new.csv"] * 2), np.tile(tree.predict(later), 2))
+    assert_array_equal(tree.encode(tmp_path / "new.csv"), tree.encode(later))

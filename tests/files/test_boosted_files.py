@@ -2,6 +2,8 @@
 
 import copy
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -30,6 +32,10 @@ def test_a_loss_that_ships_comes_back_as_an_equal_one(loss):
     written = to_json(loss)
     assert list(written) == ["loss"]
     assert from_json(written) == loss
+
+
+def brier(scores, target, extras):
+    return jnp.sum((jax.nn.softmax(scores) - (jnp.arange(len(scores)) == target)) ** 2)
 
 
 def test_losses_of_one_name_are_told_apart():
@@ -68,13 +74,29 @@ def test_without_its_loss_a_model_has_scores_and_names_what_it_lacks(tmp_path):
     np.testing.assert_array_equal(jaxtree.load(tmp_path / "again", loss=own).predict(X), model.predict(X))
 
 
+@pytest.mark.parametrize("make", [jaxtree.GradientBoostingClassifier, jaxtree.SoftTreeClassifier])
+@pytest.mark.parametrize("num_classes", [2, 3])
+def test_a_function_is_kept_as_a_loss_and_given_again(make, num_classes, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5][: num_classes - 1])
+    few = {"n_estimators": 3} if make is jaxtree.GradientBoostingClassifier else {"depth": 1, "max_epochs": 2}
+    for given in (brier, boosting.Loss(brier, num_classes)):
+        model = make(loss=given, random_state=0, **few).fit(X, y)
+        model.save(tmp_path / "model")
+        absent, again = jaxtree.load(tmp_path / "model"), jaxtree.load(tmp_path / "model", loss=given)
+        assert again.loss is given and absent.loss.name == "brier"
+        for loaded in (absent, again):
+            np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(again.fit(X, y).predict_proba(X), model.predict_proba(X))
+
+
 def test_a_loss_that_does_not_belong_there_is_refused(tmp_path):
     example("boosted").save(tmp_path / "shipped")
     example("boosted_own").save(tmp_path / "own")
     with pytest.raises(ModelFileError, match="this file has none"):
         jaxtree.load(tmp_path / "shipped", loss=boosting.Loss(lopsided))
-    for wrong in (boosting.Loss(lopsided, 2), lopsided):
-        with pytest.raises(ModelFileError, match="loss must be the loss 'lopsided', a Loss of 1 scores"):
+    for wrong in (boosting.Loss(lopsided, 2), 3):
+        with pytest.raises(ModelFileError, match="loss must be the loss 'lopsided', a Loss of 1 scores or its"):
             jaxtree.load(tmp_path / "own", loss=wrong)
 
 

@@ -13,7 +13,9 @@ from jaxtree.errors import InvalidInputError
 from jaxtree.losses.classes import logistic, softmax
 from jaxtree.losses.domain import Domain
 from jaxtree.losses.loss import absolute, given
+from jaxtree.losses.names import loss_of
 from jaxtree.losses.numbers import squared
+from jaxtree.losses.robust import huber
 from tests.losses.derivatives import check_derivatives
 
 
@@ -211,3 +213,27 @@ def test_an_extra_that_is_missing_or_wrong_is_named():
     message = r"the extra 'offset' must be an array of shape \(40,\) or \(40, 2\), got \(3,\)"
     with pytest.raises(InvalidInputError, match=message):
         loss.check(TARGET, {"size": TARGET, "offset": np.ones(3)})
+
+
+@pytest.mark.parametrize(
+    "function, message",
+    [
+        (
+            lambda scores, target, extras: scores[0] if target > 0 else -scores[0],
+            r"<lambda> must be a function in JAX of",
+        ),
+        (
+            lambda scores, target, extras: scores[0] * extras["cost"],
+            r"reads extras\['cost'\], and needs=\(\): make it by",
+        ),
+        (lambda scores, target: jnp.mean(scores), r"<lambda>, a loss of outputs and .* got the shape \(\) for 1 row"),
+    ],
+)
+def test_functions_that_are_no_loss_are_named(function, message):
+    with pytest.raises(InvalidInputError, match=message):
+        loss_of(function).check(TARGET, {})
+
+
+def test_what_makes_a_loss_is_no_loss():
+    with pytest.raises(InvalidInputError, match=r"got huber of 0 arguments: give what it returns, loss=huber\(\)"):
+        loss_of(huber)

@@ -233,7 +233,7 @@ def test_rows_that_miss_a_value_end_where_they_are_shared_out(show):
     row = int(np.flatnonzero(~tree.tree_.is_leaf[tree.apply(X)])[0])
     view.fill("#row-number", str(row))
     view.press("#row-number", "Enter")
-    assert "goes no single way from there: wide: missing" in view.inner_text("#followed")
+    assert "has no single branch from there: wide: missing" in view.inner_text("#followed")
 
 
 def test_hostile_names_are_words(show):

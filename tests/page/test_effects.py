@@ -50,7 +50,7 @@ def test_averages_are_those_of_the_forest(forest, cards):
         found = forest.average_treatment_effect(target)
         np.testing.assert_allclose(item["dots"][0][0], found.estimate, rtol=1e-4)
         np.testing.assert_allclose(item["bars"][0][:2], found.interval(), rtol=1e-4)
-    assert "It raises the outcome in the mean." in cards["average"]["charts"][""]["caption"]
+    assert "It raises the outcome on average." in cards["average"]["charts"][""]["caption"]
 
 
 def test_effects_stand_in_their_order_with_their_intervals(forest, cards):
@@ -74,13 +74,13 @@ def test_quarters_have_what_is_predicted_and_what_outcomes_show(forest, cards):
         np.testing.assert_allclose(item["dots"][1][0], forest.oob_prediction_[group.rows].mean(), rtol=1e-4)
     predicted = [own["dots"][1][0] for own in items]
     assert predicted == sorted(predicted)
-    assert "they differ by more than chance" in cards["gainers"]["charts"][""]["caption"]
+    assert "the difference exceeds chance" in cards["gainers"]["charts"][""]["caption"]
 
 
 def test_calibration_and_overlap_are_those_of_the_forest(forest, cards):
     items, found = cards["calibration"]["charts"][""]["items"], forest.calibration_test()
     np.testing.assert_allclose([own["dots"][0][0] for own in items], found.estimate, rtol=1e-4)
-    assert "Effects differ among rows, and the forest finds by what" in cards["calibration"]["charts"][""]["caption"]
+    assert "the forest captures the differences" in cards["calibration"]["charts"][""]["caption"]
     treated, others = cards["overlap"]["charts"][""]["series"]
     arms = forest.training_.treatment[0]
     assert sum(treated["y"]) == arms.sum() and sum(others["y"][:-1]) == (1 - arms).sum()

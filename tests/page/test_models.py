@@ -260,7 +260,7 @@ def test_a_page_counts_rounds_where_each_has_a_tree_a_class():
     page = to_html(apart, X, Y, tree=1)
     number = len(apart.evals_result_["validation_0"]["log_loss"])
     assert apart.trees_per_round_ == 3 and apart.n_estimators_ < number
-    assert f"The model has the trees up to round {apart.n_estimators_} of {number}, where the line stands." in page
+    assert f"The model has the trees up to round {apart.n_estimators_} of {number}, marked by the line." in page
     # The second tree is of the second class alone.
     steps = mean_steps(apart.forest_[1])
     assert not steps[:, [0, 2]].any() and steps[:, 1].any()
@@ -278,4 +278,4 @@ def test_curves_of_folds_are_as_long_as_their_models_made_rounds():
         assert series["x"] == list(range(1, len(curve) + 1))
     kept = model.folds_.num_trees
     assert chart["mark"] == model.best_iteration_ and min(kept) <= chart["mark"] <= max(kept)
-    assert f"the trees up to its best round, {min(kept)} to {max(kept)}: the line stands" in chart["caption"]
+    assert f"the trees up to its best round, {min(kept)} to {max(kept)}: the line marks" in chart["caption"]

@@ -100,7 +100,7 @@ def test_orders_stand_beside_chance():
 def test_a_confusion_matrix_says_what_one_class_alone_reaches():
     chart = told_by(to_html(GradientBoostingClassifier(**FEW).fit(X, Y), X, Y))["cards"]["confusion"]["charts"]["0"]
     most = pd.Series(Y).value_counts(normalize=True)
-    assert chart["caption"].endswith(f"are right; always {most.index[0]}: {most.iloc[0]:.1%}.")
+    assert chart["caption"].endswith(f"are predicted correctly; always {most.index[0]}: {most.iloc[0]:.1%}.")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import jaxtree
 from jaxtree import DecisionTreeClassifier, SoftForestClassifier, SoftTreeClassifier, SoftTreeRegressor
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, TrainingError
 from jaxtree.soft import Hyperparameters, LearningRates, SoftForm, TrainingConfig, apply, init, make_rows, train
 from jaxtree.soft.choices import CHOICES
 from jaxtree.soft.rates import cosine
@@ -144,21 +144,50 @@ def test_a_tree_to_begin_with_keeps_the_side():
     "options, words",
     [
         ({"side": np.sin}, "side=sin must be a function of arrays of JAX"),
-        ({"side": lambda value: value.sum()}, r"side=<lambda> must return numbers of the shape \(2, 3\)"),
-        ({"gate": "axis", "choice": lambda logits: logits[0]}, "choice=<lambda> must return numbers"),
+        (
+            {"side": lambda value: value.sum()},
+            r"side=<lambda> must return floats of the shape \(2, 3\) .*, got float of",
+        ),
+        ({"side": lambda value: (value > 0).astype(int)}, r"side=<lambda> .*, got int32 of the shape \(2, 3\)"),
+        ({"side": lambda value: jnp.nan * value}, "side=<lambda> must return shares from 0 to 1, got nan for -8.0"),
+        ({"side": jnp.tanh}, "side=tanh must return shares from 0 to 1, got -1.0 for -8.0"),
+        (
+            {"side": lambda value: jax.nn.sigmoid(-value)},
+            "side=<lambda> must return shares that do not fall, got .* and",
+        ),
+        ({"side": lambda value: jax.nn.sigmoid(value - 1)}, "side=<lambda> must return 0.5 for 0, got 0.268941"),
+        ({"gate": "axis", "choice": lambda logits: logits[0]}, "choice=<lambda> must return floats"),
+        ({"gate": "axis", "choice": jnp.exp}, "choice=exp must return shares from 0 to 1, got 7.38906 for 2.0"),
+        ({"gate": "hard", "choice": jax.nn.sigmoid}, "choice=sigmoid must return shares that sum to 1 .* the sum 1.5"),
         ({"gate": lambda row: row}, "gate=<lambda> must be a function of arrays of JAX"),
         ({"choice": "softmax"}, "choice='softmax' is for gates .*, got gate='oblique'"),
         ({"gate": plane, "choice": "softmax"}, "choice='softmax' is for gates .*, got gate='plane'"),
         ({"oblivious": True}, "oblivious=True is for gate='hard', got gate='oblique'"),
         ({"noise": lambda done: -1.0}, "noise=<lambda> must return numbers of 0 or more, got -1.0 at the share 0.0"),
-        ({"gate_rate": lambda: 1.0}, "gate_rate=<lambda> must be a function of the share"),
+        ({"gate_rate": lambda: 1.0}, "gate_rate=<lambda> must be a function in JAX of the share"),
         ({"first_temperature": lambda done: 1.0 - done}, "first_temperature=<lambda> must return numbers above 0"),
         ({"first_temperature": lambda done: 1.0, "last_temperature": 0.3}, "last_temperature must be 'auto'"),
+        (
+            {"first_temperature": lambda done: 1.0 if done < 0.5 else 0.3},
+            "first_temperature=<lambda> must be a function in",
+        ),
+        (
+            {"loss": lambda scores, target, extras: scores[0], "label_smoothing": 0.1},
+            "label_smoothing is for loss='log",
+        ),
     ],
 )
 def test_what_is_no_such_function_is_refused(options, words):
     with pytest.raises(InvalidInputError, match=words):
         SoftTreeClassifier(2, **options, **FEW).fit(X, Y)
+
+
+def test_errors_of_training_name_ones_own_functions():
+    def undefined(weight, bias, row):
+        return jnp.log(-1 - plane(weight, bias, row) ** 2)
+
+    with pytest.raises(TrainingError, match=r"not finite in epoch 1: finite numbers from gate=undefined, smaller"):
+        SoftTreeClassifier(2, gate=undefined, **FEW).fit(X, Y)
 
 
 def test_files_refuse_functions_that_predictions_need(tmp_path):

@@ -75,7 +75,7 @@ from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.kernels.choose import Engines
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source
 from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.kinds import ModelKind
 from jaxtree.tree.link import Link
@@ -559,7 +559,7 @@ class BaseAdditive(AdditiveParameters, ScoredTrees, Family):
 
     def _codes(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         check_is_fitted(self)
-        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+        return self.encoder_.transform(self.encoder_.open(X).without(self.other_columns_) if is_source(X) else X)
 
     def flatten(self, term: Any, *, low: Any = None, high: Any = None, categories: Sequence[Any] | None = None) -> Self:
         """Returns an estimator of which a curve has one value in a stretch: its mean there, by the rows of the fit.

@@ -106,9 +106,10 @@ def check_arguments(estimator: Any, method: str, names: Iterable[str], known: It
         own = [*arguments_of(getattr(kind, method))[0], *known]
         hint = hint_for_argument(name, own, list(inspect.signature(kind).parameters))
         parameter, loss = loss_parameter(estimator)
-        words = f" with {parameter}={loss!r}" if parameter else ""
+        in_words = loss.__name__ if inspect.isfunction(loss) else repr(loss)
+        words = f" with {parameter}={in_words}" if parameter else ""
         of_rows = f"; of every row it takes {', '.join(known)}" if known else ""
-        own_loss = " (a loss of one's own lists these in `needs`)" if isinstance(loss, BaseLoss) else ""
+        own_loss = "" if not parameter or isinstance(loss, str) else " (a loss of one's own lists these in `needs`)"
         raise InvalidInputError(f"{kind.__name__}.{method}{words} takes no {name!r}{hint}{of_rows}{own_loss}")
 
 

@@ -438,7 +438,9 @@ class BaseSoft(SoftParameters, EstimatorOnTables, Family):
         Raises:
             TrainingError: No model has reached anything finite; or one of several that predict together has not.
         """
-        check_trained(trained, self._name_of_models, needs_all=self._needs_all)
+        options = ((name, getattr(self, name, None)) for name in ("gate", "loss"))
+        own = [f"{name}={name_of(given)}" for name, given in options if callable(given)]
+        check_trained(trained, self._name_of_models, needs_all=self._needs_all, functions=own)
         parts, has_folds = task.parts, len(task.parts) > 1
         models = [self._choose(trained[at :: len(parts)]) for at in range(len(parts))]
         if has_folds and (begun := [at for at, one in enumerate(models) if one.loss.size]):

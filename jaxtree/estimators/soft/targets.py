@@ -23,6 +23,7 @@ from jaxtree.estimators.soft.parameters import (
     BITS_OF_UNEVEN_CLASSES,
     FROM_0_BELOW_1,
     LEAST_CLASSES_TO_HOLD_OUT,
+    is_auto,
     mixture_of,
     rows_of_step,
     settings_of,
@@ -38,6 +39,7 @@ from jaxtree.soft import losses
 from jaxtree.soft.calibration import Constant
 from jaxtree.soft.forest import TOGETHER
 from jaxtree.soft.from_tree import log_shares
+from jaxtree.soft.functions import name_of
 from jaxtree.soft.inputs import SoftSample
 from jaxtree.soft.model import LEAST_PROBABILITY
 from jaxtree.soft.scores import ScoredTarget
@@ -85,6 +87,15 @@ class SoftClassifier(OfClasses, BaseSoft):
     loss: Annotated[AnyLoss, Words(OF_CLASSES), BaseLoss, callable, Role.FIT] = "log_loss"
     label_smoothing: Annotated[float | str, FROM_0_BELOW_1, Words({AUTO}), Role.TRAINS] = AUTO
     class_weight: Annotated[Any, dict, Words({"balanced"}), None, Role.FIT] = None
+
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed, or has no effect beside another."""
+        super().check_parameters()
+        if not isinstance(self.loss, str) and not is_auto(self.label_smoothing) and self.label_smoothing:
+            raise InvalidInputError(
+                f"label_smoothing is for loss='log_loss', got label_smoothing={self.label_smoothing} and "
+                f"loss={name_of(self.loss)}"
+            )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Goes over some rows once, at the last temperature.

@@ -49,7 +49,7 @@ from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.validation import HeldOut, hold_out_rows
 from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
-from jaxtree.table.sources import is_source, open_source
+from jaxtree.table.sources import is_source
 from jaxtree.tree import Tree, take_tree
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.kinds import ModelKind
@@ -405,7 +405,7 @@ class BaseTree(TableParameters, FittedTrees, Family):
     def encode(self, X: Any) -> UInt[np.ndarray, "feature row"]:
         """Returns the codes of a table, as `jaxtree.growth.apply` and `jaxtree.dropout` take them."""
         check_is_fitted(self)
-        return self.encoder_.transform(open_source(X).without(self.other_columns_) if is_source(X) else X)
+        return self.encoder_.transform(self.encoder_.open(X).without(self.other_columns_) if is_source(X) else X)
 
     def get_depth(self) -> int:
         """Returns the depth of the deepest leaf; a single leaf has depth 0."""

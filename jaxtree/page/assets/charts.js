@@ -14,7 +14,7 @@ function confusionChart(tree, sums, pruned) {
     names: [...tree.classes, ...(hasUnknown ? ["not seen in fit"] : [])],
     columns: tree.classes,
     cells: hasUnknown ? table : table.slice(0, -1),
-    caption: `${percent(right)} of ${inWords(sums.total)} ${sums.set.name} rows are right; without any split: ${percent(sums.quality(root).accuracy)}.`,
+    caption: `${percent(right)} of ${inWords(sums.total)} ${sums.set.name} rows are predicted correctly; without any split: ${percent(sums.quality(root).accuracy)}.`,
     value: right,
     table: sums.set.name,
   };

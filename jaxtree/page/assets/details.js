@@ -16,9 +16,9 @@ class Details {
     const facts = [
       ["predicts", tree.says(node)],
       ["weight", inWords(nodes.weight[node])],
-      ["rows grown on", inWords(nodes.rows[node])],
+      ["training rows", inWords(nodes.rows[node])],
       ["impurity", inWords(nodes.impurity[node])],
-      ...(isLeaf ? [] : [["gain of its split", inWords(nodes.gain[node])]]),
+      ...(isLeaf ? [] : [["gain of the split", inWords(nodes.gain[node])]]),
       ...(nodes.price[node] === null ? [] : [["pruned from α", inWords(nodes.price[node])]]),
       ...this.sums.flatMap((sums) => this.quality(sums, node)),
     ];

@@ -108,8 +108,8 @@ function showCharts() {
 function search(query) {
   const wanted = query.trim().toLowerCase();
   const found = outline.search((column) => wanted !== "" && tree.columns[column].name.toLowerCase().includes(wanted));
-  const splits = found === 1 ? "1 split asks" : `${inWords(found)} splits ask`;
-  byId("found").textContent = wanted === "" ? "" : `${splits} for it`;
+  const splits = found === 1 ? "1 split uses" : `${inWords(found)} splits use`;
+  byId("found").textContent = wanted === "" ? "" : `${splits} it`;
 }
 
 function goToMatch(step) {
@@ -146,7 +146,7 @@ function followRow() {
   const end = state.pruned.shown(tree, nodes.at(-1));
   const target = rows.target[row];
   const truth = tree.isOfClasses ? (target < 0 ? "a class not seen in fit" : tree.classes[target]) : inWords(target, tree.digits);
-  const stays = state.pruned.stops(tree, end) ? "" : ` It goes no single way from there: ${words(end)}.`;
+  const stays = state.pruned.stops(tree, end) ? "" : ` It has no single branch from there: ${words(end)}.`;
   say(`Row ${row}: predicted ${tree.says(end)}, truth ${truth}, after ${tree.depth[end]} splits.${stays}`);
   byId("followed").textContent = byId("status").textContent;
 }

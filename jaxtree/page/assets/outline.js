@@ -161,7 +161,7 @@ class Outline {
   }
 
   label(node, stops) {
-    const asks = stops ? (this.pruned.collapsed[node] ? "pruned here" : "leaf") : `asks ${this.tree.columnName(node)}`;
+    const asks = stops ? (this.pruned.collapsed[node] ? "pruned here" : "leaf") : `splits on ${this.tree.columnName(node)}`;
     const onPath = this.path.has(node) ? `, on the path: ${this.path.get(node)}` : "";
     return `${this.tree.branch(node)}: ${this.tree.says(node)}, weight ${inWords(this.tree.nodes.weight[node])}, ${asks}${onPath}`;
   }

@@ -38,7 +38,7 @@ function parallelPicture(chart, width) {
     heights.forEach((y, i) => y !== null && marks.push({ x: xs[i], y, line, trace: d, words: own.words.split("; ") }));
   });
   const left = chart.axes.length - shown.length;
-  if (left) picture.append(textAt(0, height - 4, [`${left} less important parameter${left > 1 ? "s have" : " has"} no room here.`], { anchor: "start" }));
+  if (left) picture.append(textAt(0, height - 4, [`${left} less important parameter${left > 1 ? "s are" : " is"} not shown.`], { anchor: "start" }));
   return readable(picture, marks);
 }
 

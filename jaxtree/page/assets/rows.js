@@ -27,7 +27,7 @@ function actOf(chart, of) {
   const [truth, said] = of;
   const isOne = (i) => set.truth[i] === truth && set.said[i] === said;
   const number = set.number.filter((_, i) => isOne(i)).length;
-  return number ? { words: "click to list the rows", run: () => rowList.listOnly(set, `of ${truth} that are predicted ${said}`, isOne) } : null;
+  return number ? { words: "click to list the rows", run: () => rowList.listOnly(set, `of ${truth} predicted as ${said}`, isOne) } : null;
 }
 
 let rowList = null;
@@ -175,8 +175,8 @@ class RowList {
   /** The truth, and the sentence about what speaks for and against the prediction. */
   words(row) {
     const { set } = this;
-    const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `It is ${set.truth[row]}. ` : "It is right. ") : `The truth is ${set.truth[row]}. `;
-    const interval = set.interval ? `Nine of ten such rows are expected from ${set.interval[row]}. ` : "";
+    const truth = !set.truth ? "" : set.isWrong ? (set.isWrong[row] ? `The true class is ${set.truth[row]}. ` : "The prediction is correct. ") : `The true value is ${set.truth[row]}. `;
+    const interval = set.interval ? `90 % prediction interval: ${set.interval[row]}. ` : "";
     return `${truth}${interval}${set.sentences ? `${set.sentences[row]}.` : ""}`;
   }
 

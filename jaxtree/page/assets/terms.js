@@ -169,9 +169,9 @@ class TermList {
       const [x, y] = term.columns.map((column, side) => ({ label: this.terms.columns[column].name, whole: term.labels[side], words: term.labels[side].map((words) => (this.terms.columns[column].isNumber ? shortRange(words) : words)) }));
       const most = Math.max(...term.values[this.score].map(Math.abs));
       const legend = [{ name: `adds, to +${inWords(most, 3)}`, colour: ADDS }, { name: `takes, to −${inWords(most, 3)}`, colour: TAKES }];
-      return { kind: "surface", label: `What ${term.name} ${what}`, x, y, values: term.values[this.score], weight: term.weight, mark: this.binsOf(term), legend, caption: `${caption} Cells without training rows are pale.` };
+      return { kind: "surface", label: `${term.name}: ${what}`, x, y, values: term.values[this.score], weight: term.weight, mark: this.binsOf(term), legend, caption: `${caption} Cells without training rows are pale.` };
     }
-    const interval = term.low ? ` ${term.edges ? "Band" : "Lines"}: ${this.terms.ends}, each of its bin alone.` : "";
+    const interval = term.low ? ` ${term.edges ? "Band" : "Lines"}: ${this.terms.ends}, for each bin alone.` : "";
     return term.edges ? this.curve(term, what, caption + interval) : this.points(term, what, caption + interval);
   }
 
@@ -187,9 +187,9 @@ class TermList {
     series.push({ kind: "steps", name: "", colour: "accent", x: edges, y: levels(values), ends });
     if (term.weight.at(-1) > 0 || isMissing) series.push({ kind: "line", name: "", colour: isMissing ? "ink" : "soft", x: [edges[0], edges.at(-1)], y: [missing, missing], isDashed: true });
     if (!isMissing) series.push({ kind: "dots", name: "", colour: "ink", x: [term.at[bin]], y: [values[bin]] });
-    const dashed = term.weight.at(-1) > 0 || isMissing ? " Dashed: where it is missing." : "";
+    const dashed = term.weight.at(-1) > 0 || isMissing ? " Dashed: missing values." : "";
     const x = { label: term.name, ...(term.ticks ? { ticks: term.ticks, isTime: true } : {}) };
-    return { kind: "plot", label: `What ${term.name} ${what}`, x, y: { label: what }, series, below: { edges, counts: term.density, rows: term.weight }, mark: isMissing ? null : term.at[bin], caption: caption + dashed };
+    return { kind: "plot", label: `${term.name}: ${what}`, x, y: { label: what }, series, below: { edges, counts: term.density, rows: term.weight }, mark: isMissing ? null : term.at[bin], caption: caption + dashed };
   }
 
   points(term, what, caption) {
@@ -203,6 +203,6 @@ class TermList {
       dots: [[value, i === bin ? "ink" : "accent"]],
       words: i === bin ? "this row" : percent(term.weight[i] / all),
     })).filter((_, i) => term.weight[i] > 0 || i === bin);
-    return { kind: "list", label: `What ${term.name} ${what}`, x: { label: what }, items, caption };
+    return { kind: "list", label: `${term.name}: ${what}`, x: { label: what }, items, caption };
   }
 }

@@ -41,8 +41,12 @@ TRUTH = {"true": True, "false": False}
 """Words of truth values."""
 
 
-def read_frame(path: Path) -> pd.DataFrame:
+def read_frame(path: Path, words: Set[str] = frozenset()) -> pd.DataFrame:
     """Returns the columns of a file, without an index that is saved in it.
+
+    Args:
+        path: The file.
+        words: Names of columns that have words in a file of text, whatever their cells are.
 
     Raises:
         InvalidInputError: It is no such file, is damaged, has no rows, or names of columns repeat.
@@ -51,7 +55,8 @@ def read_frame(path: Path) -> pd.DataFrame:
     """
     contents = read_contents(str(path), TextFormat())
     names = [name for name in contents.frame.columns if name not in contents.index]
-    return in_pandas(contents, {name: typed_column(contents, name, KINDS_OF_FEATURES) for name in names})
+    kinds = {name: () if name in words else KINDS_OF_FEATURES for name in names}
+    return in_pandas(contents, {name: typed_column(contents, name, kinds[name]) for name in names})
 
 
 def typed_column(contents: Contents, name: str, kinds: Sequence[str]) -> pl.Series:
