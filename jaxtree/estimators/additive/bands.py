@@ -15,7 +15,7 @@ from jaxtree.additive.terms import LEAST_PARENT
 from jaxtree.arrays import spread
 from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.drawn_bands import DrawnBands, RowsOfFit
+from jaxtree.estimators.boosting.drawn_bands import DrawnBands, ImportanceWords, RowsOfFit
 from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.boosting.survival import learn_times
 from jaxtree.estimators.common.conventions import progress_of
@@ -86,6 +86,11 @@ class Bands(DrawnBands):
         size = np.abs(self._values).mean(axis=2) * weight
         total = max(float(weight[layout.places(0)].sum()), np.finfo(float).tiny)
         return self._band(np.add.reduceat(size, layout.first[:-1], axis=1) / total).clipped(0, np.inf)
+
+    def importance_words(self) -> ImportanceWords:
+        """Returns the names of the terms, and what their importances are."""
+        unit = f"mean size in {self._estimator.explain_global().unit}"
+        return ImportanceWords("term", self.term_names, unit, "The mean size of what a term adds to a score")
 
     def _origin(self) -> str:
         return (

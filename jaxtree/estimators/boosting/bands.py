@@ -26,14 +26,14 @@ from jaxtree.boosting.folds import mean_of_models
 from jaxtree.boosting.many import OnRoundsOfMany, boost_members
 from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError, TrainingError, present
-from jaxtree.estimators.boosting.drawn_bands import DrawnBands, RowsOfFit
+from jaxtree.estimators.boosting.drawn_bands import DrawnBands, ImportanceWords, RowsOfFit
 from jaxtree.estimators.boosting.folds import check_rows_of_weight, grown_weight, own_rows, seed_of
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import weight_of
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rounds, encode, forest_in_table_units
 from jaxtree.estimators.common.conventions import progress_of
-from jaxtree.estimators.common.fold_rows import divide
+from jaxtree.estimators.common.fold_rows import Fold, divide
 from jaxtree.figures.bands import Band, BandWidths, widths_of
 from jaxtree.figures.dependence import MOST_ROWS
 from jaxtree.figures.outputs import output_labels
@@ -44,6 +44,9 @@ NUM_FOLDS = 5
 
 MOST_TIMES = 8
 """How many times the rounds of the model these have at most."""
+
+NUM_KNOWN = 100
+"""The rows that those of the fit count as, beside the given ones, where the bias of predictions is known from both."""
 
 MOST_TRIES = 100
 """How often a draw is made again that lacks what the loss must have, such as a row of each class."""
@@ -105,12 +108,31 @@ class BoostedBands(DrawnBands):
         """The names of the columns."""
         return list(self._estimator.schema_.column_names)
 
+    def predict(self, X: Any) -> Band:
+        """Returns the predictions of rows with their bands: numbers, or of classes their probabilities.
+
+        A band is of what is predicted, such as a mean, and not of targets, which lie farther off. The bias is known in
+        the mean over the rows that are given together and over those of the fit, which count as a hundred.
+
+        Args:
+            X: A table.
+        """
+        values, known = self._values_of(X), self._rows
+        scores = self._scores(np.concatenate([values, known.values]))
+        weight = np.append(np.ones(len(values)), NUM_KNOWN * known.weight / known.weight.sum())
+        return Band(*(own[: len(values)] for own in self._of_scores(scores, weight)))
+
     def importances(self) -> Band:
         """Returns `feature_importances_` with its band: the shares of the loss saved, in the order of `column_names`.
 
         Noise makes shares greater: that of a column that tells nothing is not 0.
         """
         return self._band(np.stack([own.feature_importances_ for own in self._members])).clipped(0, 1)
+
+    def importance_words(self) -> ImportanceWords:
+        """Returns the names of the columns, and what their importances are."""
+        meaning = "The share of the loss saved by all splits that those on a column save"
+        return ImportanceWords("column", self.column_names, "share of the loss saved", meaning)
 
     def _scores(self, values: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "member row score"]:
         return np.stack([np.asarray(own.scores_of(values), np.float64) for own in self._members])
@@ -248,20 +270,24 @@ class _Refits:
         rounds, data = max(own.num_rounds for own in parts), self.data._replace(evaluations=(self.data.rows,))
         members = [self._member(data, own.weight, own.num_rounds, own.seed, own.weight) for own in parts]
         if not self.estimator.early_stopping:
-            sample, groups = self.task.data.sample, self.drawn.groups
-            fields = sample.fields if groups is None else {**sample.fields, "group": groups}
-            sample = sample._replace(X=np.zeros((sample.num_rows, 0)), fields=fields)
-            num_units = sample.num_rows if "group" not in fields else len(np.unique(fields["group"]))
-            for fold in divide(sample, min(NUM_FOLDS, num_units), self.drawn.seed):
-                grown, all_rows = grown_weight(sample, fold), weight_of(sample)
+            sample = self.task.data.sample
+            for fold in self._folds():
+                grown, judged = grown_weight(sample, fold), np.zeros(sample.num_rows)
+                judged[fold.held] = weight_of(sample)[fold.held]
                 if self._allows(grown):
-                    judged = np.zeros(sample.num_rows)
-                    judged[fold.held] = all_rows[fold.held]
                     members.append(self._member(data, grown, MOST_TIMES * rounds, self.task.seed, judged, rounds))
-        made = self._boosted(data, members)
-        best = [own.best_round for own in made[len(parts) :]]
-        again = self._model(made[: len(parts)], [own.own.start for own in members[: len(parts)]])
+        made, own = self._boosted(data, members), slice(len(parts))
+        best = [judged.best_round for judged in made[len(parts) :]]
+        again = self._model(made[own], members[own])
         return again.scores_of(values), round(np.mean(best)) if best else None
+
+    def _folds(self) -> list[Fold]:
+        """Returns folds of the rows, whose groups stay together."""
+        sample, groups = self.task.data.sample, self.drawn.groups
+        fields = sample.fields if groups is None else {**sample.fields, "group": groups}
+        num_units = len(np.unique(fields["group"])) if "group" in fields else sample.num_rows
+        blank = sample._replace(X=np.zeros((sample.num_rows, 0)), fields=fields)
+        return divide(blank, min(NUM_FOLDS, num_units), self.drawn.seed)
 
     def around(
         self, parts: Sequence[_Part], best_rounds: int | None, number: int, on_rounds: OnRoundsOfMany | None
@@ -278,8 +304,7 @@ class _Refits:
         models = []
         for place, factor in enumerate(factors):
             own = slice(place * len(parts), (place + 1) * len(parts))
-            model = self._model(made[own], [member.own.start for member in members[own]])
-            models.append(self._with_times(model, factor))
+            models.append(self._with_times(self._model(made[own], members[own]), factor))
         return models
 
     def _factors(self, draw: int) -> Float64[np.ndarray, " row"]:
@@ -328,13 +353,14 @@ class _Refits:
                 raise TrainingError(f"{self.task.loss}: derivatives at the start of a draw are no numbers")
         return [made[number] for number in range(len(members))]
 
-    def _model(self, made: Sequence[BoostedMember], start: Sequence[Any]) -> Any:
+    def _model(self, made: Sequence[BoostedMember], members: Sequence[Member]) -> Any:
         """Returns members as one model, which is their mean."""
+        start = np.mean([present(own.own).start for own in members], axis=0)
         trees_per_round, forests = self.estimator.trees_per_round_, [present(own.forest) for own in made]
         joined = forests[0] if len(forests) == 1 else mean_of_models(forests, trees_per_round)[0]
         forest = forest_in_table_units(self.rows.categories, joined)
         model = copy.copy(self.estimator)
-        model.set_rounds(Rounds.unmeasured(forest, np.mean(start, axis=0), trees_per_round))
+        model.set_rounds(Rounds.unmeasured(forest, start, trees_per_round))
         return model
 
     def _with_times(self, model: Any, factors: Float64[np.ndarray, " row"]) -> Any:

@@ -61,6 +61,22 @@ class DependenceBand(NamedTuple):
     band: Band
 
 
+class ImportanceWords(NamedTuple):
+    """The words for importances.
+
+    Attributes:
+        noun: The word for what has one each.
+        names: The names of these.
+        unit: The unit of importances.
+        meaning: The sentence that says what they are, without its end.
+    """
+
+    noun: str
+    names: list[str]
+    unit: str
+    meaning: str
+
+
 class DrawnBands(abc.ABC):
     """Bands of a model from draws of its fit.
 
@@ -77,6 +93,14 @@ class DrawnBands(abc.ABC):
     """The word for what has a coverage and a bias each."""
     _head: ClassVar[tuple[str, ...]]
     """The names of the columns that are printed."""
+
+    @abc.abstractmethod
+    def importances(self) -> Band:
+        """Returns importances with their bands."""
+
+    @abc.abstractmethod
+    def importance_words(self) -> ImportanceWords:
+        """Returns the names of what is important, and what importances are."""
 
     def __init__(self, estimator: Any, rows: RowsOfFit, level: float, draws: int):
         self.level, self.draws, self.seed = level, draws, rows.drawn.seed
@@ -147,7 +171,8 @@ class DrawnBands(abc.ABC):
         Args:
             X: A table.
         """
-        return self._of_scores(self._scores(self._values_of(X)))
+        scores = self._scores(self._values_of(X))
+        return self._of_scores(scores, np.ones(scores.shape[1]))
 
     def dependence(self, column: Any, X: Any = None) -> DependenceBand:
         """Returns the mean prediction while all rows have one value of a column, with its band.
@@ -159,15 +184,26 @@ class DrawnBands(abc.ABC):
         Raises:
             InvalidInputError: There is no such column.
         """
-        schema, rows = self._estimator.schema_, self._rows
-        place = column_place(column, schema.column_names, "column")
+        place = column_place(column, self._estimator.schema_.column_names, "column")
+        if X is not None:
+            return self.dependence_of_values(place, self._values_of(X), None)
+        return self.dependence_of_values(place, self._rows.values, self._rows.weight)
+
+    def dependence_of_values(
+        self, place: int, values: Float64[np.ndarray, "row feature"], weight: Float[np.ndarray, " row"] | None
+    ) -> DependenceBand:
+        """Returns the dependence on the column at a place over encoded rows, see `dependence`.
+
+        Args:
+            place: The place of the column.
+            values: The rows.
+            weight: Their weights; None for equal ones.
+        """
+        schema = self._estimator.schema_
 
         def predict(values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
             return np.concatenate([self._predicted(own) for own in self._scores(values)], axis=1)
 
-        values, weight = rows.values, rows.weight
-        if X is not None:
-            values, weight = self._values_of(X), None
         tried = dependence_on(schema, values, place, predict, weight, limits_on(self._estimator, place))
         num_members = self.draws + 2
         means = tried.means.reshape(len(tried.values), num_members, -1).transpose(1, 0, 2)
@@ -204,8 +240,9 @@ class DrawnBands(abc.ABC):
         pulled = [f"{name} (bias {bias[name]:.1f} times the noise)" for name in names if bias[name] > MOST_BIAS]
         if pulled:
             said.append(
-                f"Boosting ends so early that it pulls some {self._noun} towards 0 by much more than their noise. "
-                f"Bands know this bias only as far as the {self._noun} show it, and may not hold: {', '.join(pulled)}."
+                f"Boosting ends so early that it pulls some {self._noun} towards their mean by much more than their "
+                f"noise. Bands know this bias only as far as the {self._noun} show it, and may not hold: "
+                f"{', '.join(pulled)}."
             )
         low = [f"{name} ({coverage[name]:.2f})" for name in names if coverage[name] < self.level - LESS]
         if low:
@@ -226,27 +263,44 @@ class DrawnBands(abc.ABC):
     def _values_of(self, X: Any) -> Float64[np.ndarray, "row feature"]:
         return np.asarray(self._estimator.encoder_.values(X), np.float64)
 
-    def _band(self, found: Float[np.ndarray, "member *point"], curve: Any = None) -> Band:
-        """Returns the band of numbers that all members have; points of one curve have their bias in common."""
+    def _band(
+        self,
+        found: Float[np.ndarray, "member *point"],
+        curve: Any = None,
+        weight: Float[np.ndarray, "*point"] | None = None,
+    ) -> Band:
+        """Returns the band of numbers that all members have.
+
+        Args:
+            found: The numbers.
+            curve: The curve of every point: points of one have their bias in common. None for one each.
+            weight: How much every point tells of the bias and the factor; 1 if not given.
+        """
         center, (truth, *_), draws = found[0], found[1:], found[2:].reshape(self.draws, -1)
         curve = np.arange(center.size) if curve is None else np.ravel(curve)
         some = spread(center.size, MOST_POINTS)
-        weight = np.zeros(center.size)
-        weight[some] = 1.0
-        half = widths_of(draws, np.ravel(truth), self.level, curve=curve, weight=weight).half.reshape(center.shape)
+        told = np.zeros(center.size)
+        told[some] = 1.0 if weight is None else np.ravel(weight)[some]
+        half = widths_of(draws, np.ravel(truth), self.level, curve=curve, weight=told).half.reshape(center.shape)
         return Band(center, center - half, center + half)
 
-    def _of_scores(self, scores: Float64[np.ndarray, "member row score"]) -> Band:
-        """Returns the band of predictions: that of even scores by its ends, else of predictions themselves."""
+    def _of_scores(self, scores: Float64[np.ndarray, "member row score"], weight: Float64[np.ndarray, " row"]) -> Band:
+        """Returns the band of predictions: that of even scores by its ends, else of predictions themselves.
+
+        Args:
+            scores: The scores of rows.
+            weight: How much every row tells of the bias and the factor.
+        """
         if self._has_even_scores(scores.shape[2]):
             curve = np.broadcast_to(np.arange(scores.shape[2]), scores.shape[1:])
-            found = self._band(scores, curve=curve)
+            found = self._band(scores, curve, np.broadcast_to(weight[:, None], scores.shape[1:]))
             center, *ends = (self._predicted(own) for own in found)
             band = Band(center, np.minimum(*ends), np.maximum(*ends))
         else:
             predicted = np.stack([self._predicted(own) for own in scores])
             curve = np.broadcast_to(np.arange(predicted.shape[2]), predicted.shape[1:])
-            band = self._within(self._band(predicted, curve=curve))
+            told = np.broadcast_to(weight[:, None], predicted.shape[1:])
+            band = self._within(self._band(predicted, curve, told))
         is_vector = band.center.shape[1] == 1
         return Band(*(own[:, 0] for own in band)) if is_vector else band
 

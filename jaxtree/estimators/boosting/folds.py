@@ -118,12 +118,13 @@ def own_rows(
         judged: The weights of those of the first evaluation.
     """
     shared = OwnRows.of(present(data.start), (data.rows, *data.evaluations))
-    of_data, *of_tables = shared.weight
-    own = [np.zeros_like(of_data) for given in (grown, judged) if given is not None]
-    for padded, given in zip(own, (grown, judged), strict=False):
-        padded[: len(given)] = given
-    start = task.loss.start(shared.target[0], own[0], data.rows.extras).astype(data.precision).astype(np.float64)
-    return shared._replace(start=start, weight=(*own, *of_tables[len(own) - 1 :]))
+    weight = list(shared.weight)
+    for place, given in enumerate((grown, judged)):
+        if given is not None:
+            weight[place] = np.zeros_like(weight[place])
+            weight[place][: len(given)] = given
+    start = task.loss.start(shared.target[0], weight[0], data.rows.extras).astype(data.precision).astype(np.float64)
+    return shared._replace(start=start, weight=tuple(weight))
 
 
 def _made_together(
