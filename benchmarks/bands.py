@@ -3,7 +3,7 @@
     pip install '.[bench]' interpret-core
     python -m benchmarks.bands [--models additive boosted] [--seeds 20] [--rows 500 5000] [--adult FOLDER] [--out FILE]
 
-Tables are simulated. Of additive models: four columns, even from 0 to 1, add a sine, a step, a line and nothing to the
+Tables are simulated. For additive models four columns, even from 0 to 1, add a sine, a step, a line and nothing to the
 score, and two of them a surface; targets have normal noise of deviation 1, or are classes of these log odds. Figures
 are shares of rows at whose values the band of a curve holds the truth, which is centred over the rows as curves are,
 and of which the surface is pure: the mean of the four curves over seeds, with the 95 % interval of that mean, and each
@@ -11,9 +11,9 @@ curve. The level is 0.9. `bands` is `model.bands`; `bags` are the intervals of `
 same level; `interpret` is interpret's error bar, the standard deviation of 14 bags, times 1.645, of the first seeds.
 `width` is the mean half width. Seconds are of the CPU, and of the wall where that is said.
 
-Of boosted trees: five columns, the score of which is the same sum without the surface ("additive"), or a product of two
-columns and a sine that another switches on ("interaction"), with normal noise of deviation 1; or classes of the log
-odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band holds the
+For boosted trees there are five columns, the score of which is the same sum without the surface ("additive"), or a
+product of two columns and a sine that another switches on ("interaction"), with normal noise of deviation 1; or classes
+of the log odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band holds the
 true mean, or the true probability, and of 25 of them that are predicted one by one; and of the values of the first
 column at which the band of its dependence holds the mean of the truth over the rows of the fit.
 """

@@ -1,4 +1,8 @@
-"""How often the rows of a fit are drawn in each of many draws: what other tables of the same kind might have been."""
+"""How often the rows of a fit are drawn in each of many draws: what other tables of the same kind might have been.
+
+A row of weight $w$ is drawn $c$ times, where $c$ has the distribution of Poisson with mean $w$: as often as its copies
+would be together if it were $w$ rows. Rows of a group have one $c$ in common, of mean 1.
+"""
 
 from typing import NamedTuple
 
@@ -13,6 +17,12 @@ class RedrawnRows(NamedTuple):
         seed: The seed. Every draw has a generator of its own, so that a number of draws begins with those of a smaller
             one.
         groups: The number of the group of every row, whose rows are drawn together; None where each is drawn by itself.
+
+    Example:
+        >>> drawn = RedrawnRows(seed=0, groups=np.array([0, 0, 1, 1]))
+        >>> factors = drawn.factors(0, np.ones(4))
+        >>> bool(factors[0] == factors[1]), bool(factors[2] == factors[3])
+        (True, True)
     """
 
     seed: int

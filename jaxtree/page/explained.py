@@ -17,6 +17,7 @@ from jaxtree.figures.shapley import Explained, explained_by, of_class
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.start import weighted_quantiles
 from jaxtree.page.cards import (
+    ACCENT,
     SOFT,
     Card,
     Chart,
@@ -39,6 +40,9 @@ from jaxtree.tree.kinds import ModelKind, Prediction
 
 MOST_COLUMNS = 6
 """Columns whose dependence is drawn."""
+
+MOST_IMPORTANT = 15
+"""Terms or columns whose importances are drawn, the most important ones."""
 
 FEW_CLASSES = 7
 """Classes that stand in one chart; of more, one is chosen."""
@@ -196,6 +200,22 @@ def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Depend
     return {"kind": "list", "items": items, "caption": caption, "end": "of the rows"} | (
         {"legend": legend} if len(curves) > 1 else {}
     )
+
+
+def banded_importance_card(bands: Any) -> Card:
+    """Returns the card of the importances of terms or columns with their bands, the most important first."""
+    found, (noun, names, unit, meaning), items = bands.importances(), bands.importance_words(), []
+    order = np.argsort(-found.center, kind="stable")
+    for place in order[:MOST_IMPORTANT].tolist():
+        ends = compacted([found.lower[place], found.upper[place]])
+        dot = compacted([found.center[place]])[0]
+        words = decimal_near(float(found.center[place]), least_digits=3)
+        items.append({"name": names[place], "bars": [[*ends, SOFT]], "dots": [[dot, ACCENT]], "words": words})
+    title = f"Importance of the {noun}s, with bands"
+    chart: dict[str, Any] = {"kind": "list", "label": title, "items": items, "x": axis(unit)}
+    if len(order) > MOST_IMPORTANT:
+        chart["caption"] = f"{len(order) - MOST_IMPORTANT} less important {noun}s are left out."
+    return Card(f"{noun}-importances", title, f"{meaning}, with its band of level {bands.level:g}.", {"": chart})
 
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 40

@@ -21,8 +21,7 @@ from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.described import DataCard, data_card
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
-from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
-from jaxtree.page.importances import banded_importance_card
+from jaxtree.page.explained import banded_importance_card, dependence_cards, explained_rows, listed_rows, summary_cards
 from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
 from jaxtree.page.scores import Fact, fact_of_score, soft_facts

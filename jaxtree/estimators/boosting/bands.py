@@ -199,7 +199,7 @@ def drawn_anew(estimator: Any, task: BoostingTask, drawn: RedrawnRows, number: i
     _check_is_of_fit(task.data.schema == estimator.encoder_.schema_ and task.loss.num_scores == estimator.start_.size)
     sample = task.data.sample
     rows = encode(task)
-    refits = _Refits(estimator, task, rows, estimator.config(task.data.num_rows, rows.num_bins), drawn)
+    refits = _RefitMembers(estimator, task, rows, estimator.config(task.data.num_rows, rows.num_bins), drawn)
     table = sample.X.without(estimator.other_columns_) if is_source(sample.X) else sample.X
     some = spread(sample.num_rows, MOST_ROWS)
     values, weight = np.asarray(estimator.encoder_.values(table), np.float64)[some], refits.weight
@@ -241,7 +241,7 @@ def _parts_of(estimator: Any, task: BoostingTask) -> list[_Part]:
     ]
 
 
-class _Refits:
+class _RefitMembers:
     """Boostings of a model anew on its rows.
 
     Args:
@@ -265,7 +265,7 @@ class _Refits:
     ) -> tuple[Float[np.ndarray, "some score"], int | None]:
         """Returns the scores of some rows by the model that is boosted again, and its best number of rounds.
 
-        That number is None where the model has stopped early itself.
+        The number is None where the model has stopped early itself.
         """
         rounds, data = max(own.num_rounds for own in parts), self.data._replace(evaluations=(self.data.rows,))
         members = [self._member(data, own.weight, own.num_rounds, own.seed, own.weight) for own in parts]
