@@ -13,9 +13,9 @@ same level; `interpret` is interpret's error bar, the standard deviation of 14 b
 
 For boosted trees there are five columns, the score of which is the same sum without the surface ("additive"), or a
 product of two columns and a sine that another switches on ("interaction"), with normal noise of deviation 1; or classes
-of the log odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band holds the
-true mean, or the true probability, and of 25 of them that are predicted one by one; and of the values of the first
-column at which the band of its dependence holds the mean of the truth over the rows of the fit.
+of the log odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band
+holds the true mean, or the true probability, and of 25 of them that are predicted one by one; and of the values of the
+first column at which the band of its dependence holds the mean of the truth over the rows of the fit.
 """
 
 import argparse
