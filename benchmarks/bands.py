@@ -1,18 +1,25 @@
-"""Bands of additive models: how often they hold curves that are known, and how long draws of adult's curves take.
+"""Bands of additive models and of boosted trees: how often they hold what is known, and how long adult's draws take.
 
     pip install '.[bench]' interpret-core
-    python -m benchmarks.bands [--seeds 20] [--rows 500 5000] [--noise normal binary] [--adult FOLDER] [--out FILE]
+    python -m benchmarks.bands [--models additive boosted] [--seeds 20] [--rows 500 5000] [--adult FOLDER] [--out FILE]
 
-Tables are simulated: four columns, even from 0 to 1, add a sine, a step, a line and nothing to the score, and two of
-them a surface; targets have normal noise of deviation 1, or are classes of these log odds. Figures are shares of rows
-at whose values the band of a curve holds the truth, which is centred over the rows as curves are, and of which the
-surface is pure: the mean of the four curves over seeds, with the 95 % interval of that mean, and each curve. The level
-is 0.9. `bands` is `model.bands`; `bags` are the intervals of `explain_global`, from eight bags, at the same level;
-`interpret` is interpret's error bar, the standard deviation of 14 bags, times 1.645, of the first seeds. `width` is the
-mean half width. Seconds are of the CPU, and of the wall where that is said.
+Tables are simulated. For additive models four columns, even from 0 to 1, add a sine, a step, a line and nothing to the
+score, and two of them a surface; targets have normal noise of deviation 1, or are classes of these log odds. Figures
+are shares of rows at whose values the band of a curve holds the truth, which is centred over the rows as curves are,
+and of which the surface is pure: the mean of the four curves over seeds, with the 95 % interval of that mean, and each
+curve. The level is 0.9. `bands` is `model.bands`; `bags` are the intervals of `explain_global`, from eight bags, at the
+same level; `interpret` is interpret's error bar, the standard deviation of 14 bags, times 1.645, of the first seeds.
+`width` is the mean half width. Seconds are of the CPU, and of the wall where that is said.
+
+For boosted trees there are five columns, the score of which is the same sum without the surface ("additive"), or a
+product of two columns and a sine that another switches on ("interaction"), with normal noise of deviation 1; or classes
+of the log odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band
+holds the true mean, or the true probability, and of 25 of them that are predicted one by one; and of the values of the
+first column at which the band of its dependence holds the mean of the truth over the rows of the fit.
 """
 
 import argparse
+import itertools
 import json
 import os
 import time
@@ -106,6 +113,88 @@ def _of_interpret(kind: str, X: np.ndarray, y: np.ndarray, parts: list[np.ndarra
     return held_by(values, half, parts)
 
 
+def _additive_score(X: np.ndarray) -> np.ndarray:
+    step = np.where(X[:, 1] < 0.3, -1.0, np.where(X[:, 1] < 0.7, 0.2, 1.0))
+    return np.sin(2 * np.pi * X[:, 0]) + step + 2 * X[:, 2] - 1
+
+
+def _interaction(X: np.ndarray) -> np.ndarray:
+    return 8 * (X[:, 0] - 0.5) * (X[:, 1] - 0.5) + np.sin(2 * np.pi * X[:, 2]) * (X[:, 3] > 0.5)
+
+
+def _of_two(X: np.ndarray) -> np.ndarray:
+    second = 1 / (1 + np.exp(-_additive_score(X)))
+    return np.stack([1 - second, second], axis=1)
+
+
+def _of_three(X: np.ndarray) -> np.ndarray:
+    odds = np.exp(np.stack([_additive_score(X), _interaction(X), np.zeros(len(X))], axis=1))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+TRUTHS = {"additive": _additive_score, "interaction": _interaction, "classes": _of_two, "three": _of_three}
+"""The true means, or the true probabilities of classes."""
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "50 rounds": {"n_estimators": 50},
+    "30 rounds of depth 2": {"n_estimators": 30, "max_depth": 2},
+    "early stopping": {"early_stopping": True, "random_state": 0},
+}
+"""Models: the second has not learned all that rows tell."""
+
+NUM_NEW, NUM_ALONE = 400, 25
+
+
+def measure_boosted(truth: str, shape: str, num_rows: int, seed: int, draws: int) -> dict[str, Any]:
+    """The figures of boosted trees on one table."""
+    generator = np.random.default_rng(seed)
+    X, right = generator.uniform(size=(num_rows, 5)), TRUTHS[truth]
+    told = right(X)
+    if told.ndim == 1:
+        kind, y = jaxtree.GradientBoostingRegressor, told + generator.normal(size=num_rows)
+    else:
+        kind = jaxtree.GradientBoostingClassifier
+        y = (generator.uniform(size=(num_rows, 1)) > told.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    began = time.process_time()
+    model = kind(**SHAPES[shape]).fit(X, y)
+    fitted = time.process_time()
+    bands = model.bands(X, y, level=LEVEL, draws=draws)
+    drawn = time.process_time()
+    new = generator.uniform(size=(NUM_NEW, 5))
+    alone = [held_share(bands.predict(row[None]), right(row[None])) for row in new[:NUM_ALONE]]
+    found, means = bands.dependence(0), []
+    for value in found.values:
+        means.append(right(np.column_stack([np.full(num_rows, value), X[:, 1:]])).mean(axis=0))
+    band, near = bands.predict(new), right(new)
+    return {
+        "seed": seed,
+        "held": held_share(band, near),
+        "alone": float(np.mean(alone)),
+        "dependence": held_share(found.band, np.array(means).reshape(len(means), -1)),
+        "width": float(np.mean(band.upper - band.lower) / 2),
+        "error": float(np.sqrt(np.mean(np.square(band.center - near)))),
+        "simulated": float(np.mean([*bands.coverage.values()])),
+        "bias": float(np.mean([*bands.bias.values()])),
+        "seconds": {"fit": fitted - began, "bands": drawn - fitted},
+    }
+
+
+def held_share(band: Any, right: np.ndarray) -> float:
+    """The share of places at which a band holds the truth."""
+    return float(np.mean((band.lower <= right) & (right <= band.upper)))
+
+
+def summary_of_boosted(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over seeds, and the 95 % interval of that of predictions."""
+    held = np.array([row["held"] for row in rows])
+    far = 1.96 * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
+    names = ("held", "alone", "dependence", "width", "error", "simulated", "bias")
+    found: dict[str, Any] = {name: round(np.mean([row[name] for row in rows]), 3) for name in names}
+    found["interval"] = np.round([held.mean() - far, held.mean() + far], 3).tolist()
+    seconds = {name: round(np.mean([row["seconds"][name] for row in rows]), 2) for name in ("fit", "bands")}
+    return found | {"cpu_seconds": seconds, "seeds": len(rows)}
+
+
 def summary_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Means over seeds, of the four curves with the 95 % interval of their mean."""
     found: dict[str, Any] = {}
@@ -159,17 +248,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bands", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--models", nargs="*", choices=("additive", "boosted"), default=["additive", "boosted"])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--peer-seeds", type=int, default=5, help="how many of the first seeds interpret has, too")
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 5000])
     parser.add_argument("--noise", nargs="*", choices=("normal", "binary"), default=["normal", "binary"])
+    parser.add_argument("--truths", nargs="*", choices=TRUTHS, default=list(TRUTHS), help="of boosted trees")
+    parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES), help="of boosted trees")
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--adult", type=Path, help="the folder of the real tables: measure adult, too")
     parser.add_argument("--out", type=Path, default=Path(f"benchmarks/results/bands-{date.today()}.json"))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     report: dict[str, Any] = describe_run(PACKAGES) | {"level": LEVEL, "draws": arguments.draws, "simulated": {}}
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
 
     def write() -> None:
         arguments.out.write_text(json.dumps(report | {"load": os.getloadavg()}, indent=1) + "\n")
@@ -178,15 +271,22 @@ def main() -> None:
         report["adult"] = time_adult(arguments.adult, arguments.draws)
         print(json.dumps(report["adult"]), flush=True)
         write()
-    for num_rows in arguments.rows:
+    for num_rows in arguments.rows if "additive" in arguments.models else ():
         for noise in arguments.noise:
             rows: list[dict[str, Any]] = []
-            for seed in range(arguments.first, arguments.first + arguments.seeds):
+            for seed in seeds:
                 with_peer = seed < arguments.first + arguments.peer_seeds
                 rows.append(measure(noise, num_rows, seed, arguments.draws, with_peer=with_peer))
                 report["simulated"][f"{noise}, {num_rows} rows"] = summary_of(rows) | {"of_seeds": rows}
                 write()
             print(f"{noise}, {num_rows} rows", json.dumps(summary_of(rows)), flush=True)
+    for num_rows in arguments.rows if "boosted" in arguments.models else ():
+        for truth, shape in itertools.product(arguments.truths, arguments.shapes):
+            name = f"boosted, {truth}, {shape}, {num_rows} rows"
+            rows = [measure_boosted(truth, shape, num_rows, seed, arguments.draws) for seed in seeds]
+            report["simulated"][name] = summary_of_boosted(rows) | {"of_seeds": rows}
+            write()
+            print(name, json.dumps(summary_of_boosted(rows)), flush=True)
 
 
 if __name__ == "__main__":

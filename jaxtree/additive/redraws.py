@@ -31,29 +31,10 @@ from jaxtree.additive.purify import purify
 from jaxtree.additive.row_loss import NewtonRows, RowLoss, SquaredErrors, TiltedRows, is_quadratic
 from jaxtree.additive.rules import AdditiveConfig, AdditiveRules
 from jaxtree.blocks import in_threads
+from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.cores import num_cores
 from jaxtree.devices import in_callers_context
 from jaxtree.kernels.layout import Layout
-
-
-class RedrawnRows(NamedTuple):
-    """The seed of draws, and the rows that are drawn together.
-
-    Attributes:
-        seed: The seed. Every draw has a generator of its own, so that a number of draws begins with those of a smaller
-            one.
-        groups: The number of the group of every row, whose rows are drawn together; None where each is drawn by itself.
-    """
-
-    seed: int
-    groups: Int64[np.ndarray, " row"] | None = None
-
-    def factors(self, draw: int, weight: Float64[np.ndarray, " row"]) -> Float64[np.ndarray, " row"]:
-        """Returns how often every row is drawn, as a part of its weight: 1 in the mean."""
-        generator = np.random.default_rng([self.seed, draw])
-        if self.groups is None:
-            return generator.poisson(weight) / weight
-        return generator.poisson(1.0, int(self.groups.max(initial=-1)) + 1)[self.groups].astype(np.float64)
 
 
 class Redraws(NamedTuple):

@@ -17,6 +17,8 @@ from jaxtree.figures.shapley import Explained, explained_by, of_class
 from jaxtree.losses.predicted import PredictedDistribution
 from jaxtree.losses.start import weighted_quantiles
 from jaxtree.page.cards import (
+    ACCENT,
+    SOFT,
     Card,
     Chart,
     axis,
@@ -39,49 +41,80 @@ from jaxtree.tree.kinds import ModelKind, Prediction
 MOST_COLUMNS = 6
 """Columns whose dependence is drawn."""
 
+MOST_IMPORTANT = 15
+"""Terms or columns whose importances are drawn, the most important ones."""
+
 FEW_CLASSES = 7
 """Classes that stand in one chart; of more, one is chosen."""
 
 
-_Curve = tuple[str, str, Float[np.ndarray, " value"]]
-"""The name of a class or output, empty of one, its colour, and its means at all values."""
+class _Curve(NamedTuple):
+    """The dependence of an output.
+
+    Attributes:
+        name: The name of the class or output, empty where there is one.
+        colour: Its colour.
+        means: Its means at all values.
+        ends: The lower and upper ends of their bands; None where none are known.
+    """
+
+    name: str
+    colour: str
+    means: Float[np.ndarray, " value"]
+    ends: tuple[Float[np.ndarray, " value"], ...] | None
 
 
-def dependence_cards(model: PageModel, table: PageTable, order: list[int] | None = None) -> list[Card]:
-    """Returns a card of each of the first columns of an order; if not given, of those that count most."""
+def dependence_cards(
+    model: PageModel, table: PageTable, order: list[int] | None = None, *, bands: Any = None
+) -> list[Card]:
+    """Returns a card of each of the first columns of an order; if not given, of those that count most.
+
+    Args:
+        model: The model.
+        table: The rows.
+        order: The places of columns.
+        bands: The bands of the model; None without any.
+    """
     if order is None:
         found = importances_of(model.estimator)
         order = [place for place, value in zip(found.place, found.values, strict=True) if value > 0]
-    rows, predict = (model.schema, table.values), model.estimator.predict_values
-    return [
-        _dependence_card(
-            model, table, place, dependence_on(*rows, place, predict, table.weight, limits_on(model.estimator, place))
-        )
-        for place in order[:MOST_COLUMNS]
-    ]
+    rows, predict, cards = (model.schema, table.values), model.estimator.predict_values, []
+    for place in order[:MOST_COLUMNS]:
+        tried = dependence_on(*rows, place, predict, table.weight, limits_on(model.estimator, place))
+        ends = None if bands is None else bands.dependence_of_values(place, table.values, table.weight).band[1:]
+        cards.append(_dependence_card(model, table, place, (tried, ends)))
+    return cards
 
 
-def _dependence_card(model: PageModel, table: PageTable, place: int, tried: Dependence) -> Card:
+_WithEnds = tuple[Dependence, tuple[Float[np.ndarray, "value output"], ...] | None]
+"""A dependence, and the ends of its band, if they are known."""
+
+
+def _dependence_card(model: PageModel, table: PageTable, place: int, found: _WithEnds) -> Card:
+    tried, _ = found
     unit, rows, number = model.unit, min(len(table.values), MOST_ROWS), tried.means.shape[1]
     hint = f"Partial dependence: {unit} if all rows had this value, mean over {rows:,} {table.name} rows."
     name, title = f"dependence-{place}", model.schema.columns[place].name
     if len(model.classes) <= FEW_CLASSES:
         outputs = [1] if len(model.classes) == 2 else list(range(number))
-        return Card(name, title, hint, {"": _dependence_chart(model, table, place, tried, outputs)})
+        return Card(name, title, hint, {"": _dependence_chart(model, table, place, found, outputs)})
     classes = np.argsort(-np.ptp(tried.means, axis=0), kind="stable").tolist()
-    charts = {str(at): _dependence_chart(model, table, place, tried, [own]) for at, own in enumerate(classes)}
+    charts = {str(at): _dependence_chart(model, table, place, found, [own]) for at, own in enumerate(classes)}
     return Card(name, title, hint, charts, (("Class", tuple(model.classes[own] for own in classes)),), (0,))
 
 
-def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dependence, outputs: list[int]) -> Chart:
+def _dependence_chart(model: PageModel, table: PageTable, place: int, found: _WithEnds, outputs: list[int]) -> Chart:
+    tried, ends = found
     column, own = model.schema.columns[place], table.values[:, place]
     unit = f"{model.unit} of {model.in_target(outputs[0])}" if model.classes and len(outputs) == 1 else model.unit
     if model.predicts == Prediction.NUMBERS and model.target:
         unit = f"predicted {model.target}"
-    curves: list[_Curve] = [
-        (model.name(output) if len(outputs) > 1 else "", model.colour(output), tried.means[:, output])
-        for output in outputs
-    ]
+    curves = []
+    for output in outputs:
+        name, of_output = model.name(output) if len(outputs) > 1 else "", None
+        if ends is not None:
+            of_output = tuple(end[:, output] for end in ends)
+        curves.append(_Curve(name, model.colour(output), tried.means[:, output], of_output))
     if column.bins is None:
         chart = _of_categories(column, own, tried, curves)
         return chart | {"x": axis(unit), "label": f"{unit}, by {column.name}"}
@@ -92,17 +125,19 @@ def _dependence_chart(model: PageModel, table: PageTable, place: int, tried: Dep
 
 def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves: list[_Curve]) -> Chart:
     known = np.isfinite(tried.values)
-    values = tried.values[known]
+    values, bands, kept = tried.values[known], [], np.flatnonzero(known)
     if tried.edges is not None:
-        values, last = tried.edges, np.flatnonzero(known)[-1]
-        series = [
-            line(name, colour, values, np.append(means[known], means[last]), kind="steps")
-            for name, colour, means in curves
-        ]
-    else:
-        series = [line(name, colour, values, means[known]) for name, colour, means in curves]
-        if len(values) <= FEW_VALUES:
-            series += [own | {"kind": "dots", "name": ""} for own in series]
+        # The last step reaches to the last edge.
+        values, kept = tried.edges, np.append(kept, kept[-1])
+    for curve in curves:
+        if curve.ends is not None:
+            low, high = (end[kept] for end in curve.ends)
+            is_steps = {} if tried.edges is None else {"isSteps": True}
+            bands.append(line("", curve.colour, values, high, kind="band", y0=compacted(low, 7), **is_steps))
+    kind = {} if tried.edges is None else {"kind": "steps"}
+    series = [line(curve.name, curve.colour, values, curve.means[kept], **kind) for curve in curves]
+    if tried.edges is None and len(values) <= FEW_VALUES:
+        series += [own | {"kind": "dots", "name": ""} for own in series]
     low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 1.0)
     is_whole = bool(len(values)) and bool((np.rint(values) == values).all())
     unit = f" in {column.unit}" if column.unit and column.time is not None and column.time.kind == "duration" else ""
@@ -117,10 +152,10 @@ def _of_numbers(column: Column, rows: tuple[Any, Any], tried: Dependence, curves
         x["ticks"] = [[number, decimal_near(float(number), least_digits=3)] for number in compacted(numbers, 3)]
     missing = ""
     if not known.all():
-        means = [decimal_near(float(own[~known][0]), least_digits=3) for _, _, own in curves[:FEW_CLASSES]]
+        means = [decimal_near(float(own.means[~known][0]), least_digits=3) for own in curves[:FEW_CLASSES]]
         missing = f"Missing in {tried.shares[~known][0]:.1%} of the rows: {', '.join(means)}."
     below = histogram_of(*rows) if scale is None else _histogram_on(scale[0], rows)
-    return plot("", x, {}, series, missing, below=bars_below(below))
+    return plot("", x, {}, [*bands, *series], missing, below=bars_below(below))
 
 
 def _histogram_on(edges: Float[np.ndarray, " edge"], rows: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -154,14 +189,33 @@ def _of_categories(column: Column, own: Float[np.ndarray, " row"], tried: Depend
     items: list[dict[str, Any]] = []
     for at, (value, share) in enumerate(zip(tried.values, tried.shares, strict=True)):
         name = "missing" if np.isnan(value) else value_in_words(column.categories[int(value)])
-        dots = [[compacted([means[at]])[0], colour] for _, colour, means in curves]
-        items.append({"name": name, "dots": dots, "words": f"{share:.1%}"})
-    legend = [{"name": name, "colour": colour} for name, colour, _ in curves]
+        dots = [[compacted([curve.means[at]])[0], curve.colour] for curve in curves]
+        item: dict[str, Any] = {"name": name, "dots": dots, "words": f"{share:.1%}"}
+        if len(curves) == 1 and curves[0].ends is not None:
+            item["bars"] = [[*compacted([end[at] for end in curves[0].ends]), SOFT]]
+        items.append(item)
+    legend = [{"name": curve.name, "colour": curve.colour} for curve in curves]
     left = len(np.unique(own[np.isfinite(own)])) - np.isfinite(tried.values).sum()
     caption = "At the right: the share of the rows." + (f" {left} rarer categories are not shown." if left > 0 else "")
     return {"kind": "list", "items": items, "caption": caption, "end": "of the rows"} | (
         {"legend": legend} if len(curves) > 1 else {}
     )
+
+
+def banded_importance_card(bands: Any) -> Card:
+    """Returns the card of the importances of terms or columns with their bands, the most important first."""
+    found, (noun, names, unit, meaning), items = bands.importances(), bands.importance_words(), []
+    order = np.argsort(-found.center, kind="stable")
+    for place in order[:MOST_IMPORTANT].tolist():
+        ends = compacted([found.lower[place], found.upper[place]])
+        dot = compacted([found.center[place]])[0]
+        words = decimal_near(float(found.center[place]), least_digits=3)
+        items.append({"name": names[place], "bars": [[*ends, SOFT]], "dots": [[dot, ACCENT]], "words": words})
+    title = f"Importance of the {noun}s, with bands"
+    chart: dict[str, Any] = {"kind": "list", "label": title, "items": items, "x": axis(unit)}
+    if len(order) > MOST_IMPORTANT:
+        chart["caption"] = f"{len(order) - MOST_IMPORTANT} less important {noun}s are not shown."
+    return Card(f"{noun}-importances", title, f"{meaning}, with its band of level {bands.level:g}.", {"": chart})
 
 
 MOST_EXPLAINED, FEWEST_EXPLAINED = 200, 40

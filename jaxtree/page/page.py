@@ -21,11 +21,11 @@ from jaxtree.files.pages import Page
 from jaxtree.page.cards import Card, bars_by_name, widths_of_cards
 from jaxtree.page.described import DataCard, data_card
 from jaxtree.page.effects import HINT_OF_TREE, check_takes_no_target, effect_cards, facts, notes, small_trees
-from jaxtree.page.explained import dependence_cards, explained_rows, listed_rows, summary_cards
+from jaxtree.page.explained import banded_importance_card, dependence_cards, explained_rows, listed_rows, summary_cards
 from jaxtree.page.model import PageModel, PageTable, name_of_target, page_model, read_table
 from jaxtree.page.quality import CARDS_OF, forest_cards, learning_cards
 from jaxtree.page.scores import Fact, fact_of_score, soft_facts
-from jaxtree.page.terms import importance_card, terms_to_json
+from jaxtree.page.terms import terms_to_json
 from jaxtree.page.trees import (
     MOST_TREES,
     OutlinedTree,
@@ -89,8 +89,9 @@ def to_html(
         y_val: Their target.
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
-        bands: The `bands` of an additive model, which its curves are drawn with in place of intervals from bags; with
-            them the page has the importances of terms, and says of which curves the bands hold less than they are to.
+        bands: The `bands` of an additive model, which its curves are drawn with in place of intervals from bags, or of
+            boosted trees, whose dependences on columns then have them. With them the page has importances with their
+            bands, and says which bands may hold less than they are to.
         extras: `sample_weight=`, the weight of every row of X; `groups=`, rows of which are alike, such as those of
             one patient, so that the intervals of scores draw them together; and what the loss of boosted trees asks
             for, such as `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of
@@ -163,9 +164,9 @@ def _render(
         tree_shown = shown_tree(estimator, tree)
         explored = [rows_of_tree(tree_shown, table) for table in tables if table.target is not None]
     trees, hint = _outlines(model, tree, tables) if model.kind != ModelKind.TREE else ([], "")
-    groups, rows = page_parts(model, tables, of_one_tree=tree_shown is not None and tree_shown.number is None)
+    groups, rows = page_parts(model, tables, bands, of_one_tree=tree_shown is not None and tree_shown.number is None)
     if bands is not None:
-        groups.append(Group("bands", [importance_card(bands)]))
+        groups.append(Group("bands", [banded_importance_card(bands)]))
     sent = page_data(tree_shown, explored) if tree_shown is not None else {}
     sent |= {"cards": {card.id: card.to_json() for own in groups for card in own.cards}, "rows": rows}
     if of_terms:
@@ -356,13 +357,14 @@ class Group(NamedTuple):
 
 
 def page_parts(
-    model: PageModel, tables: list[PageTable], *, of_one_tree: bool
+    model: PageModel, tables: list[PageTable], bands: Any, *, of_one_tree: bool
 ) -> tuple[list[Group], list[dict[str, Any]]]:
     """Returns the cards of a page in groups, and its rows.
 
     Args:
         model: The model.
         tables: The rows.
+        bands: The bands of the model; None without any.
         of_one_tree: Whether the page has a tree with sliders, whose charts need not be there twice.
     """
     explained = explained_rows(model, tables)
@@ -377,7 +379,7 @@ def page_parts(
         quality, columns = [*quality, *columns], []
     # The values of terms already show how a prediction depends on columns.
     has_dependences = bool(tables) and model.kind != ModelKind.TERMS
-    dependences = dependence_cards(model, tables[0]) if has_dependences else []
+    dependences = dependence_cards(model, tables[0], bands=bands) if has_dependences else []
     named = (("quality", quality), ("columns", columns), ("dependences", dependences))
     rows = [listed_rows(model, table, own) for table, own in zip(tables, explained, strict=True)]
     return [Group(name, cards) for name, cards in named if cards], rows

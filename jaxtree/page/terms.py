@@ -13,9 +13,8 @@ from jaxtree.additive.explanations import ExplainedTerm
 from jaxtree.arrays import spread
 from jaxtree.errors import present
 from jaxtree.figures.terms import curve_of
-from jaxtree.page.cards import ACCENT, SOFT, Card, axis, compacted, ticks_of_times
+from jaxtree.page.cards import compacted, ticks_of_times
 from jaxtree.page.model import PageModel, PageTable
-from jaxtree.table.numerals import decimal_near
 from jaxtree.table.schema import Column, Schema
 from jaxtree.table.words import value_in_words
 from jaxtree.tree.link import Link
@@ -23,29 +22,8 @@ from jaxtree.tree.link import Link
 DIGITS = 9
 """Significant digits of what adds up."""
 
-MOST_TERMS = 15
-"""Terms whose importances are drawn, the most important ones."""
-
 MOST_ROWS = 200
 """Rows that can be taken as a start."""
-
-
-def importance_card(bands: Any) -> Card:
-    """Returns the card of the importances of terms with their bands, the most important first."""
-    found, items = bands.importances(), []
-    order = np.argsort(-found.center, kind="stable")
-    for term in order[:MOST_TERMS].tolist():
-        ends = compacted([found.lower[term], found.upper[term]])
-        dot = compacted([found.center[term]])[0]
-        words = decimal_near(float(found.center[term]), least_digits=3)
-        items.append({"name": bands.term_names[term], "bars": [[*ends, SOFT]], "dots": [[dot, ACCENT]], "words": words})
-    unit = bands.explain_global().unit
-    chart: dict[str, Any] = {"kind": "list", "label": "Importance of the terms", "items": items}
-    chart["x"] = axis(f"mean absolute contribution in {unit}")
-    if len(order) > MOST_TERMS:
-        chart["caption"] = f"{len(order) - MOST_TERMS} less important terms are not shown."
-    hint = f"Mean absolute contribution of each term to a score, with its band of level {bands.level:g}."
-    return Card("term-importances", "Importance of the terms", hint, {"": chart})
 
 
 def terms_to_json(model: PageModel, tables: list[PageTable], bands: Any = None) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
-from jaxtree.additive.redraws import RedrawnRows
 from jaxtree.additive.row_loss import _derivatives
+from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError
 
 NUM_ROWS, DRAWS = 240, 20

@@ -32,12 +32,12 @@ from jaxtree.additive.edits import (
 from jaxtree.additive.explanations import GlobalExplanation, contributions_of, explain_terms
 from jaxtree.additive.fit import FittedBags, fit_additive, fit_alike
 from jaxtree.additive.model import AdditiveModel
-from jaxtree.additive.redraws import RedrawnRows
 from jaxtree.additive.shapley import shap_by_table, shap_interactions_by_table
 from jaxtree.additive.trees import to_forest
 from jaxtree.arrays import Device
 from jaxtree.blocks import Threads
 from jaxtree.boosting.ending import Deadline
+from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
@@ -53,9 +53,10 @@ from jaxtree.errors import (
     present,
     warn_user,
 )
-from jaxtree.estimators.additive.bands import Bands, drawn_anew, groups_of_draws
+from jaxtree.estimators.additive.bands import Bands, drawn_anew
 from jaxtree.estimators.additive.divided_rows import DividedRows, join_sample
 from jaxtree.estimators.additive.parameters import AdditiveParameters
+from jaxtree.estimators.boosting.drawn_bands import groups_of_draws
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows, target_of, unit_of_rows, weight_of

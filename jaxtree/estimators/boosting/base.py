@@ -15,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import buckets, forks
 from jaxtree.boosting.ending import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds, weighted_sum
+from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.boosting.refit import RefitConfig, refit
 from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange
 from jaxtree.dataset.sample import Outputs, Sample, generator_of, read_known
 from jaxtree.errors import InvalidInputError, all_or_nothing, warn_user
+from jaxtree.estimators.boosting.bands import BoostedBands, drawn_anew
+from jaxtree.estimators.boosting.drawn_bands import groups_of_draws
 from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.many import Models, open_jobs, train_many
@@ -30,10 +33,11 @@ from jaxtree.estimators.boosting.parameters import FOLDS, MULTI_OUTPUT, ONE_OUTP
 from jaxtree.estimators.boosting.rows import (
     allowed_rows,
     evaluations_by_name,
-    in_unit_of_rows,
+    in_unit,
     read_evaluation,
     scored_rows,
     target_of,
+    unit_of_rows,
 )
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times, without_hazards
@@ -57,6 +61,7 @@ from jaxtree.estimators.common.jobs import Family, Job
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.cart import DecisionTreeRegressor
+from jaxtree.figures.bands import check_level
 from jaxtree.files.boosting import BoostedState
 from jaxtree.losses.curves import mean_of_times
 from jaxtree.losses.loss import BaseLoss
@@ -65,6 +70,7 @@ from jaxtree.serving.by_loss import with_offset
 from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
 from jaxtree.table.sources import is_source
+from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.forest import Forest
 from jaxtree.tree.nodes import target_means
 
@@ -270,8 +276,10 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
         group = sample.fields.get("group")
         tables = evaluations_by_name(eval_set, validation)
         loss, sample, held = exchange.agree(self._loss_and_evaluations, sample, tables)
+        unit = 1.0
         if exchange.is_shared or loss.degree or sample.weight is not None:
-            sample = in_unit_of_rows(loss, sample, exchange)
+            unit = unit_of_rows(loss, sample, exchange)
+            sample = in_unit(sample, unit)
         if earlier is not None and self.loss_ != loss and self._num_rounds() < self.most_rounds:
             raise InvalidInputError(f"warm_start needs the loss of the first fit, {self.loss_}, got {loss}")
         if self.drop_rate > 0 and self.multi_strategy == ONE_OUTPUT and loss.num_scores > 1:
@@ -298,7 +306,7 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
         folds = divide(given, self.cv, self.random_state or 0) if self.early_stopping == FOLDS else ()
         measured = MeasuredRows(None, held, test)
         task = BoostingTask(data, loss, measured, metrics, predict, features, is_ordered, self.seed(), earlier, folds)
-        task = task._replace(seed_held_out=options.seed or 0)
+        task = task._replace(seed_held_out=options.seed or 0, unit=unit)
         if earlier is None or self.folds_ is None:
             return task
         return task._replace(
@@ -454,7 +462,8 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
         if self.drop_rate > 0:
             raise InvalidInputError("refit is for drop_rate=0: the steps of dropped trees follow from one another")
         sample = read_known(self.outputs(), X, y, sample_weight, extras).without_weightless_rows()
-        sample = in_unit_of_rows(self.loss_, allowed_rows(self.loss_, sample))
+        sample = allowed_rows(self.loss_, sample)
+        sample = in_unit(sample, unit_of_rows(self.loss_, sample))
         with placed_fit(self, X):
             forest = refit(
                 self.forest_,
@@ -470,6 +479,79 @@ class BaseBoosting(BoostingParameters, ScoredTrees, Family):
         if is_of_times(self.loss_):
             model.survival_ = learn_times(self.loss_, sample, model.raw_scores(sample.X))
         return model
+
+    def bands(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.9,
+        draws: int = 200,
+        groups: Any = None,
+        random_state: Any = 0,
+        **extras: Any,
+    ) -> BoostedBands:
+        """Returns bands of predictions, importances, dependence and survival curves.
+
+        Every draw is a model of the same rounds on rows of the fit that are drawn again, and all draws are made by one
+        program. A band also has the bias of boosting that ends early, as a model shows it that goes on (see
+        `jaxtree.estimators.boosting.bands`). Bands hold the truth at `level` of the rows. With `early_stopping="cv"` a
+        draw has a model of every fold.
+
+        Args:
+            X: The rows of the fit.
+            y: Their target.
+            sample_weight: Their weights, as in `fit`: a row of weight 2 is drawn like two rows.
+            level: The share of rows whose bands are to hold, above 0 and below 1.
+            draws: How many draws; at least 2 are to lie outside a band.
+            groups: The group of every row, such as its patient, whose rows are drawn together; `group` of the fit if
+                not given.
+            random_state: The seed of the draws.
+            extras: Further inputs of the loss, as in `fit`.
+
+        Raises:
+            InvalidInputError: The rows are not those of the fit, trees have been changed since or were dropped in it,
+                the model is a mean of several fits, or an argument is not allowed.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import GradientBoostingRegressor
+            >>> generator = np.random.default_rng(0)
+            >>> X = generator.uniform(size=(300, 2))
+            >>> y = X[:, 0] + generator.normal(size=300, scale=0.3)
+            >>> model = GradientBoostingRegressor(30, max_leaf_nodes=4).fit(X, y)
+            >>> center, lower, upper = model.bands(X, y, draws=40).predict([[0.1, 0.5], [0.9, 0.5]])
+            >>> bool(upper[0] < lower[1]), bool((lower < center).all())
+            (True, True)
+        """
+        check_is_fitted(self)
+        check_level(level, draws)
+        if self.ensemble_weights_ is not None:
+            self._check_is_of_one_fit("bands")
+        if self.drop_rate > 0:
+            raise InvalidInputError("bands are for drop_rate=0: models that drop trees are boosted one by one")
+        with placed_fit(self, X):
+            task = self._task_of_fit(X, y, sample_weight, extras)
+            groups = extras.get("group") if groups is None else groups
+            if task.data.held is not None and groups is not None:
+                raise InvalidInputError(
+                    "groups are drawn together where the fit has held out no rows of the table: early_stopping=True "
+                    "needs eval_set then"
+                )
+            groups = groups_of_draws(task.data.sample, groups, rows_of_weight(sample_weight, y))
+            drawn = RedrawnRows(int(generator_of(random_state).randint(2**31 - 1)), groups)
+            return BoostedBands(self, *drawn_anew(self, task, drawn, draws), level)
+
+    def _task_of_fit(self, X: Any, y: Any, sample_weight: Any, extras: Mapping[str, Any]) -> BoostingTask:
+        """Reads the rows of the last fit as it has read them."""
+        alone = copy.copy(self)
+        alone.warm_start = False
+        if self.early_stopping is True and self._held_out is None:
+            alone.early_stopping = False  # the rows of eval_set have decided
+        elif self._held_out is not None:
+            alone.random_state = self._held_out.seed
+        return alone.read_task(X, y, sample_weight, **extras)._replace(seed=self.seed())
 
     def _check_is_of_one_fit(self, what: str) -> None:
         """Raises InvalidInputError if the trees are those of several models."""

@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Float
 
 from jaxtree.boosting.batch import Member
+from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.ending import KEPT, NO_NUMBERS, Measure, Measured, Stop
 from jaxtree.boosting.folds import HELD, Folds, mean_of_models, measures_of_folds
 from jaxtree.boosting.many import Bounds
@@ -57,11 +58,10 @@ def train_folds(
         TrainingError: Derivatives are no numbers at the start of a model.
     """
     sample, loss = task.data.sample, task.loss
-    weights = [_grown_weight(sample, fold) for fold in task.folds]
+    weights = [grown_weight(sample, fold) for fold in task.folds]
     for number, weight in enumerate(weights):
-        is_there = weight > 0
         try:  # the loss allows all rows, and perhaps not those without a fold
-            loss.check_fit(target_of(sample)[is_there], {name: own[is_there] for name, own in sample.fields.items()})
+            check_rows_of_weight(task, weight)
         except InvalidInputError as error:
             raise InvalidInputError(f"without fold {number}, {error}") from None
     # One program makes models of the same codes and rounds, which drops no trees and has no metrics.
@@ -91,9 +91,40 @@ def train_folds(
     return rounds, folds
 
 
-def _seed_of(task: BoostingTask, fold: int) -> int:
-    """The seed of a model: draws of rounds follow from sums of a seed and a round, so that seeds must lie far apart."""
-    return int(np.random.SeedSequence((task.seed, fold)).generate_state(1)[0])
+def check_rows_of_weight(task: BoostingTask, weight: Float[np.ndarray, " row"]) -> None:
+    """Raises InvalidInputError unless the loss allows the rows of some weight."""
+    is_there, sample = weight > 0, task.data.sample
+    fields = {name: own[is_there] for name, own in sample.fields.items()}
+    task.loss.check_fit(target_of(sample)[is_there], fields)
+
+
+def seed_of(seed: int, number: int) -> int:
+    """Returns the seed of one of many models, far from others: draws of rounds follow from sums of it and a round."""
+    return int(np.random.SeedSequence((seed, number)).generate_state(1)[0])
+
+
+def own_rows(
+    task: BoostingTask,
+    data: BoostData,
+    grown: Float[np.ndarray, " row"],
+    judged: Float[np.ndarray, " row"] | None = None,
+) -> OwnRows:
+    """Returns the rows of one of many models, with the start that is best for these.
+
+    Args:
+        task: The rows and settings that the fit has read.
+        data: The rows of all; the first evaluation, if there are any, is of the same rows.
+        grown: The weights of the rows that it is grown on.
+        judged: The weights of those of the first evaluation.
+    """
+    shared = OwnRows.of(present(data.start), (data.rows, *data.evaluations))
+    weight = list(shared.weight)
+    for place, given in enumerate((grown, judged)):
+        if given is not None:
+            weight[place] = np.zeros_like(weight[place])
+            weight[place][: len(given)] = given
+    start = task.loss.start(shared.target[0], weight[0], data.rows.extras).astype(data.precision).astype(np.float64)
+    return shared._replace(start=start, weight=tuple(weight))
 
 
 def _made_together(
@@ -108,14 +139,11 @@ def _made_together(
     data = rows.for_many(task.loss)
     # The rows of the table are those of the first evaluation, too.
     data = data._replace(evaluations=(data.rows, *data.evaluations))
-    shared, members = OwnRows.of(present(data.start), (data.rows, *data.evaluations)), []
-    of_data, _, *of_tables = shared.weight
+    members, of_data = [], np.asarray(data.rows.weight)
     for number, (fold, weight) in enumerate(zip(task.folds, weights, strict=True)):
-        grown, judged = np.zeros_like(of_data), np.zeros_like(of_data)
-        grown[: len(weight)], judged[fold.held] = weight, of_data[fold.held]
-        start = task.loss.start(shared.target[0], grown, data.rows.extras).astype(data.precision).astype(np.float64)
-        own = shared._replace(start=start, weight=(grown, judged, *of_tables))
-        limits, seed = config.learner.limits, _seed_of(task, number)
+        judged = np.zeros_like(of_data)
+        judged[fold.held] = of_data[fold.held]
+        own, limits, seed = own_rows(task, data, weight, judged), config.learner.limits, seed_of(task.seed, number)
         members.append(Member(limits, config.shrinkage, config.num_rounds, seed, own=own))
     given: dict[str, Any] = {"is_best_kept": True, "bounds": Bounds(mesh=mesh), "on_rounds": on_grown}
     models = Models(data, config.learner, members)
@@ -149,17 +177,17 @@ def task_of_fold(task: BoostingTask, number: int) -> BoostingTask:
     table = rows_of_source(open_source(sample.X), fold.held) if is_source(sample.X) else None
     held = sample.take(fold.held) if table is None else _blank(sample).take(fold.held)._replace(X=table)
     own = task._replace(
-        data=task.data.with_weight(_grown_weight(sample, fold)),
+        data=task.data.with_weight(grown_weight(sample, fold)),
         held=task.held._replace(fold=held),
-        seed=_seed_of(task, number),
+        seed=seed_of(task.seed, number),
         folds=(),
         earlier_of_folds=(),
     )
     return own._replace(earlier=task.earlier_of_folds[number]) if task.earlier_of_folds else own
 
 
-def _grown_weight(sample: Sample, fold: Fold) -> Float[np.ndarray, " row"]:
-    """The weights of the rows that the model of a fold is grown on, and 0 for all others."""
+def grown_weight(sample: Sample, fold: Fold) -> Float[np.ndarray, " row"]:
+    """Returns the weights of the rows that the model of a fold is grown on, and 0 for all others."""
     weight = weight_of(sample).copy()
     weight[fold.held] = weight[fold.left_out] = 0
     return weight

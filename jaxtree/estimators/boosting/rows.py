@@ -52,9 +52,8 @@ def unit_of_rows(loss: BaseLoss, sample: Sample, exchange: Exchange = LONE) -> f
     return unit_of(exchange.join(weight))
 
 
-def in_unit_of_rows(loss: BaseLoss, sample: Sample, exchange: Exchange = LONE) -> Sample:
-    """Returns the rows with weights that count rows; arguments as of `unit_of_rows`."""
-    unit = unit_of_rows(loss, sample, exchange)
+def in_unit(sample: Sample, unit: float) -> Sample:
+    """Returns the rows with weights that count rows, of which one has the weight `unit`."""
     return sample if unit == 1 else sample._replace(weight=weight_of(sample) / unit)
 
 

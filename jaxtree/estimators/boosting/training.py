@@ -116,6 +116,7 @@ class BoostingTask(NamedTuple):
         folds: The rows of each of several models, which are then averaged; none for one model.
         earlier_of_folds: The rounds that a warm start of each goes on from.
         seed_held_out: The seed of the choice of the rows that are held out of the table, if any are.
+        unit: The weight that counts as one row, by which those of the rows are divided.
     """
 
     data: Dataset
@@ -130,6 +131,7 @@ class BoostingTask(NamedTuple):
     folds: Sequence[Fold] = ()
     earlier_of_folds: Sequence[Rounds] = ()
     seed_held_out: int = 0
+    unit: float = 1.0
 
     @property
     def num_earlier(self) -> int:
