@@ -111,7 +111,7 @@ def test_facts_are_those_of_the_fit(fitted):
 @pytest.mark.slow
 def test_a_tuning_shows_its_leaderboard():
     search = jaxtree.tune(X, Y, n_iter=1, cv=2, verbose=0)
-    assert "log_loss" in html_of(search) and "log_loss" not in html_of(clone(search))
+    assert ">log_loss<" in html_of(search) and ">log_loss<" not in html_of(clone(search))
 
 
 RESULTS = {
