@@ -130,7 +130,7 @@ def identifiers_of(column: TableColumn, found: Distinct, num_rows: int) -> str:
     if column.kind == "categorical":
         return identifiers_in_words(num_values, known).removeprefix("has ")
     is_whole = num_values == num_rows and bool((found.value % 1 == 0).all())
-    return "another whole number in every row: it looks like a number of rows; leave it out" if is_whole else ""
+    return "another whole number in every row: it looks like a row number; leave it out" if is_whole else ""
 
 
 def _disguised(column: TableColumn, found: Distinct) -> Iterator[DataWarning]:
