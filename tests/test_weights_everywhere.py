@@ -522,7 +522,7 @@ OF_ROWS = {
     *("cdf", "check_extra", "check_parameters", "crps", "log_prob", "shap_by_table", "shap_interactions_by_table"),
     *("make_encoder", "one_hot", "shap_interaction_values", "shap_values", "vote_share"),
     *("estimate_rows", "over_ends", "predict_cumulative_hazard_function", "predict_std", "quantiles_at"),
-    *("compliance_at", "reason_codes", "settle_leaves", "survival_at"),
+    *("compliance_at", "explain_values", "reason_codes", "settle_leaves", "survival_at"),
 }
 """Names of functions and methods that return something of every row by itself: a weight has no meaning there."""
 
