@@ -83,6 +83,8 @@ class Fits:
 
 
 def test_a_run_that_was_ended_goes_on_and_a_failure_is_a_result(tmp_path, monkeypatch):
+    for name in ("OMP_NUM_THREADS", "LOKY_MAX_CPU_COUNT"):
+        monkeypatch.setenv(name, "1")  # the run sets them for its process, which other tests share
     monkeypatch.setattr(
         "benchmarks.tabarena.tasks.read_task", lambda name, data, rows: multiclass()._replace(name=name)
     )
