@@ -67,7 +67,7 @@ def test_quarters_have_what_is_predicted_and_what_outcomes_show(forest, cards):
     items = cards["gainers"]["charts"][""]["items"]
     rows = effect_rows(forest)
     scores = forest.doubly_robust_scores()
-    assert [own["name"] for own in items] == ["quarter 1 (least)", "quarter 2", "quarter 3", "quarter 4 (greatest)"]
+    assert [own["name"] for own in items] == ["quarter 1 (smallest)", "quarter 2", "quarter 3", "quarter 4 (largest)"]
     for item, group in zip(items, groups_by_effect(rows), strict=True):
         found = average_effect(scores, subset=group.rows)
         np.testing.assert_allclose(item["dots"][0][0], found.estimate, rtol=1e-4)

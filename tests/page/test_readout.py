@@ -118,7 +118,7 @@ def test_a_cell_lists_its_rows_and_a_point_opens_its_own(browser):
     rows = told_by(view.content())["rows"][0]
     pairs = zip(rows["number"], rows["truth"], rows["said"], strict=True)
     expected = [number for number, truth, said in pairs if (truth, said) == ("low", "middle")]
-    assert view.inner_text(".row-hint").startswith(f"Only the {len(expected)} of low that are predicted middle.")
+    assert view.inner_text(".row-hint").startswith(f"Only the {len(expected)} of low predicted as middle.")
     listed = view.eval_on_selector_all(".row-list [data-row]", "all => all.map(one => Number(one.dataset.row))")
     assert listed == expected[:12]
     view.click(".row-hint button")
