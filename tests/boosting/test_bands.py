@@ -289,3 +289,14 @@ def test_bands_hold_the_means_of_simulated_tables(kind, depth):
         lower, upper = (end if kind == "numbers" else end[:, 1] for end in band[1:])
         held.append(np.mean((lower <= truth) & (truth <= upper)))
     assert 0.84 < np.mean(held) < 0.97
+
+
+def test_bands_of_a_file_leave_out_its_target(tmp_path):
+    path = tmp_path / "table.csv"
+    generator = np.random.default_rng(0)
+    X = generator.uniform(size=(60, 2)).round(3)
+    lines = [f"{a},{b},{a + generator.normal():.3f}" for a, b in X.tolist()]
+    path.write_text("\n".join(["a,b,t", *lines]))
+    model = GradientBoostingRegressor(3, max_depth=2).fit(str(path), "t")
+    bands = model.bands(str(path), "t", level=0.8, draws=20)
+    np.testing.assert_allclose(bands.predict(str(path)).center, model.predict(str(path)))

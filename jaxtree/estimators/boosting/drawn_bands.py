@@ -22,6 +22,7 @@ from jaxtree.figures.bands import LESS, Band, BandWidths, widths_of
 from jaxtree.figures.dependence import dependence_on, limits_on
 from jaxtree.losses.curves import SurvivalCurves, times_of
 from jaxtree.table.names import column_place
+from jaxtree.table.sources import is_source
 
 MOST_POINTS = 4_000
 """The most points from which the factor of predictions is known; of more, as many spread over them."""
@@ -261,7 +262,9 @@ class DrawnBands(abc.ABC):
         return notebook.lines(" ".join(self.notes())) + notebook.table(list(self._head), self._lines())
 
     def _values_of(self, X: Any) -> Float64[np.ndarray, "row feature"]:
-        return np.asarray(self._estimator.encoder_.values(X), np.float64)
+        estimator = self._estimator
+        table = estimator.encoder_.open(X).without(estimator.other_columns_) if is_source(X) else X
+        return np.asarray(estimator.encoder_.values(table), np.float64)
 
     def _band(
         self,
