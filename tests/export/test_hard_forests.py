@@ -74,6 +74,6 @@ def test_forests_without_weights_of_leaves_have_every_form(mixture):
 def test_pages_show_scores_and_predictions(target):
     hard = random_forest(target).harden()
     page = jaxtree.to_html(hard, TABLE, TARGETS_OF_ROWS[target][1])
-    assert "the mean over the trees by the weights of the leaves" in page
+    assert "the mean over the trees, weighted by the leaves that it reaches" in page
     assert "Tree 2" in page
     assert "No validation loss was recorded" not in page
