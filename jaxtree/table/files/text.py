@@ -1,20 +1,21 @@
 """Text as rows of cells: what is between the cells of a line, what is before decimals, and whether a line has names.
 
-pyarrow divides the text; polars would read a cell as 5" pipe, or a quotation mark without an end, as something else,
-silently. A quotation mark opens a cell where it is the cell's first character; within a cell it is a character like any
-other. Blank lines are no rows. A line of fewer cells than the first one lacks the last ones, and is a comment if it
-begins with #; empty cells beyond those of the first line do not count.
+A quotation mark opens a cell where it is the cell's first character; within a cell it is a character like any other.
+Blank lines are no rows. A line of fewer cells than the first one lacks the last ones, and is a comment if it begins
+with #; empty cells beyond those of the first line do not count.
+
+polars divides the text. It would read a cell as 5" pipe, a quotation mark without an end, or a line of fewer cells as
+something else, silently; so it gets text without these, which is made where there are some.
 """
 
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import polars as pl
-import pyarrow
-from pyarrow import csv
 
 from jaxtree.errors import InvalidInputError
 from jaxtree.lines import in_short
@@ -44,12 +45,11 @@ _POINT_DECIMAL = r"^[+-]?\d*\.\d+([eE][+-]?\d+)?$"
 _SCALAR = re.compile(r"[+-]?(?:0|[1-9]\d*|(?=\.\d))(?:\.\d*)?(?:[eE][+-]?\d+)?|(?i:true|false)", re.ASCII)
 """Cells that are numbers or truth values; 01 is an identifier."""
 
-_END = "\0"
-"""A last line that no text has: it is not there where a cell in quotes goes on to the end."""
+_IN_QUOTES = r'"[^"]*(?:""[^"]*)*"(?!")'
+_QUOTE, _LINE_END = ord('"'), ord("\n")
 
-_LONGEST_BLOCK = 2**28
-_LONGEST_HEADER = 200
-"""Lines that the first row may go over."""
+_MARK = "\0"
+"""A character that no text has: a cell in quotes in the outline of a text, and a line end in such a cell."""
 
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\1*[ \t]*(?:\n|$)', re.IGNORECASE)
 _BLANK_LINES = re.compile(r"(?:[ \t]*\n)*")
@@ -152,103 +152,119 @@ def divide(text: str, separator: str, first_line: int = 1) -> DividedText:
     """
     if separator != " ":
         text = _without_spaces_before_quotes(text, separator)
-    frame, odd = _read(text, separator, first_line)
-    comments = [row for row in odd if _is_comment(row)]
-    odd = [row for row in odd if not _is_comment(row)]
-    if not odd:
-        return DividedText(frame, 0, len(comments))
-    mended = dict.fromkeys((row.text for row in comments), "")
-    for row in odd:
-        line_of_cells = _mended(row, separator)
-        if line_of_cells is None:
-            line = first_line + text.count("\n", 0, text.find(row.text))
+    num_cells = _cells_of_every_line(text, separator)
+    if num_cells in (None, 1):  # a line of nothing but spaces is as long as others of one cell, and no row
+        return _mended(text, separator, first_line)
+    return DividedText(_cells(text, separator, num_cells), 0, 0)
+
+
+def _cells_of_every_line(text: str, separator: str) -> int | None:
+    """The number of cells that every line has; None if lines differ, or quotation marks are not around whole cells."""
+    data, border = f"{text}\n".encode(), {ord(separator), _LINE_END}
+    if _has_quotes(text, separator):
+        codes = np.frombuffer(data, np.uint8)
+        is_outside = np.bitwise_xor.accumulate((codes == _QUOTE).view(np.uint8)) == 0
+        if not is_outside[-1]:
+            return None
+        # The last mark of a cell stays, which may have some within it.
+        codes = codes[is_outside]
+        codes = codes[np.append(True, (codes[1:] != _QUOTE) | (codes[:-1] != _QUOTE))]
+        places = np.flatnonzero(codes == _QUOTE)
+        beside = np.append(codes[places + 1], codes[places[places > 0] - 1])
+        if not np.isin(beside, [*border]).all():
+            return None
+        data = codes.tobytes()
+    borders = data.translate(None, bytes({*range(256)} - border))
+    line = borders[: borders.index(_LINE_END) + 1]
+    return len(line) if borders == line * (len(borders) // len(line)) else None
+
+
+def _has_quotes(text: str, separator: str) -> bool:
+    """Whether a cell begins with a quotation mark."""
+    return text.startswith('"') or f'{separator}"' in text or '\n"' in text
+
+
+def _start_of_cell(separator: str) -> str:
+    """The pattern of the place where a cell begins."""
+    return rf"(?:^|(?<=[{re.escape(separator)}\n]))"
+
+
+def _mended(text: str, separator: str, first_line: int) -> DividedText:
+    """The rows of a text whose lines differ in their number of cells, or in which quotes are not around whole cells."""
+    cell = _start_of_cell(separator) + _IN_QUOTES
+    lines = outline = text.split("\n")
+    if _has_quotes(text, separator):
+        # Lines are rows: a line end in quotes is marked, and in the outline a whole cell in quotes.
+        lines = re.sub(cell, lambda found: found[0].replace("\n", _MARK), text).split("\n")
+        outline = re.sub(cell, _MARK, text).split("\n")
+        _check_quotes_end(lines, outline, separator, first_line)
+    num_cells = outline[0].count(separator) + 1
+    kept, num_short, num_comments, place, next_place = [], 0, 0, first_line, first_line
+    for line, own in zip(lines, outline, strict=True):
+        place, next_place = next_place, next_place + 1 + line.count(_MARK)
+        extra = own.count(separator) + 1 - num_cells
+        if not own.strip() and (extra or num_cells == 1):
+            continue
+        if extra < 0 and line.startswith("#"):
+            num_comments += 1
+        elif (_MARK in line and extra) or (extra > 0 and not line.endswith(separator * extra)):
             raise InvalidInputError(
-                f"line {line} has {row.actual_columns} cells with {separator!r} between them, and the first line has "
-                f"{row.expected_columns}: {in_short(row.text)}"
+                f"line {place} has {num_cells + extra} cells with {separator!r} between them, "
+                f"and the first line has {num_cells}: {in_short(line.replace(_MARK, chr(10)))}"
             )
-        mended[row.text] = line_of_cells
-    whole = "\n".join(mended.get(line, line) for line in text.split("\n"))
-    num_short = sum(row.actual_columns < row.expected_columns for row in odd)
-    return DividedText(_read(whole, separator, first_line)[0], num_short, len(comments))
+        else:
+            num_short += extra < 0
+            kept.append(line[:-extra] if extra > 0 else line + separator * -extra)
+    whole = _with_quotes_around("\n".join(kept).replace(_MARK, "\n"), separator)
+    return DividedText(_cells(whole, separator, num_cells), num_short, num_comments)
 
 
-def _is_comment(row: Any) -> bool:
-    return row.actual_columns < row.expected_columns and row.text.startswith("#")
+def _check_quotes_end(lines: list[str], outline: list[str], separator: str, first_line: int) -> None:
+    """Raises InvalidInputError if a quotation mark opens a cell that has no end."""
+    opening = re.compile(_start_of_cell(separator) + '"')
+    for place, own in enumerate(outline):
+        opened = opening.search(own) if '"' in own else None
+        if opened is not None:
+            line = first_line + place + sum(earlier.count(_MARK) for earlier in lines[:place])
+            cell = "\n".join([own[opened.start() :], *outline[place + 1 :]])
+            raise InvalidInputError(
+                f"a quotation mark opens a cell in line {line}, and none ends it: {in_short(cell.strip())}"
+            )
 
 
-def _mended(row: Any, separator: str) -> str | None:
-    """The line of a row with as many cells as the first one; None if it has more that are not empty."""
-    extra = row.actual_columns - row.expected_columns
-    if "\n" in row.text or (extra > 0 and not row.text.endswith(separator * extra)):
-        return None
-    return row.text[:-extra] if extra > 0 else row.text + separator * -extra
+def _with_quotes_around(text: str, separator: str) -> str:
+    """The text with quotes around every cell that has some within it or goes on behind them: 5" pipe, "a"b."""
+    if not _has_quotes(text, separator):
+        return text
+    own = re.escape(separator)
+    cell = rf'{_start_of_cell(separator)}(?:({_IN_QUOTES})([^{own}\n]*)|[^"{own}\n]+"[^{own}\n]*)'
+
+    def mended(found: re.Match) -> str:
+        if found[1] is None:
+            return '"' + found[0].replace('"', '""') + '"'
+        return found[1] if not found[2] else found[1][:-1] + found[2].replace('"', '""') + '"'
+
+    return re.sub(cell, mended, text)
+
+
+def _cells(text: str, separator: str, num_cells: int) -> pl.DataFrame:
+    """The cells of a text whose lines have as many each."""
+    return pl.read_csv(
+        text.encode(),
+        has_header=False,
+        separator=separator,
+        quote_char='"' if _has_quotes(text, separator) else None,
+        schema={f"f{place}": pl.String for place in range(num_cells)},
+    )
 
 
 def _without_spaces_before_quotes(text: str, separator: str) -> str:
     """A quotation mark opens a cell also where spaces are before it."""
     if f"{separator} " not in text or ' "' not in text:
         return text
-    own, cell = re.escape(separator), r'"[^"]*(?:""[^"]*)*"'
     # Text in quotes is passed over as a whole.
-    pattern = rf"(?:^|(?<=[{own}\n])){cell}|(?<={own}) +({cell})"
+    pattern = rf"{_start_of_cell(separator)}{_IN_QUOTES}|(?<={re.escape(separator)}) +({_IN_QUOTES})"
     return re.sub(pattern, lambda found: found[1] or found[0], text)
-
-
-def _read(text: str, separator: str, first_line: int) -> tuple[pl.DataFrame, Sequence[Any]]:
-    """The cells of the rows that are as long as the first one, and the other rows."""
-    data, odd = f"{text}\n{_END}".encode(), []
-
-    def keep_odd(row: Any) -> str:
-        if row.text.strip():
-            odd.append(row)
-        return "skip"
-
-    names = [f"f{place}" for place in range(_most_cells(text, separator))]
-    convert = csv.ConvertOptions(
-        column_types=dict.fromkeys(names, pyarrow.string()),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-        null_values=[""],
-    )
-    try:
-        table = csv.read_csv(
-            pyarrow.BufferReader(data),
-            csv.ReadOptions(autogenerate_column_names=True, block_size=min(len(data), _LONGEST_BLOCK)),
-            csv.ParseOptions(delimiter=separator, newlines_in_values=True, invalid_row_handler=keep_odd),
-            convert,
-        )
-    except pyarrow.ArrowInvalid as error:
-        if "Empty CSV" in str(error):  # the first row has no end
-            raise _unended(text, f"{text}\n", first_line) from None
-        raise InvalidInputError(f"it has no lines of cells with {separator!r} between them: {error}") from error
-    frame: Any = pl.from_arrow(table)
-    last = next((row.text for row in odd if row.text.endswith(_END)), frame.row(-1)[-1])
-    if last != _END:
-        raise _unended(text, last.removesuffix(_END), first_line)
-    odd = [row for row in odd if row.text != _END]
-    if frame.width == 1:
-        cells = frame.to_series()
-        is_blank = (cells.str.strip_chars() == "") & (cells != "")
-        frame = frame.filter(~(is_blank | (cells == _END)).fill_null(False))
-    return frame, odd
-
-
-def _unended(text: str, cell: str, first_line: int) -> InvalidInputError:
-    """An error for a cell, or row, that goes on to the end of a text."""
-    line = first_line + text.count("\n") + 1 - cell.count("\n")
-    return InvalidInputError(
-        f"a quotation mark opens a cell in line {line}, and none ends it: {in_short(cell.strip())}"
-    )
-
-
-def _most_cells(text: str, separator: str) -> int:
-    """At least as many cells as the first row has, whose cells in quotes may have line ends."""
-    end = -1
-    for _ in range(_LONGEST_HEADER):
-        end = text.find("\n", end + 1)
-        if end < 0 or text.count('"', 0, end) % 2 == 0:
-            break
-    return text.count(separator, 0, end if end >= 0 else len(text)) + 1
 
 
 def separator_of(text: str, name: str) -> str:
