@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 from jaxtree.errors import MissingExtraError
 
-_absent = [name for name in ("rich", "typer", "pandas", "polars", "pyarrow") if find_spec(name) is None]
+_absent = [name for name in ("rich", "typer", "pandas", "polars") if find_spec(name) is None]
 if _absent:
     raise MissingExtraError(f'the command line needs {", ".join(_absent)}: pip install "jaxtree[cli]"')
 

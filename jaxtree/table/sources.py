@@ -321,7 +321,7 @@ def is_parquet(path: str | os.PathLike) -> bool:
 
 def _pieces_of_other_file(path: Path, words: Set[str]) -> list[Piece]:
     """A file of lines of cells, of Arrow or of ARFF, as one piece."""
-    for library in ("pandas", "polars", "pyarrow"):
+    for library in ("pandas", "polars"):
         import_extra(library, path.name, "frames")
     from jaxtree.table.files.kinds import read_frame
 

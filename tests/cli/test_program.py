@@ -90,9 +90,16 @@ def test_the_version_and_the_kernel_and_python_m(is_wanted):
 
 def run_without(absent, *arguments):
     """The program where some packages are not installed."""
-    code = (
-        f"import runpy, sys; sys.modules.update(dict.fromkeys({absent})); runpy.run_module('jaxtree', None, '__main__')"
-    )
+    code = f"""
+import runpy, sys
+from importlib.machinery import PathFinder
+class Present(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in {absent} else super().find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Present
+runpy.run_module("jaxtree", None, "__main__")
+"""
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
 
 
@@ -101,6 +108,20 @@ def test_libraries_of_the_command_line_that_are_absent_are_one_line(absent):
     done = run_without(absent, "--version")
     said = f'error: the command line needs {", ".join(absent)}: pip install "jaxtree[cli]"\n'
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_tables_of_text_and_pages_need_neither_pyarrow_nor_matplotlib(tmp_path):
+    absent, path, model, page = ["pyarrow", "matplotlib"], *(tmp_path / n for n in ("t.csv", "t.jaxtree", "t.html"))
+    rows = [f"{word},{number},2020-01-0{number},{number}.5" for number, word in enumerate(["x", "", "y", '5"'], 1)]
+    path.write_text("\n".join(["a,b,c,y", *rows]))
+    fitted = run_without(absent, "fit", path, "--target", "y", "-o", model)
+    assert "dates: c" in fitted.stderr and "words: a (3, 1 missing)" in fitted.stderr
+    assert run_without(absent, "predict", model, path).stdout.split() == ["prediction", "1.5", "2.5", "3.5", "4.5"]
+    run_without(absent, "show", model, "--html", page, "--data", path)
+    assert page.exists()
+    run_without(absent, "predict", model, path, "-o", tmp_path / "t.parquet")
+    done = run_without(absent, "describe", tmp_path / "t.parquet")
+    assert (done.returncode, done.stderr) == (1, 'error: t.parquet needs pyarrow: pip install "jaxtree[frames]"\n')
 
 
 def test_commands_of_a_package_that_is_absent_say_how_to_get_it():

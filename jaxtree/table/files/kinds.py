@@ -37,6 +37,9 @@ _DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
 _DATES = {"instant": rf"{_DATE})?$", "utc": rf"{_DATE}(Z|[+-]\d{{2}}(:?\d{{2}})?))$"}
 """Dates of ISO 8601 that can be read in one way alone: year, month, day; without a time zone, and with one."""
 
+_WORDS = pd.Series([""]).dtype
+"""The type of words in pandas: that of strings from version 3 on, before it that of Python's values."""
+
 TRUTH = {"true": True, "false": False}
 """Words of truth values."""
 
@@ -93,8 +96,9 @@ def converted(series: pl.Series, kind: str) -> pl.Series:
         if cells.null_count() > series.null_count():
             return cells
         dates = pd.Series(cells.to_list(), dtype=object)
-        found: Any = pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce")
-        return pl.from_pandas(found).alias(series.name)
+        found: Any = pd.to_datetime(dates, format="ISO8601", utc=kind == "utc", errors="coerce").dt.tz_localize(None)
+        times = pl.Series(series.name, found.to_numpy())
+        return times.dt.replace_time_zone("UTC") if kind == "utc" else times
     if kind in (*_DATES, "duration"):
         # A duration is written in no one way, so that no text is one.
         return series if dtype.is_temporal() else pl.repeat(None, len(series), dtype=pl.Float64, eager=True)
@@ -116,10 +120,27 @@ def words_of(series: pl.Series) -> pl.Series:
 
 def in_pandas(contents: Contents, columns: Mapping[str, pl.Series], of_numbers: Set[str] = frozenset()) -> pd.DataFrame:
     """Columns in pandas, with the categories that the file declares, except where they are to be numbers."""
-    frame = pl.DataFrame(columns).to_pandas()
+    found = {}
     for name, series in columns.items():
         if name in contents.categories and name not in of_numbers:
-            frame[name] = pd.Categorical(series.to_list(), dtype=contents.categories[name])
-        elif series.dtype == pl.Boolean:
-            frame[name] = frame[name].astype("boolean" if series.has_nulls() else bool)
-    return frame
+            found[name] = pd.Categorical(series.to_list(), dtype=contents.categories[name])
+        else:
+            found[name] = _series_in_pandas(series)
+    return pd.DataFrame(found)
+
+
+def _series_in_pandas(series: pl.Series) -> pd.Series:
+    """Does what `to_pandas` of polars does, which needs pyarrow."""
+    dtype = series.dtype
+    if isinstance(dtype, pl.Enum):
+        places = series.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+        return pd.Series(pd.Categorical.from_codes(places, dtype.categories.to_list(), ordered=True))
+    if dtype == pl.Boolean:
+        return pd.Series(series.to_list(), dtype="boolean" if series.has_nulls() else bool)
+    if not dtype.is_numeric() and not dtype.is_temporal():
+        return pd.Series(series.to_list(), dtype=_WORDS)
+    if dtype == pl.Date:
+        series = series.cast(pl.Datetime("ms"))
+    found: Any = pd.Series(series.to_numpy())
+    zone = getattr(dtype, "time_zone", None)
+    return found if zone is None else found.dt.tz_localize("UTC").dt.tz_convert(zone)

@@ -8,14 +8,13 @@ import contextlib
 import io
 import re
 from collections.abc import Sequence, Set
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import pandas as pd
 import polars as pl
-import pyarrow
-from pyarrow import ipc, parquet
 
-from jaxtree.errors import InvalidInputError
+from jaxtree.errors import InvalidInputError, import_extra
 from jaxtree.lines import TextFormat, in_short, listed
 from jaxtree.table.files.text import check_unique
 from jaxtree.table.names import kept_names
@@ -66,8 +65,10 @@ def read_typed(data: bytes, name: str) -> TypedTable:
 
     Raises:
         InvalidInputError: The table is out of proportion to the file.
+        MissingExtraError: pyarrow is not installed: polars alone sees no declared categories.
         PolarsError: The bytes are none of such a file.
     """
+    pyarrow = import_extra("pyarrow", name, "frames")
     scan, read = (pl.scan_parquet, pl.read_parquet) if data.startswith(PARQUET) else (pl.scan_ipc, pl.read_ipc)
     lazy = scan(io.BytesIO(data))
     num_cells = lazy.select(pl.len()).collect().item() * len(lazy.collect_schema())
@@ -102,14 +103,14 @@ def _check_size(size: int, data: bytes, name: str) -> None:
 
 def _schema_of(data: bytes) -> Any:
     if data.startswith(PARQUET):
-        return parquet.read_schema(io.BytesIO(data))
-    return ipc.open_file(pyarrow.py_buffer(data)).schema
+        return import_module("pyarrow.parquet").read_schema(io.BytesIO(data))
+    return import_module("pyarrow.ipc").open_file(data).schema
 
 
 def _table_of(data: bytes) -> Any:
     if data.startswith(PARQUET):
-        return parquet.read_table(io.BytesIO(data))
-    return ipc.open_file(pyarrow.py_buffer(data)).read_all()
+        return import_module("pyarrow.parquet").read_table(io.BytesIO(data))
+    return import_module("pyarrow.ipc").open_file(data).read_all()
 
 
 def _declares(field: Any) -> bool:
