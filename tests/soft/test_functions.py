@@ -162,6 +162,7 @@ def test_a_tree_to_begin_with_keeps_the_side():
         ({"gate": lambda row: row}, "gate=<lambda> must be a function of arrays of JAX"),
         ({"choice": "softmax"}, "choice='softmax' is for gates .*, got gate='oblique'"),
         ({"gate": plane, "choice": "softmax"}, "choice='softmax' is for gates .*, got gate='plane'"),
+        ({"init_width": 0.2}, "init_width is for a tree to begin with: give init, got 0.2 alone"),
         ({"oblivious": True}, "oblivious=True is for gate='hard', got gate='oblique'"),
         ({"noise": lambda done: -1.0}, "noise=<lambda> must return numbers of 0 or more, got -1.0 at the share 0.0"),
         ({"gate_rate": lambda: 1.0}, "gate_rate=<lambda> must be a function in JAX of the share"),

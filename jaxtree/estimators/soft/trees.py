@@ -55,6 +55,12 @@ class OfOneTree(BaseSoft):
     _name_of_models = "restart"
     _needs_all = False
 
+    def check_parameters(self) -> None:
+        """Raises InvalidInputError if a parameter is not allowed, or has no effect beside another."""
+        super().check_parameters()
+        if self.init is None and self.init_width != OfOneTree.init_width:
+            raise InvalidInputError(f"init_width is for a tree to begin with: give init, got {self.init_width!r} alone")
+
     def harden(
         self,
         X: Any = None,
