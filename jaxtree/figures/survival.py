@@ -79,6 +79,21 @@ def groups_by_risk(
     return [order[group[order] == own] for own in np.unique(group)]
 
 
+def names_of_groups(number: int) -> list[str]:
+    """Returns the names of so many groups by risk, the least first.
+
+    >>> names_of_groups(3)
+    ['low risk', 'middle', 'high risk']
+    """
+    few = {
+        1: ["all"],
+        2: ["low risk", "high risk"],
+        3: ["low risk", "middle", "high risk"],
+        4: ["lowest risk", "low risk", "high risk", "highest risk"],
+    }
+    return few.get(number, [f"risk {place + 1} of {number}" for place in range(number)])
+
+
 def survival_by_risk(watched: WatchedRows, number: int, curves: Curves | None = None) -> list[RiskGroup]:
     """Returns the survival of groups of rows by risk, the least first.
 

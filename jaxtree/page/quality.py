@@ -24,7 +24,7 @@ from jaxtree.figures.numbers import (
     residuals_of,
 )
 from jaxtree.figures.ranks import RankedGroups
-from jaxtree.figures.survival import NUM_GROUPS, RiskGroup, WatchedRows, survival_by_risk
+from jaxtree.figures.survival import NUM_GROUPS, RiskGroup, WatchedRows, names_of_groups, survival_by_risk
 from jaxtree.losses.curves import SurvivalCurves
 from jaxtree.losses.predicted import PARAMETERS, PredictedDistribution
 from jaxtree.metrics import concordance_index
@@ -347,7 +347,7 @@ def survival_cards(model: PageModel, tables: Sequence[PageTable]) -> list[Card]:
     card = functools.partial(card_of_tables, known)
     return [
         card("survival", "Survival by predicted risk", "Quarters of the rows by predicted risk. Steps: the share "
-             "without the event so far (Kaplan-Meier). Dashed: the mean prediction of the quarter.",
+             "without the event so far (Kaplan-Meier). Dashed: the mean prediction of the group.",
              lambda table: _survival_chart(table, watched[table.name], groups[table.name])),
         card("events", "Events by predicted risk", "Quarters of the rows by predicted risk: the share with the event "
              "while they were observed.",
@@ -370,14 +370,9 @@ def _groups(model: PageModel, table: PageTable, watched: WatchedRows) -> list[Ri
     return survival_by_risk(watched, NUM_GROUPS, curves if has_curves else None)
 
 
-def _names(number: int) -> list[str]:
-    return [f"quarter {place + 1}" + (" (least risk)" if not place else " (greatest)" if place == number - 1 else "")
-            for place in range(number)]  # fmt: skip
-
-
 def _survival_chart(table: PageTable, times: WatchedRows, groups: list[RiskGroup]) -> Chart:
     series = []
-    for name, colour, group in zip(_names(len(groups)), GROUP_COLOURS, groups, strict=False):
+    for name, colour, group in zip(names_of_groups(len(groups)), GROUP_COLOURS, groups, strict=False):
         series.append(line(name, colour, group.observed.time, group.observed.share, kind="steps"))
         if group.predicted is not None:
             series.append(
@@ -394,7 +389,7 @@ def _events_chart(table: PageTable, times: WatchedRows, groups: list[RiskGroup])
     shares = [float(np.average(times.is_event[own], weights=times.weight[own])) for own in rows]
     words = [f"{times.is_event[own].sum()} of {len(own)}" for own in rows]
     x = axis("share of rows with the event", **SHARE)
-    named = [*zip(_names(len(groups)), shares, strict=True)]
+    named = [*zip(names_of_groups(len(groups)), shares, strict=True)]
     return cards.bars_by_name(f"Events by predicted risk, {table.name} rows", named, words, GROUP_COLOURS, x)
 
 

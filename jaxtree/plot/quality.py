@@ -14,7 +14,7 @@ from jaxtree.export.pictures import CLASS_COLOURS
 from jaxtree.figures.classes import NUM_BINS, OneClass, calibration_of, roc_of
 from jaxtree.figures.numbers import COVERAGE, intervals_of
 from jaxtree.figures.outputs import class_labels, place_of_class
-from jaxtree.figures.survival import NUM_GROUPS, Curves, RiskGroup, WatchedRows, survival_by_risk
+from jaxtree.figures.survival import NUM_GROUPS, Curves, RiskGroup, WatchedRows, names_of_groups, survival_by_risk
 from jaxtree.plot import style
 from jaxtree.tree.kinds import ModelKind, Prediction, kind_of, prediction_of
 
@@ -226,7 +226,7 @@ def plot_survival(
     watched = WatchedRows(time[kept], happened[kept], risk[kept], weight[kept])
     groups = survival_by_risk(watched, num_groups, _curves_of(estimator, X, kept, moved))
     ax = style.axes_to_draw_in(ax, (6.4, 4.4))
-    for number, (name, group) in enumerate(zip(_names_of_groups(len(groups)), groups, strict=True)):
+    for number, (name, group) in enumerate(zip(names_of_groups(len(groups)), groups, strict=True)):
         _draw_group(ax, watched, group, f"{name} ({group.rows.size} rows)", _colour_of_group(number, len(groups)))
     for number, group in enumerate(groups):
         if group.predicted is not None:
@@ -255,17 +255,6 @@ def _watched(y: Any, event: Any) -> tuple[Float64[np.ndarray, " row"], Bool[np.n
     if not is_known or not (np.isfinite(time) & (time >= 0)).all():
         raise InvalidInputError("times must be finite and at least 0, and event 0 or 1 for each of them")
     return time, happened.astype(bool)
-
-
-def _names_of_groups(number: int) -> list[str]:
-    """The names of groups, from the least risk to the greatest."""
-    few = {
-        1: ["all"],
-        2: ["low risk", "high risk"],
-        3: ["low risk", "middle", "high risk"],
-        4: ["lowest risk", "low risk", "high risk", "highest risk"],
-    }
-    return few.get(number, [f"risk {place + 1} of {number}" for place in range(number)])
 
 
 def _colour_of_group(number: int, num_groups: int) -> str:
