@@ -23,6 +23,9 @@ ROWS = {
     "rows of nothing": ("a,b\n,\n1,2\n,", [(None, None), ("1", "2"), (None, None)]),
     "an inch": ('a,b\n5" pipe,1\n6",2\nof 7" and 8",3', [('5" pipe', "1"), ('6"', "2"), ('of 7" and 8"', "3")]),
     "an inch in quotes": ('a,b\n"5"" pipe, thick",1', [('5" pipe, thick', "1")]),
+    "an inch beside quotes": ('a,b\n5" pipe,"x, y"\n"5"" pipe",1', [('5" pipe', "x, y"), ('5" pipe', "1")]),
+    "nothing in quotes": ('a,b\n"",', [("", None)]),
+    "quotes and a short row": ('a,b\n"x\n",2\n1', [("x\n", "2"), ("1", None)]),
     "text behind quotes": ('a,b\n"x"y,1', [("xy", "1")]),
     "spaces before quotes": ('a,b\n1, "x, y"\n2,   "he, ""no"", x"', [("1", "x, y"), ("2", 'he, "no", x')]),
     "formulas": ('a,b\n="0012",=1+2', [('="0012"', "=1+2")]),
@@ -34,16 +37,26 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize(("text", "rows"), ROWS.values(), ids=ROWS)
-def test_rows_and_cells(text, rows):
+SHORT = {"short rows": 2, "quotes and a short row": 1}
+COMMENTS = {"comments between": 3}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_and_cells(name):
+    text, rows = ROWS[name]
     found = divide(text, ",")
     assert found.frame.rows()[1:] == rows and set(found.frame.dtypes) == {pl.String}
-    assert found.num_short == (2 if rows[0] == ("1", None, None) else 0)
-    assert found.num_comments == (3 if "units" in text else 0)
+    assert (found.num_short, found.num_comments) == (SHORT.get(name, 0), COMMENTS.get(name, 0))
 
 
 REFUSED = {
-    'a,b\n1,2\n3,"4\n5,6\n': "a quotation mark opens a cell in line 3, and none ends it: 4",
+    'a,b\n1,2\n3,"4\n5,6\n': 'a quotation mark opens a cell in line 3, and none ends it: "4',
+    'a,b\n"""\n': 'a quotation mark opens a cell in line 2, and none ends it: """',
+    'a,b\n1,"x\n"",2\n': "a quotation mark opens a cell in line 2, and none ends it",
+    'a,b\n1,2\n"x\ny",2\n5,"x': "a quotation mark opens a cell in line 5, and none ends it",
+    'a,b\n\n5" pipe,2,"3"\n': """line 3 has 3 cells with ',' between them, and the first line has 2: 5" pipe,2,"3\"""",
+    "a,b\n1\n1,2,3\n": "line 3 has 3 cells",
+    'a,b\n"x\ny"\n1,2\n': "line 2 has 1 cells",
     'a,"b\n1,2\n': "a quotation mark opens a cell in line 1, and none ends it",
     "a,b\n1,2\n\n3,4,5\n": "line 4 has 3 cells with ',' between them, and the first line has 2: 3,4,5",
     "Report of today\n\na,b\n1,2\n": "line 3 has 2 cells with ',' between them, and the first line has 1: a,b",
