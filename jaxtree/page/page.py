@@ -248,7 +248,7 @@ def _outlines(model: PageModel, tree: int, tables: list[PageTable]) -> tuple[lis
     return outlines_of_trees(model, tree), HINT_OF_WEIGHTS if model.kind == ModelKind.WEIGHTED else HINT_OF_ROUNDS
 
 
-NO_CURVE = "No validation loss was recorded: fit with early_stopping, or with eval_set."
+NO_CURVE = "No learning curve: fit with early_stopping or eval_set to record one."
 NO_CURVE_OF_MEAN = "The model is a mean of models, which has no validation loss after each round."
 
 HINT_OF_ROUNDS = (

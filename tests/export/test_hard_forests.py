@@ -76,4 +76,4 @@ def test_pages_show_scores_and_predictions(target):
     page = jaxtree.to_html(hard, TABLE, TARGETS_OF_ROWS[target][1])
     assert "the mean over the trees, weighted by the leaves that it reaches" in page
     assert "Tree 2" in page
-    assert "No validation loss was recorded" not in page
+    assert "No learning curve" not in page

@@ -178,7 +178,7 @@ def test_the_mean_of_boosted_models_is_shown_as_one(kind):
     model = kind.mean_of([kind(4, max_depth=2).fit(X, target), kind(6, max_depth=3).fit(X, target)], [1, 3])
     page = to_html(model, X, target)
     rows, scores = told_by(page)["rows"][0], model.raw_scores(X)
-    assert re.search(r"members\D+2\b", page) and "No validation loss was recorded" not in page
+    assert re.search(r"members\D+2\b", page) and "No learning curve" not in page
     np.testing.assert_allclose(rows["total"], scores[rows["number"], rows["of"]], rtol=1e-6)
 
 
