@@ -44,7 +44,7 @@ from jaxtree.table.weights import class_weights
 NUM_FOLDS = 5
 """Forests that each predict a fifth of the rows, which they have not seen."""
 
-NUM_AGAIN = 10
+NUM_AGAIN = 4
 """The draws of each fold, from which it is known how far forests smooth."""
 
 TREES_OF_HALF = 4
@@ -116,6 +116,13 @@ class ForestBands(ColumnBands):
 
     def _predictions(self, values: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "member row column"]:
         return np.stack([own.predict_values(values) for own in self._members])
+
+    @property
+    def _names(self) -> list[str]:
+        outputs = self._estimator.class_names()
+        if len(outputs) < 2:
+            return super()._names
+        return [f"{name} of output {number}" for number, classes in enumerate(outputs) for name in classes]
 
     @property
     def _num_members(self) -> int:
