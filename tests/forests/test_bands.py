@@ -24,7 +24,8 @@ from jaxtree.figures.dependence import dependence_on, limits_on
 from jaxtree.plot import plot_dependence
 from tests.page.pages import told_by
 
-NUM_ROWS, DRAWS, TREES = 150, 20, 12
+NUM_ROWS, TREES = 150, 12
+DRAWN = {"level": 0.8, "draws": 10}
 
 
 @functools.cache
@@ -49,7 +50,6 @@ KINDS = {
     "three": (RandomForestClassifier, {"class_weight": "balanced"}, of_three, {}),
     "times": (SurvivalForest, {}, np.exp, {"event": np.arange(NUM_ROWS) % 3 > 0}),
     "counts": (RandomForestRegressor, {"criterion": "poisson"}, lambda y: np.exp(y).round(), {}),
-    "medians": (ExtraTreesRegressor, {"criterion": "absolute_error"}, lambda y: y, {}),
     "honest": (RandomForestRegressor, {"honest": True}, lambda y: y, {}),
     "subsample": (RandomForestClassifier, {"class_weight": "balanced_subsample"}, of_three, {}),
     "factors": (ExtraTreesClassifier, {"class_weight": {0: 5, 1: 0}}, of_three, {}),
@@ -70,7 +70,7 @@ def fitted(kind):
 def drawn(kind, model=None, **given):
     _, _, target, extras = KINDS[kind]
     X, y = table()
-    return (model or fitted(kind)).bands(X, target(y), **{"draws": DRAWS, **extras, **given})
+    return (model or fitted(kind)).bands(X, target(y), **{**DRAWN, **extras, **given})
 
 
 @functools.cache
@@ -101,7 +101,7 @@ def test_predictions_lie_in_their_bands(kind):
     importances = bands.importances()
     np.testing.assert_array_equal(importances.center, model.feature_importances_)
     assert importances.lower.min() >= 0 and importances.upper.max() <= 1 and bands.column_names == ["age", "job"]
-    assert set(bands.coverage) == set(bands.bias) and all(0.8 < own <= 1 for own in bands.coverage.values())
+    assert set(bands.coverage) == set(bands.bias) and all(0.75 < own <= 1 for own in bands.coverage.values())
 
 
 def test_a_seed_repeats_bands_that_begin_with_those_of_fewer_draws():
@@ -109,9 +109,9 @@ def test_a_seed_repeats_bands_that_begin_with_those_of_fewer_draws():
     np.testing.assert_array_equal(ends(again), ends(bands))
     assert not np.allclose(ends(drawn("numbers", random_state=1)), ends(bands))
     values = fitted("numbers").encoder_.values(table()[0])
-    few, more = bands._predictions(values), drawn("numbers", draws=25)._predictions(values)
-    np.testing.assert_array_equal(few, more[: 1 + 2 * DRAWS])
-    assert len(more) == 51 and len({own.tobytes() for own in more}) == 51
+    few, more = bands._predictions(values), drawn("numbers", draws=15)._predictions(values)
+    np.testing.assert_array_equal(few, more[: len(few)])
+    assert len({own.tobytes() for own in more}) == len(more) == 31 > len(few)
 
 
 def test_the_band_of_a_row_depends_on_no_other_row():
@@ -124,10 +124,10 @@ def test_polars_makes_the_bands_of_pandas():
     X, y = table()
     other = pl.DataFrame({"age": [None if np.isnan(own) else own for own in X["age"]], "job": X["job"].tolist()})
     model = RandomForestRegressor(TREES, random_state=0).fit(other, y)
-    np.testing.assert_array_equal(ends(model.bands(other, y, draws=DRAWS), other), ends(bands_of("numbers")))
+    np.testing.assert_array_equal(ends(model.bands(other, y, **DRAWN), other), ends(bands_of("numbers")))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "three", "times"])
+@pytest.mark.parametrize("kind", ["numbers", "three", pytest.param("times", marks=pytest.mark.slow)])
 def test_rows_of_no_weight_are_no_rows(kind):
     _, params, target, extras = KINDS[kind]
     X, y = table()
@@ -136,8 +136,8 @@ def test_rows_of_no_weight_are_no_rows(kind):
     own = np.append(target(y), target(y)[:40])
     model = type(fitted(kind))(TREES, random_state=0, **params).fit(twice, own, weight, **more)
     none = type(model)(TREES, random_state=0, **params).fit(X, target(y), np.ones(NUM_ROWS), **extras)
-    right = none.bands(X, target(y), np.ones(NUM_ROWS), draws=DRAWS, **extras)
-    np.testing.assert_array_equal(ends(model.bands(twice, own, weight, draws=DRAWS, **more)), ends(right))
+    right = none.bands(X, target(y), np.ones(NUM_ROWS), **DRAWN, **extras)
+    np.testing.assert_array_equal(ends(model.bands(twice, own, weight, **DRAWN, **more)), ends(right))
 
 
 def test_rows_of_more_weight_make_narrower_bands_where_they_lie():
@@ -204,48 +204,50 @@ def test_a_page_draws_the_bands_of_dependences_and_importances(kind):
     kinds = {series["kind"] for series in cards["dependence-0"]["series"]}
     assert "band" in kinds
     assert sorted(own["name"] for own in cards["column-importances"]["items"]) == ["age", "job"]
-    assert "Bands of level 0.9 by 20 draws of the targets of 150 rows." in page
+    assert "Bands of level 0.8 by 10 draws of the targets of 150 rows." in page
 
 
-def test_a_saved_model_draws_the_bands_of_its_fit(tmp_path):
-    for kind in ("numbers", "times"):
-        model = fitted(kind)
-        model.save(tmp_path / "model.safetensors")
-        for other in (jaxtree.load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(model))):
-            np.testing.assert_array_equal(ends(drawn(kind, other)), ends(bands_of(kind)))
+@pytest.mark.parametrize("kind", ["numbers", "three", pytest.param("times", marks=pytest.mark.slow)])
+def test_a_saved_model_draws_the_bands_of_its_fit(kind, tmp_path):
+    model = fitted(kind)
+    model.save(tmp_path / "model.safetensors")
+    for other in (jaxtree.load(tmp_path / "model.safetensors"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(ends(drawn(kind, other)), ends(bands_of(kind)))
 
 
 def test_a_forest_without_a_seed_has_bands():
     X, y = table()
     model = RandomForestRegressor(TREES).fit(X, y)
-    assert np.isfinite(ends(model.bands(X, y, draws=DRAWS))).all()
+    assert np.isfinite(ends(model.bands(X, y, **DRAWN))).all()
 
 
 def test_bands_leave_the_model_as_it_was():
     X, y = table()
     model = fitted("scored")
     before = model.oob_score_, len(model), model.predict(X)
-    model.bands(X, y, draws=DRAWS)
+    model.bands(X, y, **DRAWN)
     assert (model.oob_score_, len(model)) == before[:2]
     np.testing.assert_array_equal(model.predict(X), before[2])
 
 
 def test_bands_lack_the_noise_of_few_trees():
-    X, y = table()
-    spreads = []
-    for number in (10, 200):
-        bands = ExtraTreesRegressor(number, max_features=1, random_state=0).fit(X, y).bands(X, y, draws=100)
-        halves = bands._predictions(bands._rows.values)[1:]
-        spreads.append([own.std(axis=0).mean() for own in (bands._without_noise_of_trees(halves), halves)])
+    generator = np.random.default_rng(0)
+    X, new = generator.uniform(size=(100, 2)), generator.uniform(size=(100, 2))
+    y, spreads = X[:, 0] + generator.normal(size=100), []
+    for number in (8, 200):
+        bands = ExtraTreesRegressor(number, max_features=1, random_state=0).fit(X, y).bands(X, y, draws=60)
+        halves = bands._predictions(new)[1:]
+        draws = (halves[::2] + halves[1::2]) / 2
+        spreads.append([own.std(axis=0).mean() for own in (bands._without_noise_of_trees(halves), draws)])
     (few, plain), (many, same) = spreads
     np.testing.assert_allclose(plain, same, rtol=0.05)
-    assert many < few < plain
+    assert many < 0.95 * few and np.isclose(few, plain, rtol=0.05)  # eight trees have the noise of a draw's
 
 
 def test_what_is_printed_has_importances():
     bands = bands_of("numbers")
     words, page = repr(bands), bands._repr_html_()
-    assert "Bands of level 0.9 by 20 draws of the targets of 150 rows." in words
+    assert "Bands of level 0.8 by 10 draws of the targets of 150 rows." in words
     assert "age" in words and "importance" in page
 
 
@@ -253,7 +255,7 @@ def test_a_forest_that_smooths_too_much_is_named():
     generator = np.random.default_rng(0)
     X = generator.uniform(size=(400, 1))
     y = 4 * np.sin(10 * X[:, 0]) + 0.1 * generator.normal(size=400)
-    bands = RandomForestRegressor(TREES, max_depth=2, random_state=0).fit(X, y).bands(X, y, draws=DRAWS)
+    bands = RandomForestRegressor(TREES, max_depth=2, random_state=0).fit(X, y).bands(X, y, **DRAWN)
     assert bands.bias["prediction"] > 2
     assert "Trees smooth so much" in repr(bands) and "may not hold: prediction (bias" in repr(bands)
 
@@ -263,16 +265,16 @@ def test_rows_that_are_not_those_of_the_fit_are_refused():
     model = fitted("numbers")
     for other in (X.iloc[::2], X.assign(age=X["age"] + 1), X[["job", "age"]]):
         with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
-            model.bands(other, y[: len(other)], draws=DRAWS)
+            model.bands(other, y[: len(other)], **DRAWN)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
-        model.bands(X, y[::-1], draws=DRAWS)
+        model.bands(X, y[::-1], **DRAWN)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
-        model.bands(X, y, np.arange(1, NUM_ROWS + 1), draws=DRAWS)
+        model.bands(X, y, np.arange(1, NUM_ROWS + 1), **DRAWN)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
-        fitted("two").bands(X, np.where(y > 0, "yes", "maybe"), draws=DRAWS)
+        fitted("two").bands(X, np.where(y > 0, "yes", "maybe"), **DRAWN)
     plain = ExtraTreesRegressor(TREES, random_state=0).fit(X, y)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
-        plain.refit(X, y + 1).bands(X, y, draws=DRAWS)
+        plain.refit(X, y + 1).bands(X, y, **DRAWN)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
         drawn("times", event=np.ones(NUM_ROWS))
 
@@ -292,7 +294,7 @@ def test_arguments_that_are_not_allowed_are_named():
         drawn("numbers", groups=np.arange(5))
     shares = ClassProbabilities(np.full((NUM_ROWS, 2), 0.5), ["no", "yes"])
     with pytest.raises(InvalidInputError, match="y has probabilities"):
-        ExtraTreesClassifier(TREES).fit(X, shares).bands(X, shares, draws=DRAWS)
+        ExtraTreesClassifier(TREES).fit(X, shares).bands(X, shares, **DRAWN)
     for kind in (RandomForestRegressor, SurvivalForest):
         with pytest.raises(NotFittedError):
             kind().bands(X, y)
@@ -332,7 +334,6 @@ def test_bands_hold_the_means_of_simulated_tables(kind):
         held.append(np.mean((band.lower <= truth) & (truth <= band.upper)))
         centers.append(band.center)
         held_own.append(band)
-    own = np.mean(
-        [np.mean((one.lower <= np.mean(centers, 0)) & (np.mean(centers, 0) <= one.upper)) for one in held_own]
-    )
+    mean = np.mean(centers, axis=0)
+    own = np.mean([(one.lower <= mean) & (mean <= one.upper) for one in held_own])
     assert 0.85 < np.mean(held) <= 1 and own > 0.9
