@@ -217,7 +217,7 @@ def measure_forest(truth: str, name: str, num_rows: int, seed: int, draws: int) 
     bands = model.bands(X, y, level=LEVEL, draws=draws, **extras)
     drawn = time.process_time()
     band = bands.survival(new, times=TIMES) if truth == "times" else bands.predict(new)
-    found: dict[str, Any] = {"seed": seed, "held": held_share(band, near), "dependence": np.nan}
+    found: dict[str, Any] = {"seed": seed, "held": held_share(band, near)}
     if truth != "times":
         tried, means = bands.dependence(0), []
         for value in tried.values:
@@ -237,7 +237,7 @@ def summary_of_forest(rows: list[dict[str, Any]]) -> dict[str, Any]:
     own = np.mean([row["band"].center for row in rows], axis=0)
     held = np.array([row["held"] for row in rows])
     far = 1.96 * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
-    names = ("held", "dependence", "width", "error", "bias")
+    names = [name for name in ("held", "dependence", "width", "error", "bias") if name in rows[0]]
     found: dict[str, Any] = {name: round(float(np.mean([row[name] for row in rows])), 3) for name in names}
     found["own"] = round(float(np.mean([held_share(row["band"], own) for row in rows])), 3)
     found["interval"] = np.round([held.mean() - far, held.mean() + far], 3).tolist()

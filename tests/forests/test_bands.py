@@ -140,6 +140,17 @@ def test_rows_of_no_weight_are_no_rows(kind):
     np.testing.assert_array_equal(ends(model.bands(twice, own, weight, **DRAWN, **more)), ends(right))
 
 
+@pytest.mark.parametrize("make", [ExtraTreesClassifier, RandomForestClassifier])
+def test_classes_are_drawn_by_their_chances_without_weights_of_classes(make):
+    generator = np.random.default_rng(0)
+    X = generator.uniform(size=(300, 1))
+    y = generator.uniform(size=300) < 0.2
+    model = make(TREES, min_samples_leaf=30, class_weight={True: 4}, random_state=0).fit(X, y)
+    predicted = model.bands(X, y, **DRAWN)._predictions(X)[:, :, 1]
+    assert 0.3 < predicted[0].mean() < 0.7  # without weights 0.2
+    np.testing.assert_allclose(predicted[1:].mean(), predicted[0].mean(), atol=0.06)
+
+
 def test_rows_of_more_weight_make_narrower_bands_where_they_lie():
     generator = np.random.default_rng(0)
     X = generator.uniform(size=(300, 1))

@@ -233,7 +233,8 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
             key: The key of all that they draw.
         """
         forest = copy.copy(self)
-        forest.n_estimators, forest.oob_score, forest.verbose, forest._key = num_trees, False, 0, key
+        forest.n_estimators, forest.oob_score, forest.verbose = num_trees, False, 0
+        forest.draw_key(key)
         return uninterrupted(lambda: forest.finish_fit(forest.grow_trees(data), data))
 
     def kind_of_jobs(self) -> Hashable:
@@ -299,9 +300,9 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
         if self.pruning is not None and self.pruning.needs_validation:
             raise InvalidInputError(f"pruning={self.pruning} looks at the class of every row, and y has probabilities")
 
-    def draw_key(self) -> None:
-        """Draws the key of all that trees draw."""
-        self._key = RandomKey.of(key_of(self.random_state))
+    def draw_key(self, known: RandomKey | None = None) -> None:
+        """Draws the key of all that trees draw, or takes one that is known."""
+        self._key = RandomKey.of(key_of(self.random_state)) if known is None else known
 
     def finish_fit(self, grown: Forest, data: Dataset) -> Self:
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""

@@ -141,19 +141,26 @@ class SurvivalForest(PredictsNumbers, BaseLeafForest):
             time, is_event = times_and_events(data)
             self.draw_key()
             self.event_times_ = np.unique(time[is_event])
-            self._grow(data, time, is_event, mesh)
+            self.grow_curves(data, time, is_event, mesh)
             if self.oob_score:
                 self._score_out_of_bag(data, time, is_event)
             return self
 
-    def _grow(
+    def grow_curves(
         self,
         data: Dataset,
         time: Float64[np.ndarray, " row"],
         is_event: Bool[np.ndarray, " row"],
         mesh: Mesh | None = None,
     ) -> None:
-        """Grows the trees; the times of all events are among `event_times_`."""
+        """Grows the trees, and takes them as the fitted ones; the times of all events are among `event_times_`.
+
+        Args:
+            data: The rows.
+            time: Their times.
+            is_event: Whether these are of events.
+            mesh: Devices to divide the trees among.
+        """
         rank = np.unique(time, return_inverse=True)[1]
         moment = SurvivalTimes(rank, is_event, unit_of_weights(data.weight))
         number = self.event_times_.size
@@ -230,8 +237,9 @@ class SurvivalForest(PredictsNumbers, BaseLeafForest):
             key: The key of all that they draw.
         """
         forest = copy.copy(self)
-        forest.n_estimators, forest.verbose, forest._key = num_trees, 0, key
-        uninterrupted(lambda: forest._grow(data, *times_and_events(data)))
+        forest.n_estimators, forest.verbose = num_trees, 0
+        forest.draw_key(key)
+        uninterrupted(lambda: forest.grow_curves(data, *times_and_events(data)))
         return forest
 
     def fill(
