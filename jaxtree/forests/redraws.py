@@ -25,7 +25,7 @@ def draw_numbers(
 
     Args:
         target: The targets.
-        truth: What they are in the mean.
+        truth: Their means.
         uniform: A number from 0 to 1 for every row.
         least: The least number that a target may have.
 

@@ -73,9 +73,9 @@ class ForestBands(ColumnBands):
 
     On simulated tables of 500 rows, bands of level 0.9 hold 0.95 to 0.98 of true means and probabilities where these
     follow from a sum of columns, and of an interaction 0.89 with random forests and 0.92 with extra trees. With leaves
-    of 10 rows they hold 0.92 to 0.94 and 0.80: such a forest smooths more than smoothing it once more shows. Of the
-    mean of forests on such tables, which has no bias, they hold 0.97 to 0.99. Bands of dependence hold 0.79 to 0.97
-    (`python -m benchmarks.bands --models forest`).
+    of 10 rows they hold 0.92 to 0.94 and 0.80: such a forest smooths more than smoothing it once more shows. They hold
+    0.97 to 0.99 of the mean of forests on such tables, which has no bias, and bands of dependence 0.79 to 0.97 of the
+    true values (`python -m benchmarks.bands --models forest`).
 
     See `jaxtree.RandomForestRegressor.bands`, which makes them.
 
