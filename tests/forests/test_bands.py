@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import sklearn.ensemble
 from sklearn.exceptions import NotFittedError
 
 import jaxtree
@@ -290,6 +291,21 @@ def test_rows_that_are_not_those_of_the_fit_are_refused():
         plain.refit(X, y + 1).bands(X, y, **DRAWN)
     with pytest.raises(InvalidInputError, match="X must be the rows of the fit"):
         drawn("times", event=np.ones(NUM_ROWS))
+
+
+def test_few_events_are_refused():
+    X, y = table()
+    event = np.arange(NUM_ROWS) < 1
+    model = SurvivalForest(3, random_state=0).fit(X, np.exp(y), event=event)
+    with pytest.raises(InvalidInputError, match="for which the rows have too few: 1"):
+        model.bands(X, np.exp(y), event=event, **DRAWN)
+
+
+def test_an_imported_forest_has_trees_that_do_not_grow_again():
+    X = np.random.default_rng(0).uniform(size=(50, 2))
+    theirs = sklearn.ensemble.RandomForestRegressor(3, random_state=0).fit(X, X[:, 0])
+    with pytest.raises(InvalidInputError, match="growing the trees again makes others"):
+        jaxtree.from_sklearn(theirs).bands(X, X[:, 0], **DRAWN)
 
 
 def test_arguments_that_are_not_allowed_are_named():

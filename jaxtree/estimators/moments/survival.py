@@ -200,8 +200,8 @@ class SurvivalForest(PredictsNumbers, BaseLeafForest):
             random_state: The seed of the draws.
 
         Raises:
-            InvalidInputError: The rows are not those of the fit, trees have been changed since, or an argument is not
-                allowed.
+            InvalidInputError: The rows are not those of the fit or have too few events, trees have been changed since,
+                or an argument is not allowed.
 
         Example:
             >>> import numpy as np

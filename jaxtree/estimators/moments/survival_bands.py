@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InvalidInputError
@@ -14,7 +14,7 @@ from jaxtree.losses.curves import times_of
 from jaxtree.table.redraws import RedrawnRows
 
 MOST_TRIES = 100
-"""How often a draw is made again that has no event."""
+"""How often a draw is made again that has too few events."""
 
 
 class SurvivalBands(ForestBands):
@@ -76,7 +76,12 @@ class DrawnTimes(DrawnTargets):
         super().check_is_of_fit()
 
     def learn(self) -> Float64[np.ndarray, "row column"]:
-        """Learns the curve of every row, and returns it behind its mortality."""
+        """Learns the curve of every row, and returns it behind its mortality.
+
+        Raises InvalidInputError if there are too few events.
+        """
+        if not self._has_events(self.times.is_event):
+            raise self._few_events()
         held = self.held_out(self.estimator, self.data)
         self.truth = held[:, 1:]
         return held
@@ -86,13 +91,21 @@ class DrawnTimes(DrawnTargets):
         return np.column_stack([forest.predict_values(values), forest.survival_at(values, self.estimator.event_times_)])
 
     def draw(self, generator: np.random.Generator) -> Dataset:
-        """Returns the rows with times, some of which are those of events."""
+        """Returns the rows with times, some of which are those of events.
+
+        Raises InvalidInputError if too many draws have too few of them.
+        """
         for _ in range(MOST_TRIES):
             uniform = self.drawn.uniform(generator, 2, self.data.num_rows)
             time, is_event = draw_times(self.times, self.truth, self.estimator.event_times_, uniform)
-            if is_event.any():
+            if self._has_events(is_event):
                 return with_target(self.data, time[None], event=is_event)
-        raise InvalidInputError(
-            f"times that are drawn again must have an event, and {MOST_TRIES} draws in a row have none: the rows of "
-            "the fit have too few"
-        )
+        raise self._few_events()
+
+    def _has_events(self, is_event: Bool[np.ndarray, " row"]) -> bool:
+        """Returns whether a forest that does not see the rows of a fold sees an event, whatever the fold."""
+        return all(np.delete(is_event, held).any() for held in self.folds)
+
+    def _few_events(self) -> InvalidInputError:
+        number = int(self.times.is_event.sum())
+        return InvalidInputError(f"bands draw the times of events again, for which the rows have too few: {number}")
