@@ -1,7 +1,7 @@
-"""Bands of additive models and of boosted trees: how often they hold what is known, and how long adult's draws take.
+"""Bands of additive models, boosted trees and forests: how often they hold what is known, and how long adult takes.
 
     pip install '.[bench]' interpret-core
-    python -m benchmarks.bands [--models additive boosted] [--seeds 20] [--rows 500 5000] [--adult FOLDER] [--out FILE]
+    python -m benchmarks.bands [--models MODEL ...] [--seeds 20] [--rows 500 5000] [--adult FOLDER] [--out FILE]
 
 Tables are simulated. For additive models four columns, even from 0 to 1, add a sine, a step, a line and nothing to the
 score, and two of them a surface; targets have normal noise of deviation 1, or are classes of these log odds. Figures
@@ -16,6 +16,10 @@ product of two columns and a sine that another switches on ("interaction"), with
 of the log odds of the sum ("classes"), and of three classes ("three"). Figures are shares of 400 new rows whose band
 holds the true mean, or the true probability, and of 25 of them that are predicted one by one; and of the values of the
 first column at which the band of its dependence holds the mean of the truth over the rows of the fit.
+
+Forests have the same tables, and one of survival times ("times"): of exponential ones with the sum as logarithm of the
+hazard, about a third of which are censored, at five times. Rows of all seeds are new ones in common: `own` is the share
+of them whose band holds the mean of the predictions of all seeds, which is what the forest says without noise.
 """
 
 import argparse
@@ -142,6 +146,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 """Models: the second has not learned all that rows tell."""
 
+MODELS = ("additive", "boosted", "forest")
+
 NUM_NEW, NUM_ALONE = 400, 25
 
 
@@ -177,6 +183,66 @@ def measure_boosted(truth: str, shape: str, num_rows: int, seed: int, draws: int
         "bias": float(np.mean([*bands.bias.values()])),
         "seconds": {"fit": fitted - began, "bands": drawn - fitted},
     }
+
+
+FORESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "random forest": ("RandomForest", {}),
+    "random forest, leaves of 10": ("RandomForest", {"min_samples_leaf": 10}),
+    "extra trees": ("ExtraTrees", {}),
+    "survival forest": ("SurvivalForest", {}),
+}
+"""Forests by their class, without its kind of target, and their parameters."""
+
+TIMES = np.array([0.1, 0.3, 0.6, 1.0, 1.5])
+"""Times at which curves of survival are judged."""
+
+
+def measure_forest(truth: str, name: str, num_rows: int, seed: int, draws: int) -> dict[str, Any]:
+    """The figures of a forest on one table, with the predictions of new rows and the ends of their bands."""
+    generator, new = np.random.default_rng(seed), np.random.default_rng(2**20).uniform(size=(NUM_NEW, 5))
+    X, (base, params), extras = generator.uniform(size=(num_rows, 5)), FORESTS[name], {}
+    if truth == "times":
+        kind, near = base, np.exp(-np.exp(_additive_score(new))[:, None] * TIMES)
+        event, watched = generator.exponential(np.exp(-_additive_score(X))), generator.exponential(2, num_rows)
+        y, extras = np.minimum(event, watched), {"event": event <= watched}
+    else:
+        told, near = TRUTHS[truth](X), TRUTHS[truth](new)
+        kind, y = f"{base}Regressor", told + generator.normal(size=num_rows) if told.ndim == 1 else None
+        if told.ndim > 1:
+            kind = f"{base}Classifier"
+            y = (generator.uniform(size=(num_rows, 1)) > told.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    began = time.process_time()
+    model = getattr(jaxtree, kind)(random_state=seed, **params).fit(X, y, **extras)
+    fitted = time.process_time()
+    bands = model.bands(X, y, level=LEVEL, draws=draws, **extras)
+    drawn = time.process_time()
+    band = bands.survival(new, times=TIMES) if truth == "times" else bands.predict(new)
+    found: dict[str, Any] = {"seed": seed, "held": held_share(band, near)}
+    if truth != "times":
+        tried, means = bands.dependence(0), []
+        for value in tried.values:
+            means.append(TRUTHS[truth](np.column_stack([np.full(num_rows, value), X[:, 1:]])).mean(axis=0))
+        found["dependence"] = held_share(tried.band, np.array(means).reshape(len(means), -1))
+    return found | {
+        "width": float(np.mean(band.upper - band.lower) / 2),
+        "error": float(np.sqrt(np.mean(np.square(band.center - near)))),
+        "bias": float(np.mean([*bands.bias.values()])),
+        "seconds": {"fit": fitted - began, "bands": drawn - fitted},
+        "band": band,
+    }
+
+
+def summary_of_forest(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over seeds, and the share of bands that hold the mean of the centers of all seeds."""
+    own = np.mean([row["band"].center for row in rows], axis=0)
+    held = np.array([row["held"] for row in rows])
+    far = 1.96 * held.std(ddof=1) / np.sqrt(len(held)) if len(held) > 1 else np.nan
+    names = [name for name in ("held", "dependence", "width", "error", "bias") if name in rows[0]]
+    found: dict[str, Any] = {name: round(float(np.mean([row[name] for row in rows])), 3) for name in names}
+    found["own"] = round(float(np.mean([held_share(row["band"], own) for row in rows])), 3)
+    found["interval"] = np.round([held.mean() - far, held.mean() + far], 3).tolist()
+    seconds = {name: round(np.mean([row["seconds"][name] for row in rows]), 2) for name in ("fit", "bands")}
+    return found | {"cpu_seconds": seconds, "seeds": len(rows)}
 
 
 def held_share(band: Any, right: np.ndarray) -> float:
@@ -248,14 +314,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.bands", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--models", nargs="*", choices=("additive", "boosted"), default=["additive", "boosted"])
+    parser.add_argument("--models", nargs="*", choices=MODELS, default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--peer-seeds", type=int, default=5, help="how many of the first seeds interpret has, too")
     parser.add_argument("--rows", type=int, nargs="*", default=[500, 5000])
     parser.add_argument("--noise", nargs="*", choices=("normal", "binary"), default=["normal", "binary"])
-    parser.add_argument("--truths", nargs="*", choices=TRUTHS, default=list(TRUTHS), help="of boosted trees")
+    parser.add_argument("--truths", nargs="*", choices=TRUTHS, default=list(TRUTHS), help="of trees")
     parser.add_argument("--shapes", nargs="*", choices=SHAPES, default=list(SHAPES), help="of boosted trees")
+    parser.add_argument("--forests", nargs="*", choices=FORESTS, default=list(FORESTS))
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--adult", type=Path, help="the folder of the real tables: measure adult, too")
     parser.add_argument("--out", type=Path, default=Path(f"benchmarks/results/bands-{date.today()}.json"))
@@ -287,6 +354,17 @@ def main() -> None:
             report["simulated"][name] = summary_of_boosted(rows) | {"of_seeds": rows}
             write()
             print(name, json.dumps(summary_of_boosted(rows)), flush=True)
+    for num_rows in arguments.rows if "forest" in arguments.models else ():
+        for truth, forest in itertools.product([*arguments.truths, "times"], arguments.forests):
+            if (truth == "times") != (forest == "survival forest"):
+                continue
+            name = f"{forest}, {truth}, {num_rows} rows"
+            rows = [measure_forest(truth, forest, num_rows, seed, arguments.draws) for seed in seeds]
+            found = summary_of_forest(rows)
+            told = [{key: value for key, value in row.items() if key != "band"} for row in rows]
+            report["simulated"][name] = found | {"of_seeds": told}
+            write()
+            print(name, json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

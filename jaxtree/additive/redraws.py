@@ -31,10 +31,10 @@ from jaxtree.additive.purify import purify
 from jaxtree.additive.row_loss import NewtonRows, RowLoss, SquaredErrors, TiltedRows, is_quadratic
 from jaxtree.additive.rules import AdditiveConfig, AdditiveRules
 from jaxtree.blocks import in_threads
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.cores import num_cores
 from jaxtree.devices import in_callers_context
 from jaxtree.kernels.layout import Layout
+from jaxtree.table.redraws import RedrawnRows
 
 
 class Redraws(NamedTuple):

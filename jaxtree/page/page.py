@@ -90,8 +90,8 @@ def to_html(
         title: The page's; the class of the estimator if not given.
         tree: Which tree of a forest is shown; of boosted trees the first of three.
         bands: The `bands` of an additive model, which its curves are drawn with in place of intervals from bags, or of
-            boosted trees, whose dependences on columns then have them. With them the page has importances with their
-            bands, and says which bands may hold less than they are to.
+            boosted trees or a forest, whose dependences on columns then have them. With them the page has importances
+            with their bands, and says which bands may hold less than they are to.
         extras: `sample_weight=`, the weight of every row of X; `groups=`, rows of which are alike, such as those of
             one patient, so that the intervals of scores draw them together; and what the loss of boosted trees asks
             for, such as `event=`, `group=` or `offset=`. With "_val" behind the names, such as `event_val=`, those of

@@ -109,7 +109,8 @@ def plot_dependence(
         sample_weight: The weight of every row in the means, shares and histogram; rows of weight 0 are left out.
         of_class: The class whose probability is drawn; all if not given, of two classes the second.
         num_lines: How many rows have a curve of their own, where one class or number is drawn.
-        bands: The `bands` of an additive model or of boosted trees, of which the dependence has one; X without weights.
+        bands: The `bands` of an additive model, boosted trees or a forest, of which the dependence has one; X without
+            weights.
         ax: Where to draw; a new figure if not given.
 
     Returns:

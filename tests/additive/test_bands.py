@@ -9,8 +9,8 @@ from sklearn.exceptions import NotFittedError
 
 from jaxtree import ExplainableBoostingClassifier, ExplainableBoostingRegressor
 from jaxtree.additive.row_loss import _derivatives
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError
+from jaxtree.table.redraws import RedrawnRows
 
 NUM_ROWS, DRAWS = 240, 20
 

@@ -11,10 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 import jaxtree
 from jaxtree import GradientBoostingClassifier, GradientBoostingRegressor, to_html
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError
 from jaxtree.figures.dependence import dependence_on, limits_on
 from jaxtree.plot import plot_dependence
+from jaxtree.table.redraws import RedrawnRows
 from tests.page.pages import told_by
 
 NUM_ROWS, DRAWS = 200, 20

@@ -13,19 +13,20 @@ from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation
 from jaxtree.additive.redraws import Redraws, is_of_rows, redraw
 from jaxtree.additive.terms import LEAST_PARENT
 from jaxtree.arrays import spread
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError
-from jaxtree.estimators.boosting.drawn_bands import DrawnBands, ImportanceWords, RowsOfFit
 from jaxtree.estimators.boosting.rows import weight_of
+from jaxtree.estimators.boosting.scored_bands import ScoredBands
 from jaxtree.estimators.boosting.survival import learn_times
 from jaxtree.estimators.common.conventions import progress_of
+from jaxtree.estimators.common.drawn_bands import ImportanceWords, RowsOfFit
 from jaxtree.figures.bands import Band, BandWidths, widths_of
 from jaxtree.figures.dependence import MOST_ROWS
 from jaxtree.kernels.layout import Layout
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 
 
-class Bands(DrawnBands):
+class Bands(ScoredBands):
     """Bands of an additive model, from draws of the residuals of its fit.
 
     The truth lies in the band at a share of `level` of the places of a curve, by the density of the rows: bands are

@@ -37,7 +37,6 @@ from jaxtree.additive.trees import to_forest
 from jaxtree.arrays import Device
 from jaxtree.blocks import Threads
 from jaxtree.boosting.ending import Deadline
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.boosting.round_tree import ScoredRows
 from jaxtree.cores import num_cores, with_share_of_cores
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
@@ -56,13 +55,13 @@ from jaxtree.errors import (
 from jaxtree.estimators.additive.bands import Bands, drawn_anew
 from jaxtree.estimators.additive.divided_rows import DividedRows, join_sample
 from jaxtree.estimators.additive.parameters import AdditiveParameters
-from jaxtree.estimators.boosting.drawn_bands import groups_of_draws
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.responses import likelihood_of
 from jaxtree.estimators.boosting.rows import allowed_rows, target_of, unit_of_rows, weight_of
 from jaxtree.estimators.boosting.scored import ScoredTrees
 from jaxtree.estimators.boosting.survival import learn_times
 from jaxtree.estimators.common.conventions import Role, generator_of, identity, names_of, progress_of
+from jaxtree.estimators.common.drawn_bands import groups_of_draws
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields, loss_in_words
 from jaxtree.estimators.common.jobs import Family, Job, TablePart
 from jaxtree.estimators.common.placing import placed_fit
@@ -76,6 +75,7 @@ from jaxtree.files.additive import AdditiveState, EditRecord, TermArrays
 from jaxtree.kernels.choose import Engines
 from jaxtree.losses.curves import EventTimes
 from jaxtree.losses.loss import BaseLoss
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.kinds import ModelKind

@@ -24,19 +24,19 @@ from jaxtree.boosting.data import BoostData
 from jaxtree.boosting.ending import NO_PATIENCE
 from jaxtree.boosting.folds import mean_of_models
 from jaxtree.boosting.many import OnRoundsOfMany, boost_members
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.errors import InvalidInputError, TrainingError, present
-from jaxtree.estimators.boosting.drawn_bands import DrawnBands, ImportanceWords, RowsOfFit
 from jaxtree.estimators.boosting.folds import check_rows_of_weight, grown_weight, own_rows, seed_of
 from jaxtree.estimators.boosting.parameters import BoostingConfig
 from jaxtree.estimators.boosting.rows import weight_of
+from jaxtree.estimators.boosting.scored_bands import ScoredBands
 from jaxtree.estimators.boosting.survival import is_of_times, learn_times
 from jaxtree.estimators.boosting.training import BoostingRows, BoostingTask, Rounds, encode, forest_in_table_units
 from jaxtree.estimators.common.conventions import progress_of
+from jaxtree.estimators.common.drawn_bands import ColumnBands, ImportanceWords, RowsOfFit
 from jaxtree.estimators.common.fold_rows import Fold, divide
 from jaxtree.figures.bands import Band, BandWidths, widths_of
 from jaxtree.figures.dependence import MOST_ROWS
-from jaxtree.figures.outputs import output_labels
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 
 NUM_FOLDS = 5
@@ -75,7 +75,7 @@ class BoostedDraws(NamedTuple):
     best_rounds: int | None
 
 
-class BoostedBands(DrawnBands):
+class BoostedBands(ColumnBands, ScoredBands):
     """Bands of boosted trees, from models of rows that are drawn again.
 
     The truth lies in the band of a prediction at a share of `level` of the rows: bands are pointwise, and whole curves
@@ -95,18 +95,10 @@ class BoostedBands(DrawnBands):
             early itself.
     """
 
-    _learned, _noun = "forest_", "predictions"
-    _head = ("column", "importance", "band")
-
     def __init__(self, estimator: Any, rows: RowsOfFit, drawn: BoostedDraws, level: float):
         super().__init__(estimator, rows, level, len(drawn.models))
         self.best_rounds = drawn.best_rounds
         self._members = [self._estimator, drawn.truth, *drawn.models]
-
-    @property
-    def column_names(self) -> list[str]:
-        """The names of the columns."""
-        return list(self._estimator.schema_.column_names)
 
     def predict(self, X: Any) -> Band:
         """Returns the predictions of rows with their bands: numbers, or of classes their probabilities.
@@ -145,15 +137,6 @@ class BoostedBands(DrawnBands):
         """Returns whether bands are even on the scale of scores: log odds of rows almost sure have no limit."""
         return num_scores == 1 and not hasattr(self._estimator, "classes_")
 
-    @property
-    def _names(self) -> list[str]:
-        number = self._widths.coverage.size
-        return ["prediction"] if number == 1 else output_labels(self._estimator, number)
-
-    @property
-    def _names_that_count(self) -> list[str]:
-        return self._names
-
     @functools.cached_property
     def _widths(self) -> BandWidths:
         """The half widths of predictions of the rows of the fit, an output a curve."""
@@ -170,17 +153,6 @@ class BoostedBands(DrawnBands):
         if self.best_rounds is not None and self.best_rounds > number:
             said += f" The loss of held-out rows is least after {self.best_rounds} rounds, and the model has {number}."
         return said
-
-    def _lines(self) -> list[tuple[str, ...]]:
-        found = self.importances()
-        return [
-            (
-                self.column_names[place],
-                f"{found.center[place]:.3g}",
-                f"{found.lower[place]:.3g} to {found.upper[place]:.3g}",
-            )
-            for place in np.argsort(-found.center, kind="stable").tolist()
-        ]
 
 
 def drawn_anew(estimator: Any, task: BoostingTask, drawn: RedrawnRows, number: int) -> tuple[RowsOfFit, BoostedDraws]:

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from jaxtree import buckets, forks
 from jaxtree.boosting.ending import HeldOutChoice, Measured
 from jaxtree.boosting.folds import Folds, weighted_sum
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.boosting.refit import RefitConfig, refit
 from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
@@ -23,7 +22,6 @@ from jaxtree.dataset.exchange import LONE, Exchange
 from jaxtree.dataset.sample import Outputs, Sample, generator_of, read_known
 from jaxtree.errors import InvalidInputError, all_or_nothing, warn_user
 from jaxtree.estimators.boosting.bands import BoostedBands, drawn_anew
-from jaxtree.estimators.boosting.drawn_bands import groups_of_draws
 from jaxtree.estimators.boosting.folds import earlier_models, train_folds
 from jaxtree.estimators.boosting.loss_names import check_name
 from jaxtree.estimators.boosting.many import Models, open_jobs, train_many
@@ -54,6 +52,7 @@ from jaxtree.estimators.boosting.training import (
     warn_of_few_rows,
 )
 from jaxtree.estimators.common.conventions import Role, identity, names_of
+from jaxtree.estimators.common.drawn_bands import groups_of_draws
 from jaxtree.estimators.common.extras import check_arguments, extras_of, fit_fields
 from jaxtree.estimators.common.features import FeatureOptions, check_kept_trees, read_monotone
 from jaxtree.estimators.common.fold_rows import divide
@@ -69,6 +68,7 @@ from jaxtree.losses.names import OF_CLASSES
 from jaxtree.serving.by_loss import with_offset
 from jaxtree.serving.rows import over_sources
 from jaxtree.table.encoder import Encoder
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 from jaxtree.table.weights import rows_of_weight
 from jaxtree.tree.forest import Forest

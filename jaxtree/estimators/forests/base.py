@@ -18,12 +18,15 @@ from jaxtree import forks
 from jaxtree.arrays import Device
 from jaxtree.compilation import compiled
 from jaxtree.cores import num_cores
+from jaxtree.dataset.arguments import read_arguments
 from jaxtree.dataset.dataset import Dataset, read_dataset
 from jaxtree.dataset.exchange import exchange_of
+from jaxtree.dataset.sample import Weights
 from jaxtree.devices import costs, current_platform
 from jaxtree.devices.costs import Work
 from jaxtree.errors import InterruptedFitWarning, InvalidInputError, all_or_nothing, present, warn_user
-from jaxtree.estimators.common.conventions import configured, identity, key_of, limits_of, progress_of
+from jaxtree.estimators.common.conventions import configured, generator_of, identity, key_of, limits_of, progress_of
+from jaxtree.estimators.common.drawn_bands import groups_of_draws
 from jaxtree.estimators.common.extras import check_arguments
 from jaxtree.estimators.common.features import check_kept_trees
 from jaxtree.estimators.common.given_rows import TakesRows
@@ -33,13 +36,17 @@ from jaxtree.estimators.common.limits import kind_of_growth, loosest, masks_of_l
 from jaxtree.estimators.common.parameters import WITHOUT_NEW_TREES, ForestParameters, number_of_features
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.common.prediction import FittedTrees
+from jaxtree.estimators.forests.bands import DrawnTargets, ForestBands, drawn_anew
 from jaxtree.estimators.trees.base import BaseTree
+from jaxtree.figures.bands import check_level
 from jaxtree.files.trees import ForestState, RandomKey, TreeState
 from jaxtree.forests.forest import Course, Sampling, sampler_of
 from jaxtree.forests.samples import RowSampler, out_of_bag_means, split_key
 from jaxtree.growth.inputs.bundles import Limits
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.serving.rows import over_sources
+from jaxtree.table.redraws import RedrawnRows
+from jaxtree.table.weights import check_sample_weight
 from jaxtree.tree import Tree
 from jaxtree.tree.forest import Forest, join_forests, take_trees
 from jaxtree.tree.kinds import ModelKind
@@ -146,6 +153,90 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
                 forest = join_forests([old, self._pruned(grown, data, len(old))])
             return self._take(forest, data, rows if rows == self._rows_of_trees else None)
 
+    def bands(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.9,
+        draws: int = 200,
+        groups: Any = None,
+        random_state: Any = 0,
+    ) -> ForestBands:
+        """Returns bands of predictions, importances and dependence.
+
+        Every draw is a forest of at most eight trees on the rows of the fit, whose targets are drawn again around what
+        forests say that have not seen them; bands lack the noise of so few trees, and have the smoothing of trees as
+        far as it shows (see `jaxtree.estimators.forests.bands`). They hold the truth at `level` of the rows. Draws take
+        as long, and as much memory, as a forest of all of their trees.
+
+        Args:
+            X: The rows of the fit.
+            y: Their target.
+            sample_weight: Their weights, as in `fit`. The target of a row is drawn once, whatever its weight.
+            level: The share of rows whose bands are to hold, above 0 and below 1.
+            draws: How many draws; at least 2 are to lie outside a band.
+            groups: The group of every row, such as its patient, whose targets are drawn together.
+            random_state: The seed of the draws.
+
+        Raises:
+            InvalidInputError: The rows are not those of the fit, trees have been changed since, y has probabilities of
+                classes, or an argument is not allowed.
+
+        Example:
+            >>> import numpy as np
+            >>> from jaxtree import RandomForestRegressor
+            >>> generator = np.random.default_rng(0)
+            >>> X = generator.uniform(size=(300, 2))
+            >>> y = 4 * X[:, 0] + generator.normal(size=300, scale=0.3)
+            >>> model = RandomForestRegressor(30, random_state=0).fit(X, y)
+            >>> center, lower, upper = model.bands(X, y, draws=40).predict([[0.1, 0.5], [0.9, 0.5]])
+            >>> bool(upper[0] < lower[1]), bool((lower < center).all())
+            (True, True)
+        """
+        check_is_fitted(self)
+        check_level(level, draws)
+        with placed_fit(self, X):
+            data = self.read(X, y, sample_weight)
+            if data.outputs.has_shares:
+                raise InvalidInputError("bands draw the class of every row, and y has probabilities")
+            groups = groups_of_draws(data.sample, groups, data.has_weight)
+            drawn = RedrawnRows(int(generator_of(random_state).randint(2**31 - 1)), groups)
+            there = data.has_weight
+            weight = read_arguments(X, y, sample_weight).sample_weight
+            weight = check_sample_weight(weight, data.num_rows if there is None else len(there))
+            own = weight if weight is None or there is None else weight[there]
+            return ForestBands(self, *drawn_anew(self._drawn_targets(data, own, drawn), draws), level)
+
+    @abc.abstractmethod
+    def _drawn_targets(self, data: Dataset, weight: Weights, drawn: RedrawnRows) -> DrawnTargets:
+        """Returns the rows of the fit, whose targets are drawn again.
+
+        Args:
+            data: The rows.
+            weight: Their weights, without those of classes.
+            drawn: How targets are drawn.
+        """
+
+    @property
+    def key_of_fit(self) -> RandomKey:
+        """The key of all that trees have drawn."""
+        return self._key
+
+    def grown_anew(self, data: Dataset, num_trees: int, key: RandomKey) -> Self:
+        """Returns a forest of these parameters on some rows, without a report and what is known out of bag.
+
+        Args:
+            data: The rows.
+            num_trees: The number of trees.
+            key: The key of all that they draw.
+        """
+        forest = copy.copy(self)
+        forest.n_estimators, forest.oob_score, forest.verbose = num_trees, False, 0
+        forest.draw_key(key)
+        return uninterrupted(lambda: forest.finish_fit(forest.grow_trees(data), data))
+
     def kind_of_jobs(self) -> Hashable:
         """Returns what forests have in common whose trees are grown once: all but limits, prunings and reports.
 
@@ -209,9 +300,9 @@ class BaseForest(ForestParameters, TakesRows, PredictsByForest, Family):
         if self.pruning is not None and self.pruning.needs_validation:
             raise InvalidInputError(f"pruning={self.pruning} looks at the class of every row, and y has probabilities")
 
-    def draw_key(self) -> None:
-        """Draws the key of all that trees draw."""
-        self._key = RandomKey.of(key_of(self.random_state))
+    def draw_key(self, known: RandomKey | None = None) -> None:
+        """Draws the key of all that trees draw, or takes one that is known."""
+        self._key = RandomKey.of(key_of(self.random_state)) if known is None else known
 
     def finish_fit(self, grown: Forest, data: Dataset) -> Self:
         """Prunes trees that `grow_trees` has grown, and makes them ready for prediction."""

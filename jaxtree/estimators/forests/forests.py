@@ -1,7 +1,8 @@
 """Forests with scikit-learn's conventions: random forests and extremely randomised trees, of classes and of numbers."""
 
+import copy
 import dataclasses
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -9,15 +10,18 @@ from sklearn.metrics import r2_score
 
 from jaxtree.criteria import Criterion
 from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.sample import Weights
 from jaxtree.errors import InvalidInputError
 from jaxtree.estimators.common.conventions import Role, Words
 from jaxtree.estimators.common.parameters import CLASS_CRITERIA, RegressionParameters
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.prediction import PredictsClasses
 from jaxtree.estimators.common.scorers import number_of_metric
+from jaxtree.estimators.forests.bands import DrawnClasses, DrawnNumbers, DrawnTargets
 from jaxtree.estimators.forests.base import BaseForest
 from jaxtree.estimators.trees.cart import DecisionTreeClassifier, DecisionTreeRegressor
 from jaxtree.forests.forest import Sampling
+from jaxtree.table.redraws import RedrawnRows
 
 BALANCED = Words({"balanced", "balanced_subsample"})
 
@@ -54,6 +58,15 @@ class BaseForestClassifier(PredictsClasses, BaseForest):
                 "'balanced' and dicts take them"
             )
 
+    def with_plain_classes(self) -> Self:
+        """Returns a copy whose classes have no weights."""
+        plain = copy.copy(self)
+        plain.class_weight = None
+        return plain
+
+    def _drawn_targets(self, data: Dataset, weight: Weights, drawn: RedrawnRows) -> DrawnTargets:
+        return DrawnClasses(self, data, drawn, weight)
+
     def _sampling(self, data: Dataset) -> Sampling:
         balances = self.bootstrap and self.class_weight == "balanced_subsample"
         return super()._sampling(data)._replace(balances_classes=balances)
@@ -84,6 +97,9 @@ class BaseForestRegressor(RegressionParameters, PredictsNumbers, BaseForest):
         tree: Any = super().tree_parameters()
         tree.poisson_sum = "strictly positive"
         return tree
+
+    def _drawn_targets(self, data: Dataset, weight: Weights, drawn: RedrawnRows) -> DrawnTargets:
+        return DrawnNumbers(self, data, drawn)
 
     def _score_out_of_bag(self, data: Dataset) -> None:
         means = self._means_out_of_bag(data)

@@ -90,9 +90,9 @@ class BaseHonestForest(HonestForestParameters, PredictsByForest):
             raise type(error)(re.sub(r"^group\b", "groups", str(error))) from None
         return encode_sample(sample, options)
 
-    def draw_key(self) -> None:
-        """Draws the key of all that trees draw."""
-        self._key = RandomKey.of(key_of(self.random_state))
+    def draw_key(self, known: RandomKey | None = None) -> None:
+        """Draws the key of all that trees draw, or takes one that is known."""
+        self._key = RandomKey.of(key_of(self.random_state)) if known is None else known
 
     def trees_of_bag(self) -> int:
         """Returns the trees of a bag, which draw from one half of the rows."""

@@ -1,5 +1,6 @@
 """Forests of survival times: who has the event sooner, and the curve of every row."""
 
+import copy
 import dataclasses
 import functools
 from typing import Annotated, Any, NamedTuple, Self
@@ -13,14 +14,20 @@ from jaxtree import forks
 from jaxtree.dataset.arguments import plain_target, read_arguments
 from jaxtree.dataset.dataset import Dataset
 from jaxtree.errors import InvalidInputError, all_or_nothing
-from jaxtree.estimators.common.conventions import Role
+from jaxtree.estimators.common.conventions import Role, generator_of
+from jaxtree.estimators.common.drawn_bands import groups_of_draws
 from jaxtree.estimators.common.extras import check_arguments
+from jaxtree.estimators.common.jobs import uninterrupted
 from jaxtree.estimators.common.parts import PredictsNumbers
 from jaxtree.estimators.common.placing import placed_fit
+from jaxtree.estimators.forests.bands import drawn_anew
 from jaxtree.estimators.moments.leaves import Atoms, BaseLeafForest
+from jaxtree.estimators.moments.survival_bands import DrawnTimes, SurvivalBands
+from jaxtree.figures.bands import check_level
 from jaxtree.files.leaves import LeafTrees
-from jaxtree.files.trees import FittedTable
+from jaxtree.files.trees import FittedTable, RandomKey
 from jaxtree.forests.forest import Forest
+from jaxtree.forests.redraws import Times
 from jaxtree.losses.curves import times_of
 from jaxtree.metrics import concordance_index
 from jaxtree.moments.forest import Filling
@@ -28,6 +35,7 @@ from jaxtree.moments.leaf_rows import LeafRows
 from jaxtree.moments.moment import unit_of_weights
 from jaxtree.moments.survival import SurvivalTimes
 from jaxtree.moments.survival_leaves import LeafCurves, fill_with_hazards, survival_steps
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.tree.kinds import Prediction
 
 
@@ -133,19 +141,106 @@ class SurvivalForest(PredictsNumbers, BaseLeafForest):
             time, is_event = times_and_events(data)
             self.draw_key()
             self.event_times_ = np.unique(time[is_event])
-            rank = np.unique(time, return_inverse=True)[1]
-            moment = SurvivalTimes(rank, is_event, unit_of_weights(data.weight))
-            number = self.event_times_.size
-            # A leaf's hazard at a time counts for all times of events from then on.
-            place = np.minimum(np.searchsorted(self.event_times_, time), number - 1)
-            atoms = Atoms(place, np.arange(number, 0, -1).astype(np.float64))
-            self.learn(data)
-            self._moment = moment
-            self.grow_leaves(data, moment, atoms, mesh)
-            del self._moment
+            self.grow_curves(data, time, is_event, mesh)
             if self.oob_score:
                 self._score_out_of_bag(data, time, is_event)
             return self
+
+    def grow_curves(
+        self,
+        data: Dataset,
+        time: Float64[np.ndarray, " row"],
+        is_event: Bool[np.ndarray, " row"],
+        mesh: Mesh | None = None,
+    ) -> None:
+        """Grows the trees, and takes them as the fitted ones; the times of all events are among `event_times_`.
+
+        Args:
+            data: The rows.
+            time: Their times.
+            is_event: Whether these are of events.
+            mesh: Devices to divide the trees among.
+        """
+        rank = np.unique(time, return_inverse=True)[1]
+        moment = SurvivalTimes(rank, is_event, unit_of_weights(data.weight))
+        number = self.event_times_.size
+        # A leaf's hazard at a time counts for all times of events from then on.
+        place = np.minimum(np.searchsorted(self.event_times_, time), number - 1)
+        atoms = Atoms(place, np.arange(number, 0, -1).astype(np.float64))
+        self.learn(data)
+        self._moment = moment
+        self.grow_leaves(data, moment, atoms, mesh)
+        del self._moment
+
+    def bands(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.9,
+        draws: int = 200,
+        event: Any = None,
+        groups: Any = None,
+        random_state: Any = 0,
+    ) -> SurvivalBands:
+        """Returns bands of survival curves, mortalities, importances and dependence.
+
+        Every draw is a forest of at most eight trees on the rows of the fit, whose times are drawn again from the
+        curves of forests that have not seen them; see `jaxtree.RandomForestRegressor.bands`.
+
+        Args:
+            X: The rows of the fit.
+            y: Their times, as in `fit`.
+            sample_weight: Their weights, as in `fit`. The time of a row is drawn once, whatever its weight.
+            level: The share of rows whose bands are to hold, above 0 and below 1.
+            draws: How many draws; at least 2 are to lie outside a band.
+            event: Whether rows have the event, as in `fit`.
+            groups: The group of every row, as in `fit`, whose times are drawn together.
+            random_state: The seed of the draws.
+
+        Raises:
+            InvalidInputError: The rows are not those of the fit or have too few events, trees have been changed since,
+                or an argument is not allowed.
+
+        Example:
+            >>> import numpy as np
+            >>> generator = np.random.default_rng(0)
+            >>> X = generator.random((200, 2))
+            >>> time = generator.exponential(np.exp(-3 * X[:, 0]))
+            >>> bands = SurvivalForest(30, random_state=0).fit(X, time).bands(X, time, draws=20)
+            >>> center, lower, upper = bands.survival([[0.1, 0.5], [0.9, 0.5]], times=[0.3])
+            >>> bool(lower[0, 0] > upper[1, 0]), bool((lower <= center).all())
+            (True, True)
+        """
+        check_is_fitted(self)
+        check_level(level, draws)
+        with placed_fit(self, X):
+            data = self.with_scaled_weights(self.read(X, y, sample_weight, {"event": event, "group": groups}))
+            times = Times(*times_and_events(data))
+            drawn = RedrawnRows(
+                int(generator_of(random_state).randint(2**31 - 1)), groups_of_draws(data.sample, None, None)
+            )
+            return SurvivalBands(self, *drawn_anew(DrawnTimes(self, data, drawn, times), draws), level)
+
+    @property
+    def key_of_fit(self) -> RandomKey:
+        """The key of all that trees have drawn."""
+        return self._key
+
+    def grown_anew(self, data: Dataset, num_trees: int, key: RandomKey) -> Self:
+        """Returns a forest of these parameters on some rows, whose curves are at the times of events of this fit.
+
+        Args:
+            data: The rows, whose events are at some of these times.
+            num_trees: The number of trees.
+            key: The key of all that they draw.
+        """
+        forest = copy.copy(self)
+        forest.n_estimators, forest.verbose = num_trees, 0
+        forest.draw_key(key)
+        uninterrupted(lambda: forest.grow_curves(data, *times_and_events(data)))
+        return forest
 
     def fill(
         self, forest: Forest, filling: Filling, data: Dataset, atom: Int[np.ndarray, " row"], num_atoms: int

@@ -1,11 +1,10 @@
-"""Bands from draws of a fit: of predictions, dependence and survival curves, whatever models a draw makes.
+"""Bands from draws of a fit: of predictions and dependence, whatever models a draw makes.
 
 The *members* of bands are the fitted model, the *truth* that draws are made around, and the draws, in this order.
 """
 
 import abc
 import copy
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -13,15 +12,14 @@ from jaxtyping import Bool, Float, Float64, Int64
 
 from jaxtree import notebook
 from jaxtree.arrays import spread
-from jaxtree.boosting.redraws import RedrawnRows
 from jaxtree.dataset.arguments import numbers_of_groups
 from jaxtree.dataset.sample import Sample
-from jaxtree.errors import InvalidInputError, present
-from jaxtree.estimators.boosting.survival import is_of_times
+from jaxtree.errors import InvalidInputError
 from jaxtree.figures.bands import LESS, Band, BandWidths, widths_of
 from jaxtree.figures.dependence import dependence_on, limits_on
-from jaxtree.losses.curves import SurvivalCurves, times_of
+from jaxtree.figures.outputs import output_labels
 from jaxtree.table.names import column_place
+from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 
 MOST_POINTS = 4_000
@@ -29,9 +27,6 @@ MOST_POINTS = 4_000
 
 MOST_BIAS = 2.0
 """The size of a bias, in sizes of the noise, above which it is too great to be known from curves that have it."""
-
-NEAREST = 1e-12
-"""The least distance of a chance of survival from 0 and 1, where its log hazard is infinite."""
 
 
 class RowsOfFit(NamedTuple):
@@ -92,6 +87,8 @@ class DrawnBands(abc.ABC):
     """The attribute of an estimator that another fit replaces."""
     _noun: ClassVar[str]
     """The word for what has a coverage and a bias each."""
+    _why_biased: ClassVar[str]
+    """The sentence about a great bias, up to the names of what has it; "{noun}" stands for `_noun`."""
     _head: ClassVar[tuple[str, ...]]
     """The names of the columns that are printed."""
 
@@ -109,13 +106,8 @@ class DrawnBands(abc.ABC):
         self._estimator, self._rows = copy.copy(estimator), rows
 
     @abc.abstractmethod
-    def _scores(self, values: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "member row score"]:
-        """Returns the scores of encoded rows by every member."""
-
-    @property
-    @abc.abstractmethod
-    def _known_times(self) -> Sequence[Any]:
-        """The event times and the baseline of every member of a model of survival times."""
+    def _predictions(self, values: Float64[np.ndarray, "row feature"]) -> Float64[np.ndarray, "member row column"]:
+        """Returns the predictions of encoded rows by every member: numbers, or the probabilities of classes."""
 
     @property
     @abc.abstractmethod
@@ -139,10 +131,6 @@ class DrawnBands(abc.ABC):
     @abc.abstractmethod
     def _lines(self) -> list[tuple[str, ...]]:
         """Returns the rows that are printed, the most important first."""
-
-    def _has_even_scores(self, num_scores: int) -> bool:
-        """Returns whether bands are even on the scale of scores, and not on that of predictions."""
-        return num_scores == 1
 
     def check_is_of(self, estimator: Any) -> None:
         """Raises InvalidInputError if an estimator is not the one that the bands are of."""
@@ -172,8 +160,7 @@ class DrawnBands(abc.ABC):
         Args:
             X: A table.
         """
-        scores = self._scores(self._values_of(X))
-        return self._of_scores(scores, np.ones(scores.shape[1]))
+        return self._of_predictions(self._predictions(self._values_of(X)))
 
     def dependence(self, column: Any, X: Any = None) -> DependenceBand:
         """Returns the mean prediction while all rows have one value of a column, with its band.
@@ -203,48 +190,19 @@ class DrawnBands(abc.ABC):
         schema = self._estimator.schema_
 
         def predict(values: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row column"]:
-            return np.concatenate([self._predicted(own) for own in self._scores(values)], axis=1)
+            return np.concatenate(list(self._predictions(values)), axis=1)
 
         tried = dependence_on(schema, values, place, predict, weight, limits_on(self._estimator, place))
-        num_members = self.draws + 2
-        means = tried.means.reshape(len(tried.values), num_members, -1).transpose(1, 0, 2)
+        means = tried.means.reshape(len(tried.values), self._num_members, -1).transpose(1, 0, 2)
         curve = np.broadcast_to(np.arange(means.shape[2]), means.shape[1:])
         return DependenceBand(tried.values, self._within(self._band(means, curve=curve)))
-
-    def survival(self, X: Any, *, times: Any = None) -> Band:
-        """Returns the chances of rows to have had no event by some times, with their bands.
-
-        Args:
-            X: A table.
-            times: Where curves are shown; the times of events in the fit if not given.
-
-        Raises:
-            InvalidInputError: The model has no survival times.
-        """
-        estimator = self._estimator
-        if not is_of_times(estimator.loss_):
-            raise InvalidInputError(f"survival is predicted of survival times, not with loss {estimator.loss_}")
-        at = present(estimator.survival_).times if times is None else times_of(times)
-        scores, known = self._scores(self._values_of(X)), self._known_times
-        chances = np.stack(
-            [SurvivalCurves(estimator.loss_, *own, at).probabilities for own in zip(scores, known, strict=True)]
-        )
-        # Hazards are multiplied by what scores add, so that bands are even in the logarithm of theirs.
-        log_hazards = np.log(-np.log(np.clip(chances, NEAREST, 1 - NEAREST)))
-        curve = np.broadcast_to(np.arange(len(at)), log_hazards.shape[1:])
-        found = self._band(log_hazards, curve=curve)
-        return Band(chances[0], *(np.exp(-np.exp(own)) for own in (found.upper, found.lower)))
 
     def notes(self) -> list[str]:
         """Returns sentences about the bands: how they were drawn, and which may hold less than they are to."""
         said, coverage, bias, names = [self._origin()], self.coverage, self.bias, self._names_that_count
         pulled = [f"{name} (bias {bias[name]:.1f} times the noise)" for name in names if bias[name] > MOST_BIAS]
         if pulled:
-            said.append(
-                f"Boosting ends so early that it pulls some {self._noun} towards their mean by much more than their "
-                f"noise. Bands know this bias only as far as the {self._noun} show it, and may not hold: "
-                f"{', '.join(pulled)}."
-            )
+            said.append(f"{self._why_biased.format(noun=self._noun)} {', '.join(pulled)}.")
         low = [f"{name} ({coverage[name]:.2f})" for name in names if coverage[name] < self.level - LESS]
         if low:
             said.append(f"The bands around draws hold less of some {self._noun} than they are to: {', '.join(low)}.")
@@ -287,33 +245,65 @@ class DrawnBands(abc.ABC):
         half = widths_of(draws, np.ravel(truth), self.level, curve=curve, weight=told).half.reshape(center.shape)
         return Band(center, center - half, center + half)
 
-    def _of_scores(self, scores: Float64[np.ndarray, "member row score"], weight: Float64[np.ndarray, " row"]) -> Band:
-        """Returns the band of predictions: that of even scores by its ends, else of predictions themselves.
+    def _of_predictions(
+        self, predicted: Float64[np.ndarray, "member row column"], weight: Float64[np.ndarray, " row"] | None = None
+    ) -> Band:
+        """Returns the band of predictions, of a single column as vectors.
 
         Args:
-            scores: The scores of rows.
-            weight: How much every row tells of the bias and the factor.
+            predicted: The predictions of rows.
+            weight: How much every row tells of the bias and the factor; 1 if not given.
         """
-        if self._has_even_scores(scores.shape[2]):
-            curve = np.broadcast_to(np.arange(scores.shape[2]), scores.shape[1:])
-            found = self._band(scores, curve, np.broadcast_to(weight[:, None], scores.shape[1:]))
-            center, *ends = (self._predicted(own) for own in found)
-            band = Band(center, np.minimum(*ends), np.maximum(*ends))
-        else:
-            predicted = np.stack([self._predicted(own) for own in scores])
-            curve = np.broadcast_to(np.arange(predicted.shape[2]), predicted.shape[1:])
-            told = np.broadcast_to(weight[:, None], predicted.shape[1:])
-            band = self._within(self._band(predicted, curve, told))
-        is_vector = band.center.shape[1] == 1
-        return Band(*(own[:, 0] for own in band)) if is_vector else band
+        shape = predicted.shape[1:]
+        curve = np.broadcast_to(np.arange(shape[1]), shape)
+        told = None if weight is None else np.broadcast_to(weight[:, None], shape)
+        return as_vectors(self._within(self._band(predicted, curve, told)))
+
+    @property
+    def _num_members(self) -> int:
+        """The number of members."""
+        return self.draws + 2
 
     def _within(self, band: Band) -> Band:
         """Returns a band of what may be: probabilities are from 0 to 1."""
         return band.clipped(0, 1) if hasattr(self._estimator, "classes_") else band
 
-    def _predicted(self, scores: Float64[np.ndarray, "row score"]) -> Float64[np.ndarray, "row column"]:
-        fixed: Any = self._estimator.fixed_predictions(scores)
-        return np.asarray(fixed.predictions, np.float64).reshape(len(scores), -1)
+
+class ColumnBands(DrawnBands):
+    """Bands of a model of columns, each of which has an importance, and whose predictions have a bias in common."""
+
+    _learned, _noun = "forest_", "predictions"
+    _head = ("column", "importance", "band")
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._estimator.schema_.column_names)
+
+    @property
+    def _names(self) -> list[str]:
+        number = self._widths.coverage.size
+        return ["prediction"] if number == 1 else output_labels(self._estimator, number)
+
+    @property
+    def _names_that_count(self) -> list[str]:
+        return self._names
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        found = self.importances()
+        return [
+            (
+                self.column_names[place],
+                f"{found.center[place]:.3g}",
+                f"{found.lower[place]:.3g} to {found.upper[place]:.3g}",
+            )
+            for place in np.argsort(-found.center, kind="stable").tolist()
+        ]
+
+
+def as_vectors(band: Band) -> Band:
+    """Returns the band of a single column of predictions as vectors, and others as they are."""
+    return Band(*(own[:, 0] for own in band)) if band.center.shape[1] == 1 else band
 
 
 def groups_of_draws(
