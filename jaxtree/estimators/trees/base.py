@@ -257,7 +257,6 @@ class BaseTree(TableParameters, FittedTrees, Family):
         exchange.agree(check_fits_together if exchange.is_shared else type(self).check_parameters, self)
         options = self.table_options()
         sample = read_sample(X, y, sample_weight, options, exchange=exchange)
-        exchange.agree(self._check_sample, sample, exchange)
         rows, held = split_validation(X_val, y_val, sample_weight_val, {})[0], None
         if rows is not None:
             if self.pruning is None or not self.pruning.needs_validation:
@@ -265,6 +264,19 @@ class BaseTree(TableParameters, FittedTrees, Family):
                     f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}"
                 )
             held = read_known(sample.outputs, rows.X, rows.y, rows.weight).without_weightless_rows()
+        return self.task_of_sample(sample, options, held=held, same_as=same_as, exchange=exchange)
+
+    def task_of_sample(
+        self,
+        sample: Sample,
+        options: TableOptions,
+        *,
+        held: Sample | None = None,
+        same_as: Dataset | None = None,
+        exchange: Exchange = LONE,
+    ) -> GrowthTask:
+        """Encodes rows that are read, for the options of `table_options`; see `encode_sample`."""
+        exchange.agree(self._check_sample, sample, exchange)
         data = encode_sample(sample, options, held=held, same_as=same_as, exchange=exchange)
         return GrowthTask(data, self.make_recipe(data))
 
