@@ -12,7 +12,7 @@ from jaxtyping import Shaped
 from jaxtree.dataset.arguments import FitArguments, read_arguments
 from jaxtree.dataset.dataset import TableOptions, sample_of
 from jaxtree.dataset.magnitude import check_counts
-from jaxtree.dataset.sample import Sample, Weights, note_identifiers
+from jaxtree.dataset.sample import Outputs, Sample, Weights, note_identifiers
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.encoder import check_names
 from jaxtree.table.probabilities import ClassProbabilities
@@ -68,22 +68,22 @@ class KeptRows:
             y: Its target.
             sample_weight: The weight of every row.
             of_classes: Whether targets are classes; else they are numbers.
-            classes: All classes that there will be, of several outputs a list with those of each; None if more may come.
+            classes: All classes that there will be, of several outputs a list with those of each; None: more may come.
 
         Raises:
             InvalidInputError: The table, the target, the weights or the classes are not allowed.
             InvalidTypeError: The table holds what cannot be read.
         """
-        given = read_arguments(X, y, sample_weight).without_weightless_rows()
-        if isinstance(given.y, ClassProbabilities):
+        if isinstance(y, ClassProbabilities):
             raise InvalidInputError("partial_fit takes a class for every row, got ClassProbabilities, which fit takes")
+        given = read_arguments(X, y, sample_weight).without_weightless_rows()
         target = encode_classes(given.y) if of_classes else encode_numbers(given.y)
         weight = check_sample_weight(given.sample_weight, target.num_rows)
         if weight is not None and not weight.all():
             take_rows(given.X, np.flatnonzero(weight), len(weight))  # which refuses to, of a source
         table = join_tables(_parts_of(given.X))
         check_same_length(len(table), target.codes[0] if isinstance(target, ClassTarget) else target.values[0])
-        declared = () if classes is None else _declared_classes(classes, len(target.classes))
+        declared = () if classes is None else _declared_classes(classes, Outputs.of(target).number)
         return cls(table, target, None if weight is None else weight.copy(), given.beside, declared)
 
     def plus(self, batch: "KeptRows") -> "KeptRows":
@@ -154,14 +154,18 @@ def _listed(classes: tuple[Shaped[np.ndarray, " _class"], ...]) -> list:
 
 def _joined_targets(first: ClassTarget | NumberTarget, other: Any) -> ClassTarget | NumberTarget:
     """Returns the targets of rows, one after the other; both are of classes, or of numbers."""
-    numbers = [len(own.values if isinstance(own, NumberTarget) else own.classes) for own in (first, other)]
+    numbers = [Outputs.of(own).number for own in (first, other)]
     if numbers[0] != numbers[1]:
         raise InvalidInputError(f"y must have {numbers[0]} outputs, as in {SO_FAR}, got {numbers[1]}")
     if isinstance(first, NumberTarget):
         return replace(first, values=np.concatenate([first.values, other.values], axis=1))
     classes = tuple(map(_joined_classes, first.classes, other.classes))
-    codes = [in_classes(own, classes).codes for own in (first, other)]
-    return replace(in_classes(first, classes), codes=np.concatenate(codes, axis=1))
+    both = [in_classes(own, classes) for own in (first, other)]
+    absent = tuple(
+        tuple(name for name in dict.fromkeys((*one, *another)) if name not in names.tolist())
+        for one, another, names in zip(first.absent, other.absent, classes, strict=True)
+    )
+    return replace(both[0], codes=np.concatenate([own.codes for own in both], axis=1), absent=absent)
 
 
 def _joined_classes(

@@ -140,7 +140,7 @@ class Table:
         blocks = []
         for block in self.blocks:
             values = block.values()[rows]
-            lacks = np.isnan(values).any(axis=0) if values.dtype.kind == "f" else np.zeros(len(block.at), bool)
+            lacks = np.any(np.isnan(values), axis=0)
             blocks.append(NumberBlock(block.place, values, np.arange(len(block.at)), lacks))
         alone = {place: _with_own_categories(spread(column, rows)) for place, column in self.alone.items()}
         return replace(self, alone=alone, blocks=tuple(blocks))

@@ -24,6 +24,7 @@ from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange
+from jaxtree.dataset.kept_rows import KeptRows
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.devices import costs
@@ -81,6 +82,9 @@ class BaseTree(TableParameters, FittedTrees, Family):
 
     split_limit_counts: ClassVar[str] = "weight"
     """The unit of `min_samples_split` where rows have weights: "rows" or "weight"."""
+
+    _kept_rows: KeptRows | None = None
+    """The rows of the tree where it keeps them, see `TakesBatches`."""
 
     @abc.abstractmethod
     def make_recipe(self, data: Dataset) -> Recipe:
@@ -257,6 +261,7 @@ class BaseTree(TableParameters, FittedTrees, Family):
         exchange.agree(check_fits_together if exchange.is_shared else type(self).check_parameters, self)
         options = self.table_options()
         sample = read_sample(X, y, sample_weight, options, exchange=exchange)
+        exchange.agree(self._check_sample, sample, exchange)
         rows, held = split_validation(X_val, y_val, sample_weight_val, {})[0], None
         if rows is not None:
             if self.pruning is None or not self.pruning.needs_validation:
@@ -264,19 +269,6 @@ class BaseTree(TableParameters, FittedTrees, Family):
                     f"X_val and y_val are for a pruning that asks for them, got pruning={self.pruning}"
                 )
             held = read_known(sample.outputs, rows.X, rows.y, rows.weight).without_weightless_rows()
-        return self.task_of_sample(sample, options, held=held, same_as=same_as, exchange=exchange)
-
-    def task_of_sample(
-        self,
-        sample: Sample,
-        options: TableOptions,
-        *,
-        held: Sample | None = None,
-        same_as: Dataset | None = None,
-        exchange: Exchange = LONE,
-    ) -> GrowthTask:
-        """Encodes rows that are read, for the options of `table_options`; see `encode_sample`."""
-        exchange.agree(self._check_sample, sample, exchange)
         data = encode_sample(sample, options, held=held, same_as=same_as, exchange=exchange)
         return GrowthTask(data, self.make_recipe(data))
 
@@ -301,14 +293,14 @@ class BaseTree(TableParameters, FittedTrees, Family):
         votes: Float[np.ndarray, "node column"] | None = None,
         row_sums: RowSums | None = None,
     ) -> Self:
-        """Takes a tree in units of the table as the fitted one.
+        """Takes a tree in units of the table as the fitted one, which need not be that of rows that were kept.
 
         Args:
             tree: The tree.
             votes: The votes at its nodes, if these are known.
             row_sums: The sums of the rows at its nodes, if these are kept; see `TakesRows`.
         """
-        self.tree_, self._row_sums = tree, row_sums
+        self.tree_, self._row_sums, self._kept_rows = tree, row_sums, None
         model = self.model_of(tree)
         if votes is None and self.pruning is not None and self.pruning.votes:
             votes = self.pruning.vote(tree, model.node_votes(), key=key_of(self.random_state))

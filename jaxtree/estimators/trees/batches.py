@@ -9,32 +9,25 @@ import dataclasses
 from typing import Any, Self
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 from sklearn.base import is_classifier
 
-from jaxtree.dataset.dataset import Dataset
+from jaxtree.dataset.dataset import Dataset, encode_sample
 from jaxtree.dataset.kept_rows import KeptRows
 from jaxtree.dataset.sample import Outputs
 from jaxtree.errors import InvalidInputError, all_or_nothing
-from jaxtree.estimators.common.growing import grow_tables
+from jaxtree.estimators.common.features import read_monotone
+from jaxtree.estimators.common.growing import GrowthTask, grow_tables
 from jaxtree.estimators.common.placing import placed_fit
 from jaxtree.estimators.trees.base import BaseTree
 from jaxtree.table.sources import is_source
 from jaxtree.tree import Tree
-from jaxtree.tree.model import RowSums
 
 
 class TakesBatches(BaseTree):
     """A tree that keeps the rows of batches, and grows from all of them."""
 
-    _kept_rows: KeptRows | None = None
-
-    def settle(
-        self, tree: Tree, votes: Float[np.ndarray, "node column"] | None = None, row_sums: RowSums | None = None
-    ) -> Self:
-        """Takes a tree, which is no longer that of the rows that were kept."""
-        self._kept_rows = None
-        return super().settle(tree, votes, row_sums)
+    monotonic_cst: Any
 
     @all_or_nothing
     def _partial_fit(self, X: Any, y: Any, sample_weight: Any, classes: Any = None) -> Self:
@@ -48,7 +41,7 @@ class TakesBatches(BaseTree):
         """
         self.check_parameters()
         kept = self._kept_rows
-        if kept is None and hasattr(self, "tree_"):
+        if kept is None and self.__sklearn_is_fitted__():
             raise InvalidInputError(
                 f"partial_fit goes on from the rows of its earlier calls, and this {type(self).__name__} has none: "
                 "fit, refit, add_rows, remove_rows, pruned copies and files of models keep no rows. Call it on a "
@@ -59,14 +52,16 @@ class TakesBatches(BaseTree):
         rows = batch if kept is None else kept.plus(batch)
         with placed_fit(self, rows):
             options = self.table_options()
-            task = self.task_of_sample(rows.sample(options), options)
+            data = encode_sample(rows.sample(options), options)
+            task = GrowthTask(data, self.make_recipe(data))
             (grown,) = grow_tables([task])
-            self.learn(task.data)
+            self.learn(data)
             tree = self.prune_grown(grown, task)
-            if rows.declared:
-                data, seen = _with_classes(task.data, rows.declared), task.data.outputs
-                self.learn(data)
-                tree = _in_classes(tree, seen, data.outputs)
+            if rows.declared and tuple(map(len, rows.declared)) != data.num_classes:
+                wider = _with_classes(data, rows.declared)
+                read_monotone(self.monotonic_cst, data.schema, wider.outputs)
+                self.learn(wider)
+                tree = _in_classes(tree, data.outputs, wider.outputs)
             self.settle(tree)
         self._kept_rows = rows
         return self
