@@ -2,10 +2,11 @@
 
     python -m benchmarks.batches [--rows 150 10000 ...] [--batch 1] [--columns 10] [--runs 5] [--out FOLDER]
 
-The last rows are the batch: a hundredth of all, or as many as `--batch` says. "encoding" is the part of a fit that reads the table into codes. "reached"
-is the least part of growth that a search for splits which change would have to do again: each node has its rows times
-its columns to look at, and counts where a new row reaches it or where a split above it changes. Two tables: one of
-numbers that all differ, one of columns of about 150 values each. Every tree is compared with that of the fit.
+The last rows are the batch: a hundredth of all, or as many as `--batch` says. "encoding" is the part of a fit that
+reads the table into codes. "reached" is the least part of growth that a search for splits which change would have to do
+again: each node has its rows times its columns to look at, and counts where a new row reaches it or where a split above
+it changes. Two tables: one of numbers that all differ, one of columns of about 150 values each. Every tree is compared
+with that of the fit.
 """
 
 import argparse

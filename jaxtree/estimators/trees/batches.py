@@ -1,8 +1,8 @@
 """Single trees whose rows come in batches: after each the tree is that of one `fit` on all rows so far.
 
 All rows are kept, and the tree is grown again from them. To search again for the splits of those nodes alone that a new
-row reaches, or that lie below a split which changes, would spare next to nothing: a batch of a hundredth of the rows
-reaches nodes with 95 to 100 hundredths of the work (`python -m benchmarks.batches`).
+row reaches, or that lie below a split which changes, would spare next to nothing: of a hundredth of 10,000 rows and
+more, these are nodes with 95 to 100 % of the work (`python -m benchmarks.batches`).
 """
 
 import dataclasses
