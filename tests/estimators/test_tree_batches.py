@@ -197,6 +197,16 @@ def test_declared_classes_have_columns_of_zeros_until_they_come(tmp_path):
     assert content(model, tmp_path) == content(whole, tmp_path)
 
 
+def test_weights_of_classes_may_be_of_those_that_a_dtype_declares():
+    """As in a fit of all rows; of a class that nothing declares they are an error."""
+    declared = pd.Series(pd.Categorical(CLASSES, ["low", "middle", "high", "huge"]))
+    model = CLASSIFIER(class_weight={"huge": 2, "low": 3})
+    model.partial_fit(X[:60], declared[:60]).partial_fit(X[60:], declared[60:])
+    assert np.array_equal(model.predict_proba(X), clone(model).fit(X, declared).predict_proba(X))
+    with pytest.raises(InvalidInputError, match=r"class_weight has weights for \['huge'\]"):
+        clone(model).partial_fit(X, CLASSES)
+
+
 def test_declared_classes_of_several_outputs():
     given = [["high", "low", "middle", "huge"], ["down", "up"]]
     model = CLASSIFIER(max_depth=3).partial_fit(X, TWO_OUTPUTS, classes=given)
@@ -377,9 +387,10 @@ def test_words_of_a_file_stay_words(tmp_path):
 
 def test_rows_of_a_table_are_taken_as_if_they_had_come_alone():
     """Categories that no row has go, unless a dtype declares them."""
-    rows = np.array([3, 8, 20, 41])
-    taken, alone = reading.read_table(FRAME).take(rows), reading.read_table(FRAME.iloc[rows].reset_index(drop=True))
-    for own, other in zip(taken.columns, alone.columns, strict=True):
-        assert own.kind == other.kind and own.categories == other.categories
-        assert own.has_missing == other.has_missing
-        np.testing.assert_array_equal(own.values, other.values)
+    rows = np.flatnonzero(~np.isnan(X).any(axis=1) & (WORDS != "oak"))[3:9]
+    for table in (X, FRAME):
+        taken, alone = reading.read_table(table).take(rows), reading.read_table(reading.take_rows(table, rows, ROWS))
+        for own, other in zip(taken.columns, alone.columns, strict=True):
+            assert own.kind == other.kind and own.categories == other.categories
+            assert own.has_missing == other.has_missing
+            np.testing.assert_array_equal(own.values, other.values)
