@@ -323,7 +323,7 @@ def join_tables(parts: Sequence[tuple[str, Table]]) -> Table:
         joined = np.concatenate([block.values() for block in blocks])
         place = np.arange(len(first.names))
         return replace(first, blocks=(NumberBlock(place, joined, place, has_missing),))
-    tables = [replace(table, names=first.names) if len(table.names) == len(first.names) else table for table in tables]
+    tables = [_named(table, first.names) for table in tables]
     # Only categories and kinds are needed: no row is sampled.
     limit = np.uint64(0)
     summaries = [
@@ -334,6 +334,14 @@ def join_tables(parts: Sequence[tuple[str, Table]]) -> Table:
         (_joined(own, [table.column(p) for table in tables]) for p, own in enumerate(columns)), first.is_named
     )
     return replace(joined, is_numbered=first.is_numbered)
+
+
+def _named(table: Table, names: tuple[str, ...]) -> Table:
+    """Returns a table whose columns have other names, if these are as many."""
+    if table.names == names or len(table.names) != len(names):
+        return table
+    alone = {place: replace(column, name=names[place]) for place, column in table.alone.items()}
+    return replace(table, names=names, alone=alone)
 
 
 def _joined(merged: TableColumn, columns: list[TableColumn]) -> TableColumn:

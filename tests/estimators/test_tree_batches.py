@@ -144,6 +144,26 @@ def test_a_column_that_has_nothing_yet_may_turn_out_to_be_of_any_kind(tmp_path):
     assert content(model, tmp_path) == content(whole, tmp_path)
 
 
+def test_gaps_may_come_with_any_batch(tmp_path):
+    order = np.argsort(np.isnan(X).any(axis=1), kind="stable")
+    model = CLASSIFIER().partial_fit(X[order[:60]], CLASSES[order[:60]]).partial_fit(X[order[60:]], CLASSES[order[60:]])
+    assert content(model, tmp_path) == content(CLASSIFIER().fit(X[order], CLASSES[order]), tmp_path)
+
+
+def test_names_are_those_of_the_first_batch(tmp_path):
+    """As in predictions, rows without names are taken by their places."""
+    named = FRAME[["kind", "sick"]].astype(object)
+    model = CLASSIFIER().partial_fit(named[:80], CLASSES[:80]).partial_fit(named[80:].to_numpy(), CLASSES[80:])
+    assert content(model, tmp_path) == content(CLASSIFIER().fit(named, CLASSES), tmp_path)
+
+
+def test_declared_classes_that_have_all_come_are_those_of_the_rows(tmp_path):
+    """Of their type, too, such as objects of pandas."""
+    words = CLASSES.astype(object)
+    model = CLASSIFIER().partial_fit(X, words, classes=["high", "low", "middle"])
+    assert content(model, tmp_path) == content(CLASSIFIER().fit(X, words), tmp_path)
+
+
 def test_words_and_rows_without_weight_leave_no_trace(tmp_path):
     words = [["ash"], ["oak"], ["fir"], ["elm"]]
     model = CLASSIFIER().partial_fit(words, ["a", "b", "a", "c"], sample_weight=[1, 1, 1, 0])
