@@ -158,7 +158,7 @@ def test_names_are_those_of_the_first_batch(tmp_path):
 
 
 def test_declared_classes_that_have_all_come_are_those_of_the_rows(tmp_path):
-    """Of their type, too, such as objects of pandas."""
+    """They have the type of these, too, such as objects of pandas."""
     words = CLASSES.astype(object)
     model = CLASSIFIER().partial_fit(X, words, classes=["high", "low", "middle"])
     assert content(model, tmp_path) == content(CLASSIFIER().fit(X, words), tmp_path)
