@@ -167,12 +167,12 @@ def read_sample(
     """
     given, target = exchange.agree(_read_target, X, y, sample_weight, options, fields)
     if not isinstance(exchange, SharedExchange):
-        return _sample_of(given, target, options)
+        return sample_of(given, target, options)
     target, counts = exchange.common_target(target)
     if isinstance(options.class_weight, str):
         weight = exchange.agree(check_sample_weight, given.sample_weight, target.num_rows)
         counts = _counts_by_weight(weight, target, counts, exchange)
-    sample = exchange.agree(_sample_of, given, target, options, counts)
+    sample = exchange.agree(sample_of, given, target, options, counts)
     return _with_common_fields(sample, given, exchange)
 
 
@@ -227,6 +227,31 @@ def encode_sample(
     return Dataset(grown_on, codes, encoder.schema_, encoder, whole, held, has_weight, names, exchange, all_rows)
 
 
+def sample_of(
+    given: FitArguments, target: Target, options: TableOptions, counts: list[Int[np.ndarray, " class"]] | None = None
+) -> Sample:
+    """Returns the rows with their weights, which those of their classes multiply.
+
+    Args:
+        given: The arguments of a fit.
+        target: The target in codes.
+        options: How the estimator wants them read.
+        counts: The rows of every class, an array an output, where the target has a part of the rows only.
+    """
+    weight = check_sample_weight(given.sample_weight, target.num_rows)
+    if isinstance(target, NumberTarget):
+        codes, factor = target.values, None
+        check_sums(codes, weight)
+    elif isinstance(target, ShareTarget):
+        codes, factor = weighted_shares(options.class_weight, target, weight)
+    else:
+        codes, factor = target.codes, class_weights(options.class_weight, target, counts, weight)
+    if factor is not None:
+        weight = factor if weight is None else weight * factor
+    fields = read_fields(given.fields, target.num_rows)
+    return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
+
+
 def _read_target(
     X: Any, y: Any, sample_weight: Any, options: TableOptions, fields: Mapping[str, Any] | None
 ) -> tuple[FitArguments, Target]:
@@ -252,24 +277,6 @@ def _classes_of(given: FitArguments) -> ClassTarget:
     codes = np.full((len(target.codes), len(there)), -1, np.int32)
     codes[:, there] = target.codes
     return dataclasses.replace(target, codes=codes)
-
-
-def _sample_of(
-    given: FitArguments, target: Target, options: TableOptions, counts: list[Int[np.ndarray, " class"]] | None = None
-) -> Sample:
-    """Returns the rows with their weights, which those of their classes multiply."""
-    weight = check_sample_weight(given.sample_weight, target.num_rows)
-    if isinstance(target, NumberTarget):
-        codes, factor = target.values, None
-        check_sums(codes, weight)
-    elif isinstance(target, ShareTarget):
-        codes, factor = weighted_shares(options.class_weight, target, weight)
-    else:
-        codes, factor = target.codes, class_weights(options.class_weight, target, counts, weight)
-    if factor is not None:
-        weight = factor if weight is None else weight * factor
-    fields = read_fields(given.fields, target.num_rows)
-    return Sample(given.X, codes, Outputs.of(target), weight, fields, given.beside)
 
 
 def _counts_by_weight(weight: Weights, target: ClassTarget, counts: list | None, exchange: Exchange) -> list | None:

@@ -27,7 +27,7 @@ from jaxtree.table.encoder import Encoder
 from jaxtree.table.probabilities import ShareTarget
 from jaxtree.table.reading import check_same_length
 from jaxtree.table.summary import Summary, merge_summaries
-from jaxtree.table.target import ClassTarget, NumberTarget
+from jaxtree.table.target import NumberTarget, in_classes
 
 Done = TypeVar("Done")
 
@@ -225,11 +225,9 @@ class SharedExchange(Exchange):
         if is_number:
             return target, None
         classes = tuple(np.unique(np.concatenate(self.gather(own))) for own in target.classes)
-        parts = zip(classes, target.classes, target.codes, strict=True)
-        codes = np.stack([np.searchsorted(names, own)[own_codes] for names, own, own_codes in parts]).astype(np.int32)
-        orders = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
-        counts = [self.sum(np.bincount(c, minlength=len(names))) for c, names in zip(codes, classes, strict=True)]
-        return ClassTarget(classes, codes, orders, ((),) * len(classes)), counts
+        target = in_classes(target, classes)
+        outputs = zip(target.codes, classes, strict=True)
+        return target, [self.sum(np.bincount(codes, minlength=len(names))) for codes, names in outputs]
 
     def common_groups(self, group: Any) -> Int32[np.ndarray, " row"]:
         """Returns the groups of the rows of this process as numbers among those that rows of any process have."""

@@ -4,6 +4,7 @@ Mistakes in a table itself are found here, before any work is done. Kinds of col
 Python objects from the values.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -24,6 +25,7 @@ from jaxtree.table.columns import (
     column_of_array,
     column_of_categories,
     column_of_values,
+    recoded,
     sparse_vectors,
     spread,
 )
@@ -128,9 +130,32 @@ class Table:
         block = self.blocks[number]
         return TableColumn(self.names[place], "numeric", block.matrix[:, block.at[own]], bool(block.has_missing[own]))
 
+    def take(self, rows: Int[np.ndarray, " taken"]) -> "Table":
+        """Returns some rows as a table of these alone: of categories that no dtype declares, those that they have.
+
+        >>> table = read_table([["a", 1.0], ["b", 2.0], ["c", 3.0]]).take(np.array([2, 0]))
+        >>> table.column(0).categories, table.column(1).values.tolist()
+        (('a', 'c'), [3.0, 1.0])
+        """
+        blocks = []
+        for block in self.blocks:
+            values = block.values()[rows]
+            lacks = np.any(np.isnan(values), axis=0)
+            blocks.append(NumberBlock(block.place, values, np.arange(len(block.at)), lacks))
+        alone = {place: _with_own_categories(spread(column, rows)) for place, column in self.alone.items()}
+        return replace(self, alone=alone, blocks=tuple(blocks))
+
     def __len__(self) -> int:
         """The number of rows, at least one."""
         return len(self.blocks[0].matrix if self.blocks else self.alone[0])
+
+
+def _with_own_categories(column: TableColumn) -> TableColumn:
+    """Returns a column without the categories that no row has, where no dtype declares them."""
+    if column.kind != "categorical" or column.is_declared:
+        return column
+    is_there = np.bincount(column.values, minlength=len(column.categories) + 1)[:-1] > 0
+    return column if is_there.all() else recoded(column, tuple(itertools.compress(column.categories, is_there)))
 
 
 def read_table(X: Any) -> Table:
@@ -222,6 +247,9 @@ def take_rows(X: Any, rows: Int[np.ndarray, " taken"], num_rows: int) -> Any:
     if isinstance(X, list | tuple):
         check_same_length(len(X), range(num_rows))
         return [X[row] for row in rows]
+    if isinstance(X, Table):
+        check_same_length(len(X), range(num_rows))
+        return X.take(rows)
     frame = as_frame(X)
     is_frame = isinstance(frame, DataFrame)
     table = frame if is_frame else X.tocsr() if issparse(X) else np.asanyarray(X)

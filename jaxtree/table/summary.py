@@ -17,7 +17,7 @@ from jaxtyping import Int64, Num, UInt, UInt64
 from jaxtree.blocks import blocks_of, by_blocks
 from jaxtree.errors import InvalidInputError, InvalidTypeError
 from jaxtree.table.binning import SMALL_COLUMN, Bins, BinTable, comparison_dtype, fit_columns, rank_columns
-from jaxtree.table.columns import MAX_CODES, ColumnStatistics, TableColumn, as_categorical, recoded
+from jaxtree.table.columns import MAX_CODES, NO_STATISTICS, ColumnStatistics, TableColumn, as_categorical, recoded
 from jaxtree.table.rare_words import note_identifiers, with_rare_words
 from jaxtree.table.reading import NumberBlock, Table, read_table
 from jaxtree.table.schema import Columns, Description, Schema
@@ -303,14 +303,53 @@ def read_whole_column(source: Source, name: str) -> TableColumn:
             parts.append((part.label, read_table(part.table)))
     if not parts:
         raise InvalidInputError(NO_ROWS)
-    # Only its categories and kind are needed: no row is sampled.
-    summaries = [summarise(part, label, number, limit=np.uint64(0)) for number, (label, part) in enumerate(parts)]
-    (merged,) = merge_summaries(summaries).columns
-    columns, categories = [part.column(0) for _, part in parts], merged.categories
+    return join_tables(parts).column(0)
+
+
+def join_tables(parts: Sequence[tuple[str, Table]]) -> Table:
+    """Returns a copy of the rows of tables that follow one another, with the names of the first.
+
+    Args:
+        parts: The tables, each after its name in messages.
+
+    Raises:
+        InvalidInputError: Tables differ in their columns or a column's kind.
+    """
+    tables = [table for _, table in parts]
+    first, matrices = tables[0], [table.matrix for table in tables]
+    if all(own is not None and own.shape[1] == len(first.names) for own in matrices):
+        blocks = [table.blocks[0] for table in tables]
+        has_missing = np.any([block.has_missing for block in blocks], axis=0)
+        joined = np.concatenate([block.values() for block in blocks])
+        place = np.arange(len(first.names))
+        return replace(first, blocks=(NumberBlock(place, joined, place, has_missing),))
+    tables = [_named(table, first.names) for table in tables]
+    # Only categories and kinds are needed: no row is sampled.
+    limit = np.uint64(0)
+    summaries = [
+        summarise(own, label, row, limit) for row, ((label, _), own) in enumerate(zip(parts, tables, strict=True))
+    ]
+    columns = merge_summaries(summaries).columns
+    joined = Table.of(
+        (_joined(own, [table.column(p) for table in tables]) for p, own in enumerate(columns)), first.is_named
+    )
+    return replace(joined, is_numbered=first.is_numbered)
+
+
+def _named(table: Table, names: tuple[str, ...]) -> Table:
+    """Returns a table whose columns have other names, if these are as many."""
+    if table.names == names or len(table.names) != len(names):
+        return table
+    alone = {place: replace(column, name=names[place]) for place, column in table.alone.items()}
+    return replace(table, names=names, alone=alone)
+
+
+def _joined(merged: TableColumn, columns: list[TableColumn]) -> TableColumn:
+    """Returns the rows of the columns of several tables, given what they have in common."""
     if merged.has_categories:
-        columns = [recoded(as_categorical(column), categories) for column in columns]
+        columns = [recoded(as_categorical(column), merged.categories) for column in columns]
     values = [np.asarray(column.values) for column in columns]
     if merged.is_time:  # a part without any value has numbers
         dtype = np.asarray(merged.values).dtype
         values = [own if own.dtype.kind in "mM" else np.full(len(own), "NaT", dtype) for own in values]
-    return TableColumn(name, merged.kind, np.concatenate(values), merged.has_missing, categories, merged.is_declared)
+    return replace(merged, values=np.concatenate(values), statistics=NO_STATISTICS)

@@ -110,6 +110,18 @@ def encode_classes(y: Any) -> ClassTarget:
     return ClassTarget(classes, np.array(codes), declared, absent)
 
 
+def in_classes(target: ClassTarget, classes: tuple[Shaped[np.ndarray, " _class"], ...]) -> ClassTarget:
+    """Returns a target in the codes of other classes, which are in ascending order and have all of its own.
+
+    >>> in_classes(encode_classes(["b", "c"]), (np.array(["a", "b", "c"]),)).codes
+    array([[1, 2]], dtype=int32)
+    """
+    parts = zip(classes, target.classes, target.codes, strict=True)
+    codes = np.stack([np.searchsorted(names, own)[own_codes] for names, own, own_codes in parts]).astype(np.int32)
+    orders = tuple(np.arange(len(names), dtype=np.int32) for names in classes)
+    return ClassTarget(classes, codes, orders, ((),) * len(classes))
+
+
 def has_classes(y: Any) -> bool:
     """Returns whether a target is taken for classes where nobody says what it is.
 

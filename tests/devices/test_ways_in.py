@@ -32,6 +32,7 @@ WAYS = {
     "warm start": lambda: boosted().set_params(warm_start=True, n_estimators=3).fit(X, Y),
     "refit": lambda: boosted().refit(X[::-1], Y[::-1]),
     "soft": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).predict(np.tile(X, (8, 1))),
+    "batches": lambda: jaxtree.DecisionTreeClassifier().partial_fit(X[::2], Y[::2]).partial_fit(X[1::2], Y[1::2]),
     "partial fit": lambda: jaxtree.SoftTreeClassifier(**SHORT).partial_fit(X, Y),
     "distil": lambda: jaxtree.distil(TREE.fit(X, Y), jaxtree.SoftTreeClassifier(**SHORT), X, cv=None),
     "harden": lambda: jaxtree.SoftTreeClassifier(**SHORT).fit(X, Y).harden(),

@@ -60,6 +60,8 @@ ALL_ROWS = {"outer_bags": 1, "validation_size": 0, "min_samples_leaf": 1, "max_r
 def expected_to_fail(estimator):
     """The checks that an estimator cannot pass, and why."""
     match estimator:
+        case jaxtree.DecisionTreeClassifier() | jaxtree.DecisionTreeRegressor():
+            return {"check_fit_score_takes_y": "partial_fit does not go on from fit, which keeps no rows"}
         case jaxtree.RandomForestClassifier() | jaxtree.RandomForestRegressor():
             return dict.fromkeys(WEIGHTS_AS_ROWS, "a row of weight 2 is drawn once, two rows twice, as in scikit-learn")
         case jaxtree.SoftTreeClassifier() | jaxtree.SoftTreeRegressor():

@@ -113,6 +113,12 @@ def test_further_rows_come_all_or_not_at_all():
     assert_all_or_nothing(model, lambda own: own.partial_fit(X[:20], y[:20]), lambda own: predictions(own, X))
 
 
+def test_batches_of_a_tree_come_all_or_not_at_all():
+    estimator, X, y = unfitted()["cart"]
+    model = clone(estimator).partial_fit(X[:40], y[:40])
+    assert_all_or_nothing(model, lambda own: own.partial_fit(X[40:], y[40:]), lambda own: predictions(own, X))
+
+
 def test_a_first_fit_that_fails_leaves_no_part_of_a_model():
     estimator, X, y = unfitted()["forest"]
     for at in (5, 50, 150, 300):

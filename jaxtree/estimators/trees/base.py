@@ -24,6 +24,7 @@ from jaxtree.criteria import CRITERIA, NUMBER_CRITERIA, Criterion
 from jaxtree.dataset.arguments import split_validation
 from jaxtree.dataset.dataset import Dataset, TableOptions, encode_sample, read_sample
 from jaxtree.dataset.exchange import LONE, Exchange
+from jaxtree.dataset.kept_rows import KeptRows
 from jaxtree.dataset.magnitude import check_gains, exponent_of
 from jaxtree.dataset.sample import Outputs, Sample, read_known
 from jaxtree.devices import costs
@@ -81,6 +82,9 @@ class BaseTree(TableParameters, FittedTrees, Family):
 
     split_limit_counts: ClassVar[str] = "weight"
     """The unit of `min_samples_split` where rows have weights: "rows" or "weight"."""
+
+    _kept_rows: KeptRows | None = None
+    """The rows of the tree where it keeps them, see `TakesBatches`."""
 
     @abc.abstractmethod
     def make_recipe(self, data: Dataset) -> Recipe:
@@ -289,14 +293,14 @@ class BaseTree(TableParameters, FittedTrees, Family):
         votes: Float[np.ndarray, "node column"] | None = None,
         row_sums: RowSums | None = None,
     ) -> Self:
-        """Takes a tree in units of the table as the fitted one.
+        """Takes a tree in units of the table as the fitted one, which need not be that of rows that were kept.
 
         Args:
             tree: The tree.
             votes: The votes at its nodes, if these are known.
             row_sums: The sums of the rows at its nodes, if these are kept; see `TakesRows`.
         """
-        self.tree_, self._row_sums = tree, row_sums
+        self.tree_, self._row_sums, self._kept_rows = tree, row_sums, None
         model = self.model_of(tree)
         if votes is None and self.pruning is not None and self.pruning.votes:
             votes = self.pruning.vote(tree, model.node_votes(), key=key_of(self.random_state))

@@ -24,7 +24,8 @@ from jaxtree.estimators.common.parameters import (
     RegressionParameters,
     number_of_features,
 )
-from jaxtree.estimators.trees.base import BaseTree, BaseTreeClassifier, BaseTreeRegressor
+from jaxtree.estimators.trees.base import BaseTreeClassifier, BaseTreeRegressor
+from jaxtree.estimators.trees.batches import TakesBatches
 from jaxtree.growth.inputs.bundles import NO_LIMIT, Limits, Missing, Rules
 from jaxtree.growth.inputs.standard_objectives import Classes, Numbers
 from jaxtree.prune.weakest_links import cost_complexity_path
@@ -40,7 +41,7 @@ BINS_OF_RANDOM_THRESHOLDS = 255
 
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
-class _CART(CartParameters, TakesRows, BaseTree):
+class _CART(CartParameters, TakesRows, TakesBatches):
     """The base of the two CART estimators: how parameters become a recipe.
 
     Args:
@@ -179,6 +180,41 @@ class DecisionTreeClassifier(_CART, BaseTreeClassifier):
     criterion: Annotated[str | Criterion, CLASS_CRITERIA, callable, Role.FIT] = "gini"
     class_weight: Annotated[Any, dict, list, BALANCED, None, Role.FIT] = None
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Grows the tree of one `fit` on all rows so far: those of earlier calls, and these behind them.
+
+        It is the same bit for bit, however the rows are divided: bins, categories, factors of "balanced" and rows held
+        out for a pruning follow from all rows. With draws (`max_features`, `splitter="random"`, `pruning`) that is
+        so of a `random_state` that is an integer. A call takes the time of a fit of all rows so far, and the model
+        keeps these: 8 bytes a number (4 of float32; sparse tables with their zeros), 4 a word, 4 a class, 8 a weight.
+
+        `fit` begins anew. It keeps no rows, nor do files of models; `clone` and `add_rows` drop them, `pickle` and
+        `joblib` keep them.
+
+        Args:
+            X: A table, or a source, see `fit`; at least one row, with the columns of the first call in their order.
+            y: The class of every row.
+            classes: All classes that there will be, of several outputs a list with those of each: in the first call,
+                and then None or the same. Classes that no row has yet have the share 0. Without it a class may come
+                with any call.
+            sample_weight: The weight of every row.
+
+        Raises:
+            InvalidInputError: As in `fit`; or the columns are others than before, or of another kind; a class is not
+                among `classes`; or the model has rows that it has not kept. Nothing has changed then.
+            InvalidTypeError: As in `fit`; or y has words, and had numbers before.
+
+        Example:
+            >>> from sklearn.datasets import load_iris
+            >>> X, y = load_iris(return_X_y=True)
+            >>> tree = DecisionTreeClassifier(max_depth=2)
+            >>> tree.partial_fit(X[:75], y[:75], classes=[0, 1, 2]).predict_proba(X[[0, 60]]).tolist()
+            [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+            >>> tree.partial_fit(X[75:], y[75:]).score(X, y)
+            0.96
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
+
 
 @dataclasses.dataclass(kw_only=True, repr=False, eq=False)
 class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
@@ -208,6 +244,28 @@ class DecisionTreeRegressor(RegressionParameters, _CART, BaseTreeRegressor):
         >>> round(DecisionTreeRegressor(max_depth=3).fit(X, y).score(X, y), 4)
         0.5007
     """
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grows the tree of one `fit` on all rows so far: those of earlier calls, and these behind them.
+
+        It is the same bit for bit; see `DecisionTreeClassifier.partial_fit` for what is kept, and for how long.
+
+        Args:
+            X: A table, or a source, see `fit`; at least one row, with the columns of the first call in their order.
+            y: The number of every row; several columns for several outputs.
+            sample_weight: The weight of every row.
+
+        Raises:
+            InvalidInputError: As in `fit`; or the columns are others than before, or of another kind; or the model has
+                rows that it has not kept. Nothing has changed then.
+            InvalidTypeError: As in `fit`.
+
+        Example:
+            >>> tree = DecisionTreeRegressor(max_depth=1).partial_fit([[1.0], [2.0], [3.0]], [0.0, 0.0, 6.0])
+            >>> tree.partial_fit([[4.0], [5.0]], [30.0, 30.0]).predict([[3.0], [4.0]]).tolist()
+            [2.0, 30.0]
+        """
+        return self._partial_fit(X, y, sample_weight)
 
 
 def _number_of_rows(number_or_share: int | float, num_rows: int) -> int:
