@@ -55,7 +55,7 @@ def is_for_users(kind: type, name: str) -> bool:
 
     >>> from jaxtree import DecisionTreeClassifier
     >>> [name for name in dir(DecisionTreeClassifier()) if name.startswith("p")]
-    ['predict', 'predict_log_proba', 'predict_proba', 'pruning']
+    ['partial_fit', 'predict', 'predict_log_proba', 'predict_proba', 'pruning']
     """
     owner = next((base for base in kind.__mro__ if name in vars(base)), object)
     if isinstance(vars(owner).get(name), CalledOtherwise):
