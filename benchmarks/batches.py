@@ -12,8 +12,6 @@ with that of the fit.
 import argparse
 import copy
 import json
-import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 import jaxtree
+from benchmarks.forgetting import SHARE, least_seconds
 from jaxtree.tree import Tree
 from jaxtree.tree.nodes import ancestors, children_of
-
-SHARE = 100
-"""One row of so many is in the batch, where its size is not given."""
 
 ROWS = (150, 10_000, 100_000, 1_000_000)
 
@@ -39,17 +35,6 @@ TREES = {
     "numbers, depth 8": jaxtree.DecisionTreeRegressor(max_depth=8),
     "numbers": jaxtree.DecisionTreeRegressor(),
 }
-
-
-def least_seconds(work: Callable[[Any], Any], prepare: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """Returns the least CPU seconds of some work on what is prepared before each run, and its last result."""
-    least, result = np.inf, None
-    for _ in range(runs):
-        prepared = prepare()
-        began = time.process_time()
-        result = work(prepared)
-        least = min(least, time.process_time() - began)
-    return float(least), result
 
 
 def table_of(num_rows: int, num_columns: int, *, has_few_values: bool) -> tuple[Any, Float[np.ndarray, " row"]]:
