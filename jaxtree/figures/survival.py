@@ -80,7 +80,7 @@ def groups_by_risk(
 
 
 def names_of_groups(number: int) -> list[str]:
-    """Returns the names of so many groups by risk, the least first.
+    """Returns the names of groups of rows by risk, from the lowest to the highest.
 
     >>> names_of_groups(3)
     ['low risk', 'middle', 'high risk']

@@ -45,7 +45,7 @@ class RedrawnRows(NamedTuple):
         return generator.poisson(1.0, self._num_groups)[self.groups].astype(np.float64)
 
     def generator(self, draw: int, again: int = 0) -> np.random.Generator:
-        """Returns the generator of a draw that has been made so many times before."""
+        """Returns the generator of one try of a draw."""
         return np.random.default_rng([self.seed, draw, again] if again else [self.seed, draw])
 
     def uniform(self, generator: np.random.Generator, number: int, num_rows: int) -> Float64[np.ndarray, "number row"]:
