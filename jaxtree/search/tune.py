@@ -207,7 +207,7 @@ class TunedSearchCV(SearchCV):
         if self.was_interrupted_:
             return
         if len(tuned.tried.settings) < min(present(self.n_iter), 2):
-            said.append(f"no setting was tried beside the defaults, which took {used:.2g} minutes")
+            said.append(f"one setting alone was tried beside the defaults, in {used:.2g} minutes")
         if tuned.is_ensemble and tuned.finalists is None and isinstance(self.cv, int):
             said.append("the ensemble is of single models, not of means of models of folds")
         if said:

@@ -46,7 +46,7 @@ def time_in_words(tuned: Any) -> str:
     if number == tuned.most_settings:
         return f"As many settings as were asked for, {number}, were tried {took}."
     if number == 1:
-        return "Time did not suffice for any other setting: give more minutes."
+        return "Time did not suffice for a second setting: give more minutes."
     if cut:
         return f"Time did not suffice for all rounds of {cut} of {_settings(number)}: give more minutes."
     best = int(np.argmax(tried.scores.mean(axis=1)))

@@ -54,7 +54,7 @@ class Tags(html.parser.HTMLParser):
 @pytest.mark.slow
 def test_a_search_that_time_does_not_suffice_for_says_so(run, table):
     done = run("tune", table, "-t", "kind", "--cv", "2", "--minutes", "0.01", "-o", "m.jaxtree")
-    assert "1 setting on 2 folds" in done.stdout and "no setting was tried beside the defaults" in done.stderr
+    assert "1 setting on 2 folds" in done.stdout and "one setting alone was tried beside the defaults" in done.stderr
     assert run("predict", "m.jaxtree", table).stdout.count("\n") == 61
 
 

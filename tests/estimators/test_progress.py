@@ -80,6 +80,17 @@ def test_work_that_is_measured_in_seconds_tells_every_so_many_steps(capsys, cloc
     assert capsys.readouterr().err.splitlines() == ["tuning: 3 of 60 s, two", "tuning: 6 of 60 s, four"]
 
 
+def test_work_that_is_to_take_no_whole_second_fills_no_log(capsys, clock):
+    with progress_of(1, 0, "tuning", "s") as report:
+        for _ in range(50):
+            clock.now += 0.5
+            report(0.5, "the plain estimator")
+    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "tuning: 10 of 0 s",
+        "tuning: 20 of 0 s",
+    ]
+
+
 def test_an_error_is_not_held_back(capsys):
     with pytest.raises(ZeroDivisionError), progress_of(1, 3):
         raise ZeroDivisionError

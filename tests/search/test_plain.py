@@ -88,7 +88,7 @@ class Tried:
 @pytest.mark.parametrize(
     ("scores", "cut", "interrupted", "said"),
     [
-        ([1], [0], False, "Time did not suffice for any other setting"),
+        ([1], [0], False, "Time did not suffice for a second setting"),
         ([1, 2], [0, 1], False, "Time did not suffice for all rounds of 1 of 2 settings"),
         ([1, 3, 2, 0], [0] * 4, False, "Time sufficed: of 4 settings tried in 7 s, the last 2 were no better"),
         ([1, 0, 2, 3], [0] * 4, False, "The best of 4 settings came late, as number 4"),

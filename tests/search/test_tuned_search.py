@@ -252,6 +252,6 @@ def test_words_of_which_few_are_alike_are_tuned():
 
 
 def test_a_time_that_does_not_suffice_for_the_defaults_is_said():
-    with pytest.warns(UserWarning, match=r"no setting was tried beside the defaults, which took \S+ minutes"):
+    with pytest.warns(UserWarning, match=r"one setting alone was tried beside the defaults, in \S+ minutes"):
         search = tune(FRAME, NUMBERS, **QUICK | {"minutes": 0.001})
     assert search.tuned_.finalists is None

@@ -141,7 +141,7 @@ def _lines(every: int, first: Standing) -> Iterator[Callable[[Standing], None]]:
         nonlocal at, told, steps
         steps += now.is_told
         if every == 1:
-            gap = math.inf if first.total is None else first.total / LINES_OF_A_LOG
+            gap = first.total / LINES_OF_A_LOG if first.total else math.inf
             is_due = now.done >= at + gap or now.seconds - told >= LONGEST_SILENCE
         elif first.unit == "s" or first.total == 1:
             is_due = now.is_told and steps % every == 0
