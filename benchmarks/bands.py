@@ -9,7 +9,9 @@ are shares of rows at whose values the band of a curve holds the truth, which is
 and of which the surface is pure: the mean of the four curves over seeds, with the 95 % interval of that mean, and each
 curve. The level is 0.9. `bands` is `model.bands`; `bags` are the intervals of `explain_global`, from eight bags, at the
 same level; `interpret` is interpret's error bar, the standard deviation of 14 bags, times 1.645, of the first seeds.
-`width` is the mean half width. Seconds are of the CPU, and of the wall where that is said.
+`importances` is the share of the five terms whose band holds the mean size of the true curve over the rows, and
+`predictions` that of 400 new rows. `width` is the mean half width. Seconds are of the CPU, and of the wall where that
+is said.
 
 For boosted trees there are five columns, the score of which is the same sum without the surface ("additive"), or a
 product of two columns and a sine that another switches on ("interaction"), with normal noise of deviation 1; or classes
@@ -95,6 +97,12 @@ def measure(noise: str, num_rows: int, seed: int, draws: int, *, with_peer: bool
     }
     found["bands"]["simulated"] = [bands.coverage[name] for name in names]
     found["bands"]["bias"] = [bands.bias[name] for name in names]
+    sizes, (new, _, told) = bands.importances(), simulate(noise, NUM_NEW, 2**20 + seed)
+    right = np.array([np.abs(part).mean() for part in parts])
+    found["importances"] = ((sizes.lower <= right) & (right <= sizes.upper)).tolist()
+    band, score = bands.predict(new), sum(told)
+    near = score if noise == "normal" else 1 / (1 + np.exp(-np.stack([-score, score], axis=1)))
+    found["predictions"] = held_share(band, near)
     if with_peer:
         found["interpret"] = _of_interpret(kind, X, y, parts)
     return {"seed": seed, "seconds": seconds, **found}
@@ -284,6 +292,8 @@ def summary_of(rows: list[dict[str, Any]]) -> dict[str, Any]:
             "width": np.mean([one["width"] for one in own], axis=0).round(3).tolist(),
             "seeds": len(own),
         }
+    found["predictions"] = round(float(np.mean([row["predictions"] for row in rows])), 3)
+    found["importances"] = round(float(np.mean([row["importances"] for row in rows])), 3)
     return found
 
 

@@ -9,6 +9,10 @@ of a curve: where a bias is not known by place, a band that is wider by its mean
 a curve (Nychka, *Bayesian confidence intervals for smoothing splines*, Journal of the American Statistical Association
 83, 1988). The factor $k$ is one number for all curves, with which the bands around draws hold their truth as often as
 they are to, and no smaller than the quantile of a normal distribution.
+
+A *size*, such as the mean of absolute values, is one number whose bias $b$ draws show with its sign: shrinkage makes it
+smaller, and noise greater. Draws have less of it than the fit, as their truth is pulled or noisy already. So the band
+has noise around all from no bias to twice that of draws: it is as far as $k s + |b|$ from the estimate less $b$.
 """
 
 import math
@@ -81,6 +85,25 @@ def check_level(level: float, draws: int) -> None:
         raise InvalidInputError(f"draws must be at least {least} for bands of level {level:g}, got {draws}")
 
 
+def band_of_sizes(found: Float[np.ndarray, "member size"], level: float) -> Band:
+    """Returns the band of sizes, whose bias is known with its sign.
+
+    Args:
+        found: The sizes that are estimated, those around which draws were made, and those of every draw.
+        level: The chance with which a band is to hold its size.
+
+    Example:
+        >>> draws = np.random.default_rng(0).normal(0.8, 0.1, size=(2000, 1))
+        >>> band = band_of_sizes(np.concatenate([[[0.7], [1.0]], draws]), 0.9)
+        >>> [end.round(1).tolist() for end in band]
+        [[0.7], [0.5], [1.3]]
+    """
+    center, truth, draws = found[0], found[1], found[2:]
+    bias = draws.mean(axis=0) - truth
+    half = _normal(level) * draws.std(axis=0, ddof=1) + np.abs(bias)
+    return Band(center, center - bias - half, center - bias + half).clipped(0, np.inf)
+
+
 def widths_of(
     draws: Float[np.ndarray, "draw point"],
     truth: Float[np.ndarray, " point"],
@@ -113,10 +136,14 @@ def widths_of(
     bias, spread = mean(np.square(error.mean(axis=0))), mean(variance)
     width = np.sqrt(variance + bias[curve])
     sizes = np.divide(np.abs(error), width, out=np.where(error == 0, 0.0, np.inf), where=width > 0)
-    normal = float(scipy.stats.norm.ppf((1 + level) / 2))
-    factor = max(normal, _quantile(sizes, weight, level))
+    factor = max(_normal(level), _quantile(sizes, weight, level))
     coverage = mean((sizes <= factor).mean(axis=0))
     return BandWidths(factor * width, factor, coverage, np.sqrt(bias), np.sqrt(spread))
+
+
+def _normal(level: float) -> float:
+    """Returns the deviations from the mean of a normal distribution that a share of it does not pass."""
+    return float(scipy.stats.norm.ppf((1 + level) / 2))
 
 
 def _quantile(sizes: Float[np.ndarray, "draw point"], weight: Float[np.ndarray, " point"], level: float) -> float:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from jaxtree.errors import InvalidInputError
-from jaxtree.figures.bands import Band, check_level, widths_of
+from jaxtree.figures.bands import Band, band_of_sizes, check_level, widths_of
 
 GENERATOR = np.random.default_rng(0)
 CURVE = np.repeat([0, 1], [30, 20])
@@ -51,6 +51,23 @@ def test_points_of_no_weight_change_nothing():
 def test_bands_in_other_units_are_the_same():
     draws = GENERATOR.normal(size=(50, 50)) + 0.5
     np.testing.assert_allclose(widths(4 * draws, np.ones(50)).half, 4 * widths(draws, np.full(50, 0.25)).half)
+
+
+@pytest.mark.parametrize(("pull", "least", "most"), [(0.8, 0.9, 0.99), (1.0, 0.87, 0.93), (1.2, 0.9, 1.0)])
+def test_bands_of_sizes_hold_what_estimates_pull_or_swell(pull, least, most):
+    estimates = pull + 0.1 * GENERATOR.normal(size=2000)
+    # A draw does to an estimate what the estimate has done to the size.
+    draws = pull * estimates + 0.1 * GENERATOR.normal(size=(400, 2000))
+    band = band_of_sizes(np.stack([estimates, estimates, *draws]), 0.9)
+    assert least <= np.mean((band.lower <= 1) & (band.upper >= 1)) <= most
+    assert (band.lower <= band.center).all() and (band.center <= band.upper).all()
+
+
+def test_bands_of_sizes_are_never_below_0_and_the_same_in_other_units():
+    found = np.abs(GENERATOR.normal(size=(52, 5)))
+    band = band_of_sizes(found, 0.9)
+    assert band.lower.min() == 0
+    np.testing.assert_allclose(band_of_sizes(1024 * found, 0.9), 1024 * np.array(band), rtol=1e-12)
 
 
 def test_what_no_draw_changes_has_no_width():

@@ -19,7 +19,7 @@ from jaxtree.estimators.boosting.scored_bands import ScoredBands
 from jaxtree.estimators.boosting.survival import learn_times
 from jaxtree.estimators.common.conventions import progress_of
 from jaxtree.estimators.common.drawn_bands import ImportanceWords, RowsOfFit
-from jaxtree.figures.bands import Band, BandWidths, widths_of
+from jaxtree.figures.bands import Band, BandWidths, band_of_sizes, widths_of
 from jaxtree.figures.dependence import MOST_ROWS
 from jaxtree.kernels.layout import Layout
 from jaxtree.table.redraws import RedrawnRows
@@ -81,12 +81,13 @@ class Bands(ScoredBands):
     def importances(self) -> Band:
         """Returns the mean size of what every term adds, in the order of `term_names`, with its band.
 
-        Noise makes sizes greater: that of a column that tells nothing is not 0, and its band reaches down to it.
+        Noise makes sizes greater, so that of a column that tells nothing is not 0, and shrinkage makes them smaller.
+        Bands are moved against both, as far as draws show it.
         """
         weight, layout = self._estimator.additive_.weight, self._layout
         size = np.abs(self._values).mean(axis=2) * weight
         total = max(float(weight[layout.places(0)].sum()), np.finfo(float).tiny)
-        return self._band(np.add.reduceat(size, layout.first[:-1], axis=1) / total).clipped(0, np.inf)
+        return band_of_sizes(np.add.reduceat(size, layout.first[:-1], axis=1) / total, self.level)
 
     def importance_words(self) -> ImportanceWords:
         """Returns the names of the terms, and what their importances are."""
