@@ -167,7 +167,7 @@ def space_for(num_rows: int, num_columns: int, num_classes: int = 0) -> Space:
     size = 0 if work <= SMALL else 1 if work <= MEDIUM else 2
     most_rows = max(3, min(100, num_rows // 20))
     ranges = {
-        "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, 0.1),
+        "learning_rate": Range(*((0.02, 0.2), (0.03, 0.2), (0.05, 0.3))[size], True, False, usual.learning_rate),
         "max_leaf_nodes": Range(4, 64 if num_rows > SMALL else 32, True, True, usual.max_leaf_nodes),
         "min_samples_leaf": Range(1, most_rows, True, True, min(usual.min_samples_leaf, most_rows)),
         "min_child_weight": Range(1e-3, 10, True, False, usual.min_child_weight),

@@ -7,7 +7,7 @@ import pytest
 
 from jaxtree import GradientBoostingClassifier, GradientBoostingDistribution, GradientBoostingRegressor
 from jaxtree.estimators.boosting import parameters as usual
-from jaxtree.estimators.boosting.parameters import FEW_ROWS, MANY_ROWS, Usual, usual_values
+from jaxtree.estimators.boosting.parameters import FEW_NUMBERS, FEW_ROWS, MANY_ROWS, Usual, usual_values
 from tests.estimators.comparing import same_trees
 
 RNG = np.random.default_rng(3)
@@ -53,6 +53,17 @@ def test_small_tables_have_small_trees_with_folds_and_large_ones_leaves_of_any_s
     assert of(FEW_ROWS - 1, False) == of(FEW_ROWS, False) == Usual()
     for folds in (True, False):
         assert of(MANY_ROWS, folds).min_samples_leaf == 1 < of(MANY_ROWS - 1, folds).min_samples_leaf
+
+
+def test_folds_of_few_numbers_go_in_smaller_steps_and_draw_columns():
+    of = lambda rows, **kind: usual_values(rows, **{"has_folds": True, "of_classes": False} | kind)  # noqa: E731
+    few, many = of(FEW_NUMBERS - 1), of(FEW_NUMBERS)
+    assert few.learning_rate < many.learning_rate == 0.1 and few.colsample_bynode < many.colsample_bynode == 1
+    assert few.n_iter_no_change > many.n_iter_no_change
+    for kind in ({"has_folds": False}, {"of_classes": True}):
+        assert (of(FEW_ROWS, **kind).learning_rate, of(FEW_ROWS, **kind).colsample_bynode) == (0.1, 1)
+    model = GradientBoostingRegressor(**FOLDS, learning_rate=0.3, colsample_bynode=0.9).shrinkage(len(X))
+    assert (model.learning_rate, model.column_fractions.node) == (0.3, 0.9)
 
 
 @pytest.mark.parametrize("num_rows", [24, 80])
