@@ -170,8 +170,9 @@ def ends(bands, X=None):
 
 
 def members(bands):
-    """Returns the predictions of every member: the model, the truth of those that have one, and the draws."""
-    return bands._predictions(bands._values_of(table()[0]))
+    """Returns the predictions of every member for rows that no tree knows by heart: the model, a truth, and draws."""
+    X = table()[0]
+    return bands._predictions(bands._values_of(X.assign(job=X["job"].to_numpy()[::-1])))
 
 
 def numbers(bands, X=None):
