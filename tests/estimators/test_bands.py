@@ -91,7 +91,12 @@ KINDS = {
     "boosted counts": (GradientBoostingRegressor, {**BOOSTED, "loss": "poisson"}, of_counts, {}),
     "boosted medians": (GradientBoostingRegressor, {**BOOSTED, "loss": "absolute_error"}, as_it_is, {}),
     "boosted folds": (GradientBoostingRegressor, {**BOOSTED, "early_stopping": "cv", "cv": 3}, as_it_is, {}),
-    "boosted stopped": (GradientBoostingRegressor, {**BOOSTED, "early_stopping": True}, as_it_is, {}),
+    "boosted stopped": (
+        GradientBoostingRegressor,
+        {**BOOSTED, "early_stopping": True, "random_state": 0},
+        as_it_is,
+        {},
+    ),
     "boosted outputs": (GradientBoostingRegressor, BOOSTED, of_outputs, {}),
     "boosted ranks": (GradientBoostingRanker, BOOSTED, of_three, {"group": np.arange(NUM_ROWS) // 10}),
     "boosted distribution": (GradientBoostingDistribution, BOOSTED, as_it_is, {}),
