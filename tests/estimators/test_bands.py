@@ -472,6 +472,20 @@ def test_rows_that_are_not_those_of_the_fit_are_refused(kind):
         model.bands(X, target, np.arange(1, NUM_ROWS + 1), **DRAWN, **extras)
 
 
+@pytest.mark.parametrize("kind", [own for own in KINDS if is_additive(own)])
+def test_a_target_that_an_additive_model_has_not_learned_is_refused(kind):
+    with pytest.raises(InvalidInputError, match=r"y must be the target of the fit: .* a loss of \S+, and a constant"):
+        fitted(kind).bands(table()[0], target_of(kind)[::-1], **DRAWN, **KINDS[kind][3])
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "poisson"])
+def test_a_model_that_has_learned_nothing_has_bands(loss):
+    generator = np.random.default_rng(0)
+    X, y, weight = generator.normal(size=(60, 2)), generator.poisson(2, 60), generator.exponential(size=60)
+    model = ExplainableBoostingRegressor(loss=loss, interactions=0, outer_bags=2).fit(X, y, weight)
+    assert np.isfinite(ends(model.bands(X, y, weight, **DRAWN), X)).all()
+
+
 @pytest.mark.parametrize("kind", ["boosted", "forest", "forest times"])
 def test_a_target_that_is_not_that_of_the_fit_is_refused(kind):
     X, target, extras = table()[0], target_of(kind), KINDS[kind][3]
