@@ -20,6 +20,7 @@ taken back once (twicing): $\bar s = \hat s + (\hat s - z)$, where $z$ is what b
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float64, Int64
 
@@ -112,6 +113,17 @@ def is_of_rows(model: AdditiveModel, data: FitData) -> bool:
     schemas = model.schema, data.schema
     sizes = [own.num_values.tolist() for own in schemas]
     return sizes[0] == sizes[1] and bool(np.array_equal(model.weight, weights_of_bins(model.layout, data)))
+
+
+def losses_of(model: AdditiveModel, data: FitData) -> tuple[float, float]:
+    """Returns the mean loss of a model on rows, and that of the start, which is a constant."""
+    rows, scores = data.rows, _scores(model, data)
+    with jax.enable_x64(True):
+        own, plain = (
+            float(data.loss.mean(at, rows.target, rows.weight, rows.extras))
+            for at in (scores, np.broadcast_to(data.start[:, None], scores.shape))
+        )
+    return own, plain
 
 
 def _with_values(

@@ -4,14 +4,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float64, UInt
 
 from jaxtree.additive.axes import codes_of_values
 from jaxtree.additive.bags import FitData
 from jaxtree.additive.explanations import ExplainedTerm, GlobalExplanation
-from jaxtree.additive.redraws import Redraws, is_of_rows, redraw
+from jaxtree.additive.redraws import Redraws, is_of_rows, losses_of, redraw
 from jaxtree.additive.terms import LEAST_PARENT
 from jaxtree.arrays import spread
 from jaxtree.errors import InvalidInputError
@@ -27,7 +26,7 @@ from jaxtree.table.redraws import RedrawnRows
 from jaxtree.table.sources import is_source
 
 LEAST_LOSS = 1e-6
-"""The least part of a loss that is no rounding."""
+"""The least part of a loss that is no rounding: on the target of its fit a model has no greater one than its start."""
 
 
 class Bands(ScoredBands):
@@ -191,7 +190,12 @@ def drawn_anew(estimator: Any, task: Any, drawn: RedrawnRows, number: int) -> tu
     """
     data, sample = estimator.fit_data(task), task.sample
     values = _values_of_fit(estimator, sample.X, data)
-    _check_is_explained(estimator, data)
+    own, plain = losses_of(estimator.additive_, data)
+    if own > plain + LEAST_LOSS * abs(plain):
+        raise InvalidInputError(
+            "y must be the target of the fit: on this one the model has a loss of "
+            f"{own:.6g}, and a constant {plain:.6g}"
+        )
     config = estimator.config(task.data.schema, task.data.outputs, sample.num_rows)
     with progress_of(estimator.verbose, number, "boosting", "draws") as on_draw:
         redraws = redraw(data, config, estimator.additive_, estimator.num_rounds_, drawn, number, on_draw)
@@ -208,19 +212,3 @@ def _values_of_fit(estimator: Any, X: Any, data: FitData) -> Float64[np.ndarray,
         if np.array_equal(codes_of_values(estimator.schema_, values), data.codes.codes):
             return values
     raise InvalidInputError("X must be the rows of the fit: its bins have other rows than those of the model")
-
-
-def _check_is_explained(estimator: Any, data: FitData) -> None:
-    """Checks that a model is no worse on a target than its start, as every model is on the target of its fit."""
-    rows, model = data.rows, estimator.additive_
-    scores = (model.intercept + model.term_values(data.codes.codes).sum(axis=1)).T
-    with jax.enable_x64(True):
-        own, plain = (
-            float(data.loss.mean(at, rows.target, rows.weight, rows.extras))
-            for at in (scores, np.broadcast_to(data.start[:, None], scores.shape))
-        )
-    if own > plain + LEAST_LOSS * abs(plain):
-        raise InvalidInputError(
-            "y must be the target of the fit: on this one the model has a loss of "
-            f"{own:.6g}, and a constant {plain:.6g}"
-        )
