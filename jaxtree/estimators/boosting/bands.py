@@ -188,9 +188,9 @@ def drawn_anew(estimator: Any, task: BoostingTask, drawn: RedrawnRows, number: i
 def _check_is_of_fit(is_of_fit: bool) -> None:
     if not is_of_fit:
         raise InvalidInputError(
-            "X must be the rows of the fit, with y, weights and parameters as they were: boosting them again makes "
-            "other trees than those of the model. A model that draws rows or columns needs a random_state that is a "
-            "number, and trees that were changed after the fit have no bands"
+            "X must be the rows of the fit, with y, weights, further inputs and parameters as they were: boosting them "
+            "again makes other trees than those of the model. A model that draws rows or columns needs a random_state "
+            "that is a number, and trees that were changed after the fit have no bands"
         )
 
 

@@ -343,8 +343,8 @@ def check_is_of_fit(is_of_fit: bool) -> None:
     """Raises InvalidInputError if rows are not those of a fit."""
     if not is_of_fit:
         raise InvalidInputError(
-            "X must be the rows of the fit, with y, weights and parameters as they were: growing the trees again makes "
-            "others than those of the model. Trees that were changed after the fit have no bands"
+            "X must be the rows of the fit, with y, weights, further inputs and parameters as they were: growing the "
+            "trees again makes others than those of the model. Trees that were changed after the fit have no bands"
         )
 
 
